@@ -1,0 +1,5 @@
+"""What can go wrong."""
+
+
+class StockError(Exception):
+    pass

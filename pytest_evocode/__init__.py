@@ -1,0 +1,1 @@
+"""Run multi-round coding benchmarks with pytest."""

@@ -1,0 +1,52 @@
+"""The agent protocol: one object per attempt, asked once per round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from pytest_evocode.environments import Environment
+from pytest_evocode.tasks import Round, Task
+from pytest_evocode.trajectory import Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class RoundContext:
+    """What an agent has for its turn.
+
+    ``timeout`` is in seconds, None for no limit; an agent that runs commands in the environment passes what is left of
+    it on, since only the environment can end a command.
+    """
+
+    task: Task
+    round: Round
+    instruction: str
+    environment: Environment
+    solution_env: dict[str, str]
+    """The variables of ``[solution]``, resolved; for the oracle only."""
+    timeout: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTranscript:
+    """What the agent's turn left besides the workspace."""
+
+    timed_out: bool = False
+    trajectory: Trajectory | None = None
+    """This round's steps only; None where the agent has none to give."""
+    output: str = ""
+    """What the agent printed."""
+
+
+class Agent(Protocol):
+    """Edits the workspace. The object lives as long as its attempt, so its memory is the session."""
+
+    name: str
+    """How reports and node ids call it: letters, digits, dot, underscore and hyphen."""
+
+    def run_round(self, context: RoundContext) -> RoundTranscript:
+        """Do what the round's instruction asks.
+
+        Raises :class:`~pytest_evocode.errors.AgentFault` when the turn could not be done for reasons that are not the
+        agent's work; the attempt ends there with an error.
+        """

@@ -1,0 +1,15 @@
+"""The agent that does nothing: what an untouched workspace scores."""
+
+from __future__ import annotations
+
+from pytest_evocode.agents.base import RoundContext, RoundTranscript
+
+
+class NopAgent:
+    """Leaves the workspace as it is."""
+
+    name = "nop"
+
+    def run_round(self, context: RoundContext) -> RoundTranscript:
+        """See :class:`~pytest_evocode.agents.base.Agent`."""
+        return RoundTranscript()

@@ -1,0 +1,231 @@
+"""How tasks look to pytest: TaskDirectory > TaskFile > Attempt > Round."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evocode.errors import TaskError
+from pytest_evocode.report.failure import describe_failure
+from pytest_evocode.results.models import RoundRecord
+
+if TYPE_CHECKING:
+    from pytest_evocode.environments import Environment
+    from pytest_evocode.session import SessionPlugin
+    from pytest_evocode.tasks import Task
+    from pytest_evocode.trial import Trial
+
+TASK_FILE = "task.toml"
+
+
+class RoundFailed(Exception):
+    """A round's verdict is not a pass; carries the record to the report."""
+
+    def __init__(self, record: RoundRecord) -> None:
+        super().__init__(f"{record.round} failed")
+        self.record = record
+
+
+class TaskDirectory(pytest.Directory):
+    """A directory with a task.toml: nothing else below it is looked at, let alone imported."""
+
+    def collect(self) -> Iterable[pytest.Collector]:
+        """The task file only."""
+        yield TaskFile.from_parent(self, path=self.path / TASK_FILE)
+
+
+class TaskFile(pytest.File):
+    """A task.toml; its children are the attempts."""
+
+    def collect(self) -> Iterable[pytest.Collector]:
+        """One attempt for each agent and number; a broken task is a collection error of its own."""
+        from pytest_evocode.tasks import load_task
+
+        try:
+            task = load_task(self.path.parent)
+        except TaskError as error:
+            raise self.CollectError(str(error)) from None
+        plugin = _plugin(self.config)
+        for agent in plugin.agents:
+            for number in range(1, plugin.settings.attempts + 1):
+                yield Attempt.from_parent(
+                    self,
+                    name=agent.id if number == 1 else f"{agent.id}.{number}",
+                    agent=agent.spec,
+                    number=number,
+                    task=task,
+                )
+
+
+class Attempt(pytest.Collector):
+    """One run of one agent through one task; the rounds below it share its container."""
+
+    def __init__(self, *, agent: str, number: int, task: Task, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.agent = agent
+        self.number = number
+        self.task = task
+        self.trial: Trial | None = None
+        self.through = 0
+        """Index of the last round that was selected."""
+        self._rounds: list[Round] = []
+
+    def collect(self) -> list[Round]:
+        """The rounds, the same objects at every call."""
+        if not self._rounds:
+            pytest.register_fixture(name="evocode_container", func=_container_fixture(self), node=self, scope="session")
+            subtests = _plugin(self.config).settings.cases == "subtests"
+            shared: dict[str, Any] = {}
+            for round_ in self.task.rounds:
+                item = Round.from_parent(
+                    self,
+                    name=round_.name,
+                    callobj=_check_with_subtests if subtests else _check,
+                    index=round_.index,
+                    **shared,
+                )
+                # The same for all rounds of an attempt, and half the time of collecting them.
+                shared = {"fixtureinfo": item._fixtureinfo}
+                self._rounds.append(item)
+        return self._rounds
+
+    def setup(self) -> None:
+        """Start the trial; pytest calls this before the first selected round."""
+        self.trial = _plugin(self.config).start_trial(self)
+
+    def teardown(self) -> None:
+        """End the trial, finished or not."""
+        if self.trial is not None:
+            self.trial.close()
+            self.trial = None
+
+
+def _container_fixture(attempt: Attempt) -> Callable[[pytest.FixtureRequest], Environment]:
+    """A session-scoped fixture of the attempt's own, so that what depends on it lives as long as the container."""
+
+    def evocode_container(request: pytest.FixtureRequest) -> Environment:
+        """The environment that the rounds of this attempt share."""
+        definition = request._fixturedef  # type: ignore[attr-defined]
+        attempt.addfinalizer(lambda: definition.finish(request))
+        assert attempt.trial is not None
+        return attempt.trial.wait_environment()
+
+    return evocode_container
+
+
+class Round(pytest.Function):
+    """One round of an attempt. Its set-up waits for the verdict, its call fails when the verdict is not a pass."""
+
+    parent: Attempt
+
+    def __init__(self, *, index: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.index = index
+        self.record: RoundRecord | None = None
+
+    def setup(self) -> None:
+        """Wait for the round's record.
+
+        Here and not in the call, because what is nobody's verdict has to be an error, and pytest calls a failure an
+        error when it happens in set-up.
+        """
+        assert self.parent.trial is not None
+        self.record = record = self.parent.trial.wait(self.index)
+        properties = record.model_dump(mode="json", exclude={"verdict": {"cases"}})
+        verdict = record.verdict
+        cases = [case.model_dump(mode="json", exclude_defaults=True) for case in verdict.cases] if verdict else []
+        self.user_properties += [("evocode", properties), ("evocode_cases", cases)]
+        if record.outcome == "not reached":
+            pytest.skip(f"not reached: {record.cause}")
+        if record.outcome == "error":
+            pytest.fail(record.cause, pytrace=False)
+        super().setup()
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
+        """The failing cases in place of a traceback."""
+        if isinstance(excinfo.value, RoundFailed):
+            return describe_failure(excinfo.value.record, _plugin(self.config).output_of(excinfo.value.record))
+        return super().repr_failure(excinfo, *args, **kwargs)
+
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        """Where reports say the round is."""
+        return self.path, 0, f"{self.parent.task.name} {self.parent.name} {self.name}"
+
+
+def _check(request: pytest.FixtureRequest, evocode_container: Environment) -> None:
+    """The test that every round is."""
+    record = _record_of(request)
+    if not record.passed:
+        raise RoundFailed(record)
+
+
+def _check_with_subtests(
+    request: pytest.FixtureRequest, evocode_container: Environment, subtests: pytest.Subtests
+) -> None:
+    """The same with every case a subtest."""
+    record = _record_of(request)
+    for case in record.verdict.cases if record.verdict else ():
+        with subtests.test(case.id):
+            if case.status == "skipped":
+                pytest.skip(case.reason or "skipped by the suite")
+            if case.failing:
+                pytest.fail(
+                    case.reason or f"{case.failure}: expected {case.expected!r}, got {case.actual!r}", pytrace=False
+                )
+    if not record.passed:
+        raise RoundFailed(record)
+
+
+def _record_of(request: pytest.FixtureRequest) -> RoundRecord:
+    record: RoundRecord | None = request.node.record
+    assert record is not None
+    return record
+
+
+def _plugin(config: pytest.Config) -> SessionPlugin:
+    plugin: SessionPlugin | None = config.pluginmanager.get_plugin("evocode-session")
+    assert plugin is not None
+    return plugin
+
+
+def outside_tasks(config: pytest.Config, paths: Sequence[str]) -> list[str]:
+    """Paths as on the command line, with those inside a task replaced by the directory that holds the task.
+
+    From the paths it is called with pytest loads the conftest files there and in ``test*`` below, before it collects;
+    in a task those are the verifier's own and belong into a container.
+    """
+    moved = []
+    for path in paths:
+        absolute = Path(os.path.abspath(config.invocation_params.dir / path.split("::")[0]))
+        inside = [directory for directory in (absolute, *absolute.parents) if (directory / TASK_FILE).is_file()]
+        moved.append(str(inside[-1].parent) if inside else path)
+    return moved
+
+
+def restore_rounds(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The items with the rounds of every attempt together, in order, from the first to the last that was selected."""
+    restored: list[pytest.Item] = []
+    seen: set[Attempt] = set()
+    for item in items:
+        if isinstance(item, Round):
+            item.parent.through = max(item.parent.through, item.index)
+    for item in items:
+        if not isinstance(item, Round):
+            restored.append(item)
+        elif item.parent not in seen:
+            seen.add(item.parent)
+            restored += item.parent.collect()[: item.parent.through]
+    return restored
+
+
+def shape_report(item: Round, report: pytest.TestReport) -> None:
+    """Give a round's report the times of its own work, and a skip the place of the task."""
+    if report.skipped and report.when == "setup" and isinstance(report.longrepr, tuple):
+        report.longrepr = (str(item.path), 1, report.longrepr[2])
+    if report.when == "call" and item.record is not None:
+        # What pytest measured is how long it waited, which is less where rounds overlap and all of it in set-up.
+        report.duration = (item.record.agent_seconds or 0.0) + (item.record.verifier_seconds or 0.0)

@@ -1,0 +1,8 @@
+"""Where attempts live: the protocol and the way to an engine that implements it."""
+
+from __future__ import annotations
+
+from pytest_evocode.environments.base import Engine, Environment, ExecResult, Network, Snapshot, Unreadable, User
+from pytest_evocode.environments.choice import choose_engine
+
+__all__ = ["Engine", "Environment", "ExecResult", "Network", "Snapshot", "Unreadable", "User", "choose_engine"]

@@ -1,0 +1,105 @@
+"""Tar streams in both directions, with everything from an environment treated as hostile."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shutil
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+#: Bytes of one download that are written to the host's disk at most.
+DOWNLOAD_LIMIT = 512 * 2**20
+
+
+def pack(sources: Sequence[Path], target: str, stream: IO[bytes], *, writable: bool = False) -> None:
+    """Write a tar of directories laid over one another, to be unpacked at ``/``, so that they end up in ``target``.
+
+    Later sources win. Everything belongs to root; times are kept, and with ``writable`` every user may write.
+    """
+    members: dict[str, Path] = {}
+    for source in sources:
+        for directory, names, files in os.walk(source):
+            names.sort()
+            for name in (*names, *sorted(files)):
+                path = Path(directory, name)
+                members[path.relative_to(source).as_posix()] = path
+    prefix = PurePosixPath(target.lstrip("/"))
+    with tarfile.open(fileobj=stream, mode="w|") as archive:
+        add_directories(archive, [target], mode=0o777 if writable else 0o755)
+        for relative in sorted(members):
+            info = archive.gettarinfo(members[relative], str(prefix / relative))
+            if info is None:  # A socket: tar has no form for it.
+                continue
+            info.uid = info.gid = 0
+            info.uname = info.gname = "root"
+            if writable:
+                info.mode |= 0o777 if info.isdir() else 0o666
+            if info.isreg():
+                with members[relative].open("rb") as file:
+                    archive.addfile(info, file)
+            else:
+                archive.addfile(info)
+
+
+def add_directories(archive: tarfile.TarFile, paths: Sequence[str], *, mode: int) -> None:
+    """Add directory entries to a tar that is unpacked at ``/``."""
+    for path in paths:
+        info = tarfile.TarInfo(path.lstrip("/"))
+        info.type = tarfile.DIRTYPE
+        info.mode = mode
+        archive.addfile(info)
+
+
+def unpack(
+    stream: IO[bytes], target: Path, *, exclude: Sequence[str] = (), limit: int = DOWNLOAD_LIMIT
+) -> tuple[str, ...]:
+    """Unpack a tar of one file or one directory that came out of an environment, as ``target``.
+
+    Returns what was left out, with reasons. Only regular files and directories are written, owned by the caller and
+    without special mode bits; links, devices and FIFOs are left out. Unpacking ends at ``limit`` bytes.
+    """
+    left_out: list[str] = []
+    written = 0
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        for member in archive:
+            if _excluded(member.name, exclude):
+                continue
+            if not (member.isreg() or member.isdir()):
+                left_out.append(f"{member.name}: neither a file nor a directory")
+                continue
+            if written + member.size > limit:
+                left_out.append(f"{member.name}: over the limit of {limit} bytes, it and all that follows")
+                break
+            written += member.size
+            # Written by hand: no link is ever made below target, so a checked name cannot lead out of it.
+            parts = PurePosixPath(member.name).parts
+            if ".." in parts or member.name.startswith("/"):
+                left_out.append(f"{member.name}: leads out of the directory")
+                continue
+            path = target.joinpath(*parts[1:])
+            try:
+                if member.isdir():
+                    if path != target:  # An empty directory to collect from leaves nothing.
+                        path.mkdir(parents=True, exist_ok=True)
+                    continue
+                path.parent.mkdir(parents=True, exist_ok=True)
+                contents = archive.extractfile(member)
+                assert contents is not None  # It is a regular file.
+                with path.open("wb") as file:
+                    shutil.copyfileobj(contents, file)
+            except OSError as error:  # A name the host's file system cannot hold, a file where a directory should be.
+                left_out.append(f"{member.name}: {error.strerror}")
+    return tuple(left_out)
+
+
+def _excluded(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a pattern matches the path, or the name of any part of it, as in rsync and .gitignore."""
+    parts = PurePosixPath(name).parts[1:]  # The first part is the source itself.
+    relative = "/".join(parts)
+    return any(
+        fnmatch.fnmatch(relative, pattern) or any(fnmatch.fnmatch(part, pattern) for part in parts)
+        for pattern in (pattern.rstrip("/") for pattern in patterns)
+    )

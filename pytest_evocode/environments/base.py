@@ -1,0 +1,169 @@
+"""The contract between an attempt and the place it lives in; every implementation passes one test suite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pytest_evocode.tasks import Network, Task
+
+User = str | int
+
+#: Bytes of a command's output that are kept: this much of its head and as much of its tail.
+OUTPUT_LIMIT = 8 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """How a command ended.
+
+    ``exit_code`` is the shell's (128 + n for signal n) and None when the command was killed at its deadline.
+    ``output`` is stdout and stderr as they came, decoded as UTF-8 with replacement characters; of more than
+    ``2 * OUTPUT_LIMIT`` bytes the middle is left out and the gap says so. ``seconds`` is wall-clock time.
+    """
+
+    exit_code: int | None
+    output: str
+    timed_out: bool
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the command ended by itself with exit code 0."""
+        return self.exit_code == 0
+
+
+class Unreadable(Exception):
+    """A file in the environment that :meth:`Environment.read` refuses: a symlink, a directory, a FIFO, too large."""
+
+
+class Snapshot(Protocol):
+    """The file system of an environment at a moment."""
+
+    def discard(self) -> None:
+        """Free what the snapshot takes; forks that run on it must have stopped."""
+
+
+class Environment(Protocol):
+    """One container or sandbox.
+
+    All methods may be called from any thread. They raise :class:`~pytest_evocode.errors.EnvironmentFault` when the
+    engine fails or the environment is gone; what the commands inside do is never an exception.
+    """
+
+    workdir: str
+    """Absolute path that commands start in."""
+
+    def start(self) -> None:
+        """Make the environment ready for commands, with empty ``/logs/agent`` and ``/logs/artifacts``."""
+
+    def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        user: User | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout: float | None = None,
+    ) -> ExecResult:
+        """Run an argv, or a script given as one string with ``bash -c``.
+
+        ``user`` is a name or uid (default: the image's), ``env`` is added to the image's and the task's variables,
+        ``cwd`` defaults to ``workdir``. After ``timeout`` seconds *every* process but PID 1 is killed, so nothing that
+        the command started in the background survives its deadline. A command that ends by itself leaves its
+        background processes running.
+        """
+
+    def upload(self, sources: Sequence[Path], target: str, *, writable: bool = False) -> None:
+        """Put the contents of directories, one over the other, into the directory ``target``, made when missing.
+
+        Files belong to root and keep their mode; ``writable`` lets every user write them.
+        """
+
+    def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
+        """Copy a file or directory tree, to be ``target`` on the host, and return what was left out, with reasons.
+
+        Only regular files and directories come along; a missing ``source`` and an empty directory copy nothing.
+        ``exclude`` holds ``fnmatch`` patterns for names and for paths relative to ``source``.
+        """
+
+    def read(self, path: str, limit: int) -> bytes | None:
+        """The contents of a regular file of at most ``limit`` bytes, None where there is no such file.
+
+        Raises :class:`Unreadable` for anything else; a symlink is not followed.
+        """
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Delete files or trees, and make sure that they are gone."""
+
+    def make_directories(self, paths: Sequence[str]) -> None:
+        """Make directories that every user can write."""
+
+    def kill_processes(self) -> None:
+        """Kill everything but PID 1."""
+
+    def snapshot(self) -> Snapshot:
+        """Record the file system, with all processes paused meanwhile."""
+
+    def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
+        """A new environment, not started, with the snapshot's files and none of its processes.
+
+        The directories in ``fresh`` are empty in it and writable for every user, whatever the snapshot has there.
+        """
+
+    def stop(self) -> None:
+        """Kill everything and remove every trace, without a grace period; a second call does nothing."""
+
+
+class Engine(Protocol):
+    """Makes environments of one kind."""
+
+    name: str
+    """``docker`` or ``sandbox``."""
+
+    description: str
+    """What it is on this machine, for the header."""
+
+    def create(self, task: Task, *, env: Mapping[str, str], network: Network | None) -> Environment:
+        """An environment of the task, not started; its image is built first when no build of the same content exists.
+
+        ``env`` holds the task's variables with everything resolved. Raises
+        :class:`~pytest_evocode.errors.BuildError` with the build's last lines.
+        """
+
+    def close(self) -> None:
+        """Stop every environment that still runs."""
+
+
+class CappedOutput:
+    """Collects a command's output and keeps its head and its tail."""
+
+    def __init__(self, limit: int = OUTPUT_LIMIT) -> None:
+        self._limit = limit
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._dropped = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        room = self._limit - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        self._tail += chunk
+        # Trimmed at twice the limit, so that a long stream costs one copy per `limit` bytes and not one per chunk.
+        if len(self._tail) > 2 * self._limit:
+            self._trim()
+
+    def _trim(self) -> None:
+        excess = max(0, len(self._tail) - self._limit)
+        del self._tail[:excess]
+        self._dropped += excess
+
+    def text(self) -> str:
+        """All of it, or head and tail around a line that tells how many bytes are missing."""
+        self._trim()
+        gap = f"\n[... {self._dropped} bytes left out ...]\n".encode() if self._dropped else b""
+        return (bytes(self._head) + gap + bytes(self._tail)).decode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""Docker containers through the engine's API."""

@@ -1,0 +1,133 @@
+"""The Docker engine: containers of a session, labelled so that a later one can clear what a dead one left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_evocode.environments.base import Network
+from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment, faults
+from pytest_evocode.environments.docker.images import ensure_image
+from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
+from pytest_evocode.tasks import Task
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+OWNER = "evocode.owner"
+_PING_TIMEOUT = 5  # seconds
+_API_TIMEOUT = 120  # seconds for one answer; a commit of a large workspace takes a few
+
+
+class DockerEngine:
+    """Makes containers; raises :class:`EnvironmentUnavailable` where no daemon answers."""
+
+    name = "docker"
+
+    def __init__(self) -> None:
+        self._client = connect()
+        with faults("asking the engine for its version"):
+            version = self._client.version()["Version"]
+        self.description = f"engine {version}"
+        self._owner = owner_of(os.getpid())
+        self._lock = threading.Lock()
+        self._running: list[DockerEnvironment] = []
+        remove_leftovers(self._client)
+
+    def create(self, task: Task, *, env: Mapping[str, str], network: Network | None) -> DockerEnvironment:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        image = ensure_image(self._client, task)
+        config = image.get("Config") or {}
+        wanted = task.config.environment
+        labels = {OWNER: self._owner, "evocode.task": task.name}
+        environment = DockerEnvironment(
+            ContainerSettings(
+                self._client, labels, config.get("User") or "0", dict(env), wanted.cpus, wanted.memory_mb
+            ),
+            image["Id"],
+            workdir=wanted.workdir or config.get("WorkingDir") or "/",
+            network=network,
+        )
+        with self._lock:
+            self._running.append(environment)
+        return environment
+
+    def close(self) -> None:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        with self._lock:
+            running, self._running = self._running, []
+        for environment in running:
+            with contextlib.suppress(EnvironmentFault):
+                environment.stop()
+        with contextlib.suppress(EnvironmentFault):
+            remove_labelled(self._client, f"{OWNER}={self._owner}")
+        self._client.close()
+
+
+def connect() -> APIClient:
+    """A client of the daemon that ``DOCKER_HOST``, the current context or the usual socket names.
+
+    Raises :class:`EnvironmentUnavailable`, quickly where no daemon can be there.
+    """
+    host = os.environ.get("DOCKER_HOST", "")
+    if not host and not Path("/var/run/docker.sock").exists() and not Path.home().joinpath(".docker/contexts").exists():
+        raise EnvironmentUnavailable("there is no Docker socket at /var/run/docker.sock and DOCKER_HOST is not set")
+    from docker import APIClient
+    from docker.errors import DockerException
+    from docker.utils import kwargs_from_env
+    from requests.exceptions import RequestException
+
+    settings: dict[str, Any] = kwargs_from_env()
+    if not host:
+        from docker.context import ContextAPI
+
+        with contextlib.suppress(Exception):  # A broken context file: the usual socket is tried.
+            context = ContextAPI.get_current_context()
+            if context is not None and context.Host:
+                settings["base_url"] = context.Host
+    try:
+        client = APIClient(version="auto", timeout=_PING_TIMEOUT, num_pools=32, **settings)
+    except (DockerException, RequestException, OSError) as error:
+        raise EnvironmentUnavailable(f"no Docker daemon answers at {host or 'its usual socket'}: {error}") from None
+    client.timeout = _API_TIMEOUT
+    return client
+
+
+def owner_of(pid: int) -> str:
+    """A label that names a process on this machine and nothing else, even after its number is used again."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        started = file.read().rpartition(b")")[2].split()[19].decode()
+    return f"{socket.gethostname()}/{pid}/{started}"
+
+
+def remove_leftovers(client: APIClient) -> None:
+    """Remove containers and snapshots of sessions that died on this machine, never those of a living one."""
+    with faults("looking for leftovers"):
+        labelled = [
+            *client.containers(all=True, filters={"label": OWNER}),
+            *client.images(filters={"label": OWNER}),
+        ]
+    owners = {entry["Labels"][OWNER] for entry in labelled if entry.get("Labels")}
+    for owner in owners:
+        host, pid, _ = owner.split("/")
+        if host != socket.gethostname():
+            continue
+        with contextlib.suppress(OSError):
+            if owner_of(int(pid)) == owner:
+                continue
+        with contextlib.suppress(EnvironmentFault):  # Another session may be removing the same.
+            remove_labelled(client, f"{OWNER}={owner}")
+
+
+def remove_labelled(client: APIClient, label: str) -> None:
+    """Remove the containers and then the images that carry a label."""
+    with faults("removing containers and snapshots"):
+        for container in client.containers(all=True, filters={"label": label}):
+            client.remove_container(container["Id"], v=True, force=True)
+        for image in client.images(filters={"label": label}):
+            client.remove_image(image["Id"], force=True)

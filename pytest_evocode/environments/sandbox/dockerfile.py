@@ -1,0 +1,190 @@
+"""Reading a Dockerfile for replay: instructions with variables put in, or one message why Docker is needed."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_evocode.errors import BuildError
+
+#: Interpreters that a FROM image promises and the host has to have instead.
+_PROMISED = {
+    "python": "python3", "node": "node", "golang": "go", "rust": "cargo", "ruby": "ruby", "gcc": "gcc",
+    "openjdk": "java", "eclipse-temurin": "java", "maven": "mvn", "gradle": "gradle", "php": "php", "perl": "perl",
+}  # fmt: skip
+_PACKAGE_MANAGER = re.compile(r"\b(apt-get|apt|apk|dnf|yum|microdnf|zypper|pacman)\s+(-\S+\s+)*(install|add|update|-S)")
+_WITHOUT_EFFECT = {"LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "HEALTHCHECK", "CMD", "ENTRYPOINT"}
+_HERE_DOCUMENT = re.compile(r"<<-?[\"']?[A-Za-z_]")
+_DEFAULT = re.compile(r"\$\{\w+:[^}]*\}")
+_COPY_OPTION = re.compile(r"--(\w+)=(\S+)\s+")
+
+
+class NeedsDocker(BuildError):
+    """The Dockerfile asks for something that cannot be replayed on the host's own system."""
+
+    def __init__(self, dockerfile: Path, line: int, why: str) -> None:
+        super().__init__(
+            f"{dockerfile}:{line}: this task needs Docker: {why}. "
+            "Start Docker and run with --evocode-env=docker, or change this line."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """COPY or ADD of local files."""
+
+    line: int
+    sources: tuple[str, ...]
+    target: str
+    mode: int | None
+    owner: str | None
+    extract: bool
+    """ADD unpacks local tar archives, COPY does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """RUN, as argv."""
+
+    line: int
+    argv: tuple[str, ...]
+    text: str
+    env: Mapping[str, str]
+    """What ARG and ENV have set so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """WORKDIR or VOLUME: a directory to be made."""
+
+    line: int
+    path: str
+
+
+@dataclass(slots=True)
+class Replay:
+    """A Dockerfile read to its end: what to do in order, each with the working directory and user of its moment."""
+
+    dockerfile: Path
+    base: str = ""
+    steps: list[tuple[Copy | Run | Directory, str, str]] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    workdir: str = "/"
+    user: str = "0"
+
+    @property
+    def promised_tool(self) -> str | None:
+        """The program that programs in an image of this name start with, None where nothing is known."""
+        return _PROMISED.get(self.base.split("@")[0].split(":")[0].rpartition("/")[2])
+
+
+def read_dockerfile(dockerfile: Path) -> Replay:
+    """Parse a Dockerfile; raises :class:`NeedsDocker` for what has no replay."""
+    from dockerfile_parse import DockerfileParser
+
+    with dockerfile.open("rb") as file:
+        structure = DockerfileParser(fileobj=file).structure
+    replay = Replay(dockerfile)
+    arguments: dict[str, str] = {}
+    shell = ("/bin/sh", "-c")
+    for entry in structure:
+        line, name, value = entry["startline"] + 1, entry["instruction"].upper(), entry["value"]
+        known = {**arguments, **replay.env}
+        match name:
+            case "COMMENT":
+                continue
+            case _ if name in _WITHOUT_EFFECT:
+                continue
+            case "RUN" | "COPY" | "ADD" if _HERE_DOCUMENT.search(value):
+                raise NeedsDocker(dockerfile, line, f"{name} with a here-document is not replayed")
+            case _ if name != "RUN" and (match := _DEFAULT.search(value)):
+                raise NeedsDocker(dockerfile, line, f"the default in '{match[0]}' is not replayed")
+            case "FROM":
+                if replay.base:
+                    raise NeedsDocker(dockerfile, line, "a build of several stages is not replayed")
+                replay.base = _split(value, known)[0]
+            case "ARG":
+                key, _, default = value.strip().partition("=")
+                arguments[key] = "".join(_split(default, known))
+            case "ENV":
+                replay.env.update(_assignments(value, known))
+            case "WORKDIR":
+                replay.workdir = _join(replay.workdir, "".join(_split(value, known)))
+                replay.steps.append((Directory(line, replay.workdir), replay.workdir, "0"))
+            case "VOLUME":
+                for path in _json_list(value) or _split(value, known):
+                    replay.steps.append((Directory(line, path), replay.workdir, "0"))
+            case "USER":
+                replay.user = "".join(_split(value, known)).partition(":")[0]
+            case "SHELL":
+                shell = tuple(_json_list(value) or shell)
+            case "RUN":
+                replay.steps.append((_run(dockerfile, line, value, shell, known), replay.workdir, replay.user))
+            case "COPY" | "ADD":
+                replay.steps.append((_copy(dockerfile, line, name, value, known, replay.workdir), replay.workdir, "0"))
+            case _:
+                raise NeedsDocker(dockerfile, line, f"{name} is not replayed")
+    if not replay.base:
+        raise BuildError(f"{dockerfile}: no FROM line; start the file with FROM and an image")
+    return replay
+
+
+def _run(dockerfile: Path, line: int, value: str, shell: tuple[str, ...], env: Mapping[str, str]) -> Run:
+    if value.startswith("--"):
+        raise NeedsDocker(dockerfile, line, f"RUN {value.split()[0]} is not replayed")
+    if match := _PACKAGE_MANAGER.search(value):
+        raise NeedsDocker(dockerfile, line, f"'{match[0]}' installs into a base image, and the sandbox has none")
+    argv = _json_list(value)
+    return Run(line, tuple(argv or (*shell, value)), value, dict(env))
+
+
+def _copy(dockerfile: Path, line: int, name: str, value: str, known: Mapping[str, str], workdir: str) -> Copy:
+    options: dict[str, str] = {}
+    while match := _COPY_OPTION.match(value):
+        options[match[1]] = match[2]
+        value = value[match.end() :]
+    if unknown := set(options) - {"chmod", "chown"}:
+        raise NeedsDocker(dockerfile, line, f"{name} --{min(unknown)} is not replayed")
+    words = _json_list(value) or _split(value, known)
+    if len(words) < 2:
+        raise BuildError(f"{dockerfile}:{line}: {name} needs a source and a target")
+    *sources, target = words
+    for source in sources:
+        if re.match(r"(https?|git)(://|@)", source):
+            raise NeedsDocker(dockerfile, line, f"{name} of {source} needs a network")
+    slash = "/" if target.endswith(("/", "/.")) or target == "." else ""
+    mode = int(options["chmod"], 8) if re.fullmatch(r"[0-7]{3,4}", options.get("chmod", "")) else None
+    if "chmod" in options and mode is None:
+        raise NeedsDocker(dockerfile, line, f"{name} --chmod={options['chmod']} is not replayed; write it in octal")
+    return Copy(line, tuple(sources), _join(workdir, target) + slash, mode, options.get("chown"), name == "ADD")
+
+
+def _join(workdir: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(workdir, path))
+
+
+def _json_list(value: str) -> list[str] | None:
+    """The words of the exec form, None for the shell form."""
+    try:
+        words = json.loads(value)
+    except ValueError:
+        return None
+    return words if isinstance(words, list) and all(isinstance(word, str) for word in words) else None
+
+
+def _split(value: str, known: Mapping[str, str]) -> list[str]:
+    """Split into words, with quotes taken off and variables put in."""
+    from dockerfile_parse.util import WordSplitter
+
+    return [word for word in WordSplitter(value, args=dict(known)).split() if word is not None]
+
+
+def _assignments(value: str, known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The pairs of ``ENV A=1 B=2``, or of the old ``ENV A the rest``."""
+    from dockerfile_parse.util import extract_key_values
+
+    yield from extract_key_values(env_replace=True, args=dict(known), envs={}, instruction_value=value)

@@ -1,0 +1,115 @@
+"""The sandbox as an engine: one launcher, one directory of state, every sandbox of a session."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from filelock import FileLock
+
+from pytest_evocode.environments.base import Network
+from pytest_evocode.environments.cache import cache_directory
+from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
+from pytest_evocode.environments.sandbox.environment import SandboxEnvironment, SandboxSettings, remove_tree
+from pytest_evocode.environments.sandbox.images import build_image, host_system, probe
+from pytest_evocode.errors import EnvironmentUnavailable
+from pytest_evocode.tasks import Task
+
+
+class SandboxEngine:
+    """Makes sandboxes; raises :class:`EnvironmentUnavailable` where none can be started.
+
+    ``hidden`` are directories of the host that no sandbox may show: they matter where they lie below ``/usr``.
+    """
+
+    name = "sandbox"
+
+    def __init__(self, hidden: Sequence[Path] = ()) -> None:
+        bwrap = find_bubblewrap()
+        self._cache = cache_directory()
+        self._launcher = Launcher()
+        self._running: weakref.WeakSet[SandboxEnvironment] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._state_lock = -1
+        below_usr = tuple(
+            path for path in {*(p.resolve() for p in hidden), self._cache} if path.is_dir() and _below_usr(path)
+        )
+        reasons: list[str] = []
+        # Root needs no user namespace and can then write the host's /usr through the overlay; where it may not mount
+        # (in a container), it is treated as everybody. tmpfs is the way out where the cache lies on an overlay itself.
+        for parent in (self._cache / "sandboxes", Path("/dev/shm/pytest-evocode-" + str(os.getuid()))):
+            for rootless in (False, True) if os.getuid() == 0 else (True,):
+                state = self._claim_state(parent)
+                self._settings = SandboxSettings(bwrap, rootless, state, below_usr, self._launcher)
+                try:
+                    probe(self._settings)
+                except EnvironmentUnavailable as error:
+                    reasons.append(str(error))
+                    self._release_state()
+                    continue
+                self.description = f"the host's {host_system()} stands in for every FROM image"
+                return
+        self._launcher.close()
+        raise EnvironmentUnavailable(f"bubblewrap cannot make a sandbox here: {'; '.join(dict.fromkeys(reasons))}")
+
+    def _claim_state(self, parent: Path) -> Path:
+        """A directory of our own, held by a lock for as long as this process lives, after dead ones are cleared."""
+        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with FileLock(parent / "claim.lock"):
+            state = Path(tempfile.mkdtemp(dir=parent))
+            self._state_lock = os.open(state / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+            fcntl.flock(self._state_lock, fcntl.LOCK_EX)
+            for other in parent.iterdir():
+                if other != state and other.is_dir():
+                    self._reap(other)
+        return state
+
+    def _reap(self, state: Path) -> None:
+        """Delete a state directory that no living process holds."""
+        lock = os.open(state / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_tree(self._launcher, state)
+        except BlockingIOError:
+            pass  # Its session lives.
+        finally:
+            os.close(lock)
+
+    def _release_state(self) -> None:
+        remove_tree(self._launcher, self._settings.state)
+        os.close(self._state_lock)
+
+    def create(self, task: Task, *, env: Mapping[str, str], network: Network | None) -> SandboxEnvironment:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        image = build_image(self._settings, self._cache, task)
+        environment = SandboxEnvironment(
+            self._settings,
+            image.layers,
+            workdir=task.config.environment.workdir or image.workdir,
+            user=image.user,
+            env={**image.env, **env},
+            network=network,
+        )
+        with self._lock:
+            self._running.add(environment)
+        return environment
+
+    def close(self) -> None:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        with self._lock:
+            running = list(self._running)
+        for environment in running:
+            environment.stop()
+        if self._state_lock >= 0:
+            self._release_state()
+            self._state_lock = -1
+        self._launcher.close()
+
+
+def _below_usr(path: Path) -> bool:
+    return Path("/usr") in path.parents

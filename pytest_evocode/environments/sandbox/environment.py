@@ -1,0 +1,320 @@
+"""One sandbox: bubblewrap namespaces over layers of files, entered through the launcher."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_evocode.environments.archive import pack, unpack
+from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Network, Snapshot, Unreadable, User
+from pytest_evocode.environments.sandbox import launcher as namespaces
+from pytest_evocode.environments.sandbox.bubblewrap import Launcher, Layers, receive, sandbox_argv
+from pytest_evocode.errors import EnvironmentFault
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox counts as broken
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """What all sandboxes of a session share."""
+
+    bwrap: str
+    rootless: bool
+    state: Path
+    """Directory for the sandboxes' layers; its file system has to carry overlays."""
+    hidden: tuple[Path, ...]
+    """Directories of the host below /usr that no sandbox may see."""
+    launcher: Launcher
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSnapshot:
+    """A copy of a sandbox's top layer."""
+
+    settings: SandboxSettings
+    layer: Path
+
+    def discard(self) -> None:
+        """Delete the copy."""
+        remove_tree(self.settings.launcher, self.layer)
+
+
+class SandboxEnvironment:
+    """An :class:`~pytest_evocode.environments.base.Environment` without an engine and without root."""
+
+    def __init__(
+        self,
+        settings: SandboxSettings,
+        below: Sequence[Path],
+        *,
+        workdir: str,
+        user: User,
+        env: Mapping[str, str],
+        network: Network | None,
+        fresh: Sequence[str] = (),
+    ) -> None:
+        self.workdir = workdir
+        self._settings = settings
+        self._user = user
+        self._env = {"PATH": PATH, "LANG": "C.UTF-8", **env}
+        # A host's network is the whole of it, loopback services too: only a task that asks for it gets it.
+        self._share_network = network == "public"
+        self._fresh = tuple(fresh)
+        self._pidfd = -1
+        self._lock = threading.Lock()
+        self.layers = Layers(tuple(below), settings.state / f"sandbox-{uuid.uuid4().hex[:12]}")
+
+    def start(self) -> None:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        for name in ("root", "root-work", "usr", "usr-work"):
+            (self.layers.top / name).mkdir(parents=True, mode=0o755)
+        argv = sandbox_argv(
+            self._settings.bwrap,
+            self.layers,
+            rootless=self._settings.rootless,
+            network=self._share_network,
+            hidden=self._settings.hidden,
+            hostname="evocode",
+        )
+        try:
+            self._pidfd = self._settings.launcher.start_sandbox(argv)
+        except EnvironmentFault:
+            remove_tree(self._settings.launcher, self.layers.top)
+            raise
+        self.make_directories(["/logs/agent", "/logs/artifacts"])
+        if self._fresh:
+            self._ask("make_directories", paths=self._fresh, fresh=True)
+
+    @property
+    def _namespaces(self) -> int:
+        flags = namespaces.CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | namespaces.CLONE_NEWUTS
+        if self._settings.rootless:
+            flags |= namespaces.CLONE_NEWUSER
+        if not self._share_network:
+            flags |= namespaces.CLONE_NEWNET
+        return flags
+
+    def _begin(self, operation: str, fds: Sequence[int] = (), **arguments: Any) -> int:
+        with self._lock:
+            if self._pidfd < 0:
+                raise EnvironmentFault("the sandbox is not running")
+            request = {"operation": operation, "namespaces": self._namespaces, **arguments}
+            return self._settings.launcher.begin(request, [self._pidfd, *fds])
+
+    def _ask(self, operation: str, fds: Sequence[int] = (), **arguments: Any) -> dict[str, Any]:
+        return receive(self._begin(operation, fds, **arguments))
+
+    def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        user: User | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout: float | None = None,
+    ) -> ExecResult:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        started = time.monotonic()
+        output_read, output_write = os.pipe()
+        try:
+            reply = self._begin(
+                "exec",
+                [output_write],
+                argv=["bash", "-c", command] if isinstance(command, str) else list(command),
+                user=self._user if user is None else user,
+                rootless=self._settings.rootless,
+                env={**self._env, **(env or {})},
+                cwd=cwd or self.workdir,
+            )
+        except BaseException:
+            os.close(output_read)
+            raise
+        finally:
+            os.close(output_write)
+        output = CappedOutput()
+        timed_out = not _collect(output_read, reply, output, None if timeout is None else started + timeout)
+        if timed_out:
+            self.kill_processes()
+            if not _collect(output_read, reply, output, time.monotonic() + _KILL_GRACE):
+                os.close(output_read)
+                os.close(reply)
+                raise EnvironmentFault("a command in the sandbox outlived its kill")
+        _leave_open(output_read)
+        answer = receive(reply)
+        if answer["complaint"]:
+            output.add(f"{answer['complaint']}\n".encode())
+        return ExecResult(
+            None if timed_out else answer["exit_code"], output.text(), timed_out, time.monotonic() - started
+        )
+
+    def upload(self, sources: Sequence[Path], target: str, *, writable: bool = False) -> None:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        read, write = os.pipe()
+        with os.fdopen(write, "wb") as stream:
+            try:
+                reply = self._begin("unpack", [read])
+            finally:
+                os.close(read)
+            with contextlib.suppress(BrokenPipeError):  # The reply tells why.
+                pack(sources, target, stream, writable=writable)
+                stream.flush()
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+        receive(reply)
+
+    def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        read, write = os.pipe()
+        with os.fdopen(read, "rb") as stream:
+            try:
+                reply = self._begin("pack", [write], path=source)
+            finally:
+                os.close(write)
+            left_out = unpack(stream, target, exclude=exclude)
+        if not any("all that follows" in reason for reason in left_out):  # Else the packer died of the closed pipe.
+            receive(reply)
+        else:
+            os.close(reply)
+        return left_out
+
+    def read(self, path: str, limit: int) -> bytes | None:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        with open(os.memfd_create("contents"), "w+b") as contents:
+            answer = self._ask("read", [contents.fileno()], path=path, limit=limit)
+            if "refused" in answer:
+                raise Unreadable(f"{path} is {answer['refused']}")
+            if "missing" in answer:
+                return None
+            contents.seek(0)
+            return contents.read()
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        left = self._ask("remove", paths=list(paths))["left"]
+        if left:
+            raise EnvironmentFault(f"could not be removed from the sandbox: {', '.join(left)}")
+
+    def make_directories(self, paths: Sequence[str]) -> None:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        self._ask("make_directories", paths=list(paths), fresh=False)
+
+    def kill_processes(self) -> None:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        if not self._ask("signal", signal=number)["done"]:
+            raise EnvironmentFault(f"the sandbox's processes did not take signal {number} in time")
+
+    def snapshot(self) -> Snapshot:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        layer = self._settings.state / f"snapshot-{uuid.uuid4().hex[:12]}"
+        self._signal(signal.SIGSTOP)
+        try:
+            copy_layer(self._settings, self.layers.top, layer)
+        finally:
+            self._signal(signal.SIGCONT)
+        return SandboxSnapshot(self._settings, layer)
+
+    def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        assert isinstance(snapshot, SandboxSnapshot)
+        return SandboxEnvironment(
+            self._settings,
+            [*self.layers.below, snapshot.layer],
+            workdir=self.workdir,
+            user=self._user,
+            env=self._env,
+            network=network,
+            fresh=fresh,
+        )
+
+    def stop(self) -> None:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        self.end(keep_files=False)
+
+    def end(self, *, keep_files: bool) -> None:
+        """Stop, and leave the top layer behind where an image is made of it."""
+        with self._lock:
+            pidfd, self._pidfd = self._pidfd, -1
+        if pidfd < 0:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)  # PID 1: the whole namespace goes with it.
+        select.select([pidfd], [], [], _KILL_GRACE)
+        os.close(pidfd)
+        if not keep_files:
+            remove_tree(self._settings.launcher, self.layers.top)
+
+
+def copy_layer(settings: SandboxSettings, source: Path, target: Path) -> None:
+    """Copy a top layer with whiteouts, extended attributes and holes; shared blocks where the file system can."""
+    target.mkdir(parents=True)
+    layers = [str(source / name) for name in ("root", "usr")]
+    settings.launcher.host_command(["cp", "-a", "--reflink=auto", "--sparse=always", "--", *layers, str(target)])
+
+
+def remove_tree(launcher: Launcher, path: Path) -> None:
+    """Delete a directory of sandbox files, whatever mode bits an agent left in it."""
+    if not path.exists():
+        return
+    launcher.host_command(["rm", "-rf", "--", str(path)])
+
+
+def _collect(output: int, reply: int, into: CappedOutput, deadline: float | None) -> bool:
+    """Read a command's output until its reply is there; False at the deadline."""
+    poll = select.poll()
+    poll.register(output, select.POLLIN)
+    poll.register(reply, select.POLLIN)
+    os.set_blocking(output, False)
+    ended = False
+    still_in_pipe = 2**20  # bytes; what a flooding background process adds after the command's end is not its output
+    while True:
+        # Once the command has ended, only what is in the pipe already is still its output.
+        wait = 0.0 if ended else (None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000)
+        events = dict(poll.poll(wait))
+        if not events:
+            return ended
+        if reply in events:
+            ended = True
+            poll.unregister(reply)
+        if output in events:
+            try:
+                chunk = os.read(output, 2**18)
+            except BlockingIOError:
+                chunk = b""
+            if chunk:
+                into.add(chunk)
+                still_in_pipe -= len(chunk) if ended else 0
+            else:
+                poll.unregister(output)
+            if ended and (not chunk or still_in_pipe <= 0):
+                return True
+
+
+def _leave_open(output: int) -> None:
+    """Keep taking the output of what a command left running: with the pipe closed, a service would die of SIGPIPE."""
+    os.set_blocking(output, True)
+    probe = select.poll()
+    probe.register(output, select.POLLIN)
+    if probe.poll(0) and not os.read(output, 1):
+        os.close(output)
+        return
+
+    def drain() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(output, 2**16):
+                pass
+        os.close(output)
+
+    threading.Thread(target=drain, daemon=True, name="evocode-drain").start()

@@ -1,0 +1,276 @@
+"""Sandbox images: the host's own system plus what a Dockerfile adds, replayed once per content."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import platform
+import re
+import shutil
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from pytest_evocode.environments.contents import hash_directory
+from pytest_evocode.environments.sandbox.dockerfile import Copy, Directory, NeedsDocker, Replay, Run, read_dockerfile
+from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment, SandboxSettings, remove_tree
+from pytest_evocode.errors import BuildError, EnvironmentFault, EnvironmentUnavailable
+from pytest_evocode.tasks import Task
+
+#: Raised when an image of the same content would be built differently by this code.
+_FORMAT = "1"
+
+# What programs need to start, resolve names of services and check certificates; nothing about this machine's users.
+_ETC_ALLOWED = (
+    "alternatives", "ca-certificates", "ca-certificates.conf", "debian_version", "ethertypes", "fonts", "java-*",
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "mime.types", "nsswitch.conf", "os-release",
+    "perl", "pki", "protocols", "python3*", "resolv.conf", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo",
+    "timezone",
+)  # fmt: skip
+_PASSWD = """root:x:0:0:root:/root:/bin/bash
+daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
+nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+"""
+_GROUP = "root:x:0:\ndaemon:x:1:\ntty:x:5:\nstaff:x:50:\nusers:x:100:\nnogroup:x:65534:\n"
+_DIRECTORIES = {
+    "etc": 0o755, "home": 0o755, "media": 0o755, "mnt": 0o755, "opt": 0o755, "root": 0o700, "run": 0o755, "srv": 0o755,
+    "tmp": 0o1777, "var/cache": 0o755, "var/lib": 0o755, "var/log": 0o755, "var/tmp": 0o1777, "usr": 0o755,
+    "proc": 0o555, "dev": 0o755,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxImage:
+    """A built image: its layers, the lowest first, and what its Dockerfile set."""
+
+    layers: tuple[Path, ...]
+    env: dict[str, str]
+    workdir: str
+    user: str
+
+
+def build_image(settings: SandboxSettings, cache: Path, task: Task) -> SandboxImage:
+    """Find or build the task's image, under a lock that all sessions on this machine share.
+
+    Raises :class:`~pytest_evocode.errors.BuildError`.
+    """
+    if task.dockerfile is None:
+        raise BuildError(
+            f"{task.directory / 'task.toml'}: this task needs Docker: docker_image names a finished image, and the "
+            "sandbox can only replay a Dockerfile. Start Docker and run with --evocode-env=docker."
+        )
+    kind = "rootless" if settings.rootless else "root"
+    digest = hash_directory(task.dockerfile.parent, _FORMAT, kind, host_system())
+    directory = cache / "sandbox-images" / digest[:32]
+    if not directory.exists():
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{directory}.lock"):
+            if not directory.exists():
+                _build(settings, task.dockerfile, directory)
+    recorded = json.loads((directory / "image.json").read_text())
+    return SandboxImage((directory / "base", directory / "added"), **recorded)
+
+
+def host_system() -> str:
+    """The host's distribution, for the header and the content hash: ``Debian GNU/Linux 12 (bookworm)``."""
+    with contextlib.suppress(OSError):
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
+    return "Linux"
+
+
+def _build(settings: SandboxSettings, dockerfile: Path, directory: Path) -> None:
+    replay = read_dockerfile(dockerfile)
+    _check_promise(replay)
+    building = Path(tempfile.mkdtemp(prefix=f"{directory.name}.", dir=directory.parent))
+    try:
+        lay_base(building / "base", replay)
+        _replay(settings, replay, building)
+        image = {"env": replay.env, "workdir": replay.workdir, "user": replay.user}
+        (building / "image.json").write_text(json.dumps(image))
+        building.rename(directory)
+    except BaseException:
+        remove_tree(settings.launcher, building)
+        raise
+
+
+def _check_promise(replay: Replay) -> None:
+    tool = replay.promised_tool
+    if tool and not shutil.which(tool, path=PATH):
+        raise NeedsDocker(
+            replay.dockerfile, 1, f"FROM {replay.base} promises {tool}, and this system has none below /usr"
+        )
+
+
+def lay_base(base: Path, replay: Replay) -> None:
+    """Make the layer that stands for the base image: a file system's skeleton and an allow-list of /etc."""
+    root, usr = base / "root", base / "usr"
+    for name, mode in _DIRECTORIES.items():
+        (root / name).mkdir(parents=True, exist_ok=True)
+        (root / name).chmod(mode)
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        host = Path("/", name)
+        if host.is_symlink():
+            (root / name).symlink_to(os.readlink(host))
+        elif host.is_dir():
+            (root / name).mkdir()
+    for pattern in _ETC_ALLOWED if replay.base else ():
+        for found in sorted(glob.glob(f"/etc/{pattern}")):
+            _copy_public(Path(found), root / found.lstrip("/"))
+    (root / "etc/passwd").write_text(_PASSWD)
+    (root / "etc/group").write_text(_GROUP)
+    (root / "etc/hosts").write_text("127.0.0.1 localhost evocode\n::1 localhost\n")
+    (root / "etc/hostname").write_text("evocode\n")
+    (usr / "local" / "bin").mkdir(parents=True)
+    # Images named python have `python`; Debian's own system has only `python3`.
+    if replay.promised_tool == "python3" and not shutil.which("python", path=PATH):
+        (usr / "local/bin/python").symlink_to(shutil.which("python3", path=PATH) or "/usr/bin/python3")
+
+
+def _copy_public(source: Path, target: Path) -> None:
+    """Copy what every user of this machine can read, with links as links; a dangling or locked one is left out."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir() and not source.is_symlink():
+        target.mkdir(exist_ok=True)
+        for child in source.iterdir():
+            _copy_public(child, target / child.name)
+    elif source.is_symlink() and str(source.readlink()).startswith(("/etc", "/usr", "..")):
+        target.symlink_to(source.readlink())
+    elif source.is_file() and source.stat().st_mode & 0o004:
+        shutil.copy(source, target)
+
+
+def _replay(settings: SandboxSettings, replay: Replay, building: Path) -> None:
+    """Carry the instructions out in a sandbox whose top layer becomes the image's own layer."""
+    environment = SandboxEnvironment(settings, [building / "base"], workdir="/", user="0", env={}, network="public")
+    try:
+        environment.start()
+        for step, workdir, user in replay.steps:
+            match step:
+                case Directory():
+                    _expect(replay, step.line, environment, ["mkdir", "-p", step.path], "/", "0", {})
+                case Run():
+                    _expect(replay, step.line, environment, list(step.argv), workdir, user, step.env)
+                case Copy():
+                    _copy(replay.dockerfile, step, environment)
+        environment.remove(["/logs"])
+        environment.end(keep_files=True)
+        (building / "added").mkdir()
+        for name in ("root", "usr"):
+            (environment.layers.top / name).rename(building / "added" / name)
+        remove_tree(settings.launcher, environment.layers.top)
+    finally:
+        environment.stop()
+
+
+def _expect(
+    replay: Replay,
+    line: int,
+    environment: SandboxEnvironment,
+    argv: list[str],
+    workdir: str,
+    user: str,
+    env: dict[str, str] | object,
+) -> None:
+    assert isinstance(env, dict)
+    result = environment.exec(argv, cwd=workdir, user=user, env=env, timeout=600)
+    if not result.ok:
+        ending = "did not end in 600 s" if result.timed_out else f"ended with exit code {result.exit_code}"
+        tail = "\n".join(result.output.splitlines()[-20:])
+        raise NeedsDocker(
+            replay.dockerfile, line, f"replayed on {host_system()}, '{' '.join(argv)}' {ending}:\n{tail}\nOr:"
+        )
+
+
+def _copy(dockerfile: Path, copy: Copy, environment: SandboxEnvironment) -> None:
+    """COPY and ADD by Docker's rules: a directory's contents, several sources only into a directory."""
+    context = dockerfile.parent
+    kept = _context_files(context, dockerfile)
+    with tempfile.TemporaryDirectory() as staging_name:
+        staging = Path(staging_name)
+        into_directory = copy.target.endswith("/") or len(copy.sources) > 1
+        target = copy.target.rstrip("/") or "/"
+        parent, name = target, ""
+        for source in copy.sources:
+            found = _find(context, source, kept, dockerfile, copy.line)
+            for path in found:
+                if copy.extract and path.is_file() and tarfile.is_tarfile(path):
+                    shutil.unpack_archive(path, staging)
+                elif path.is_dir():
+                    _copy_kept(path, staging, context, kept)
+                elif into_directory or len(found) > 1:
+                    shutil.copy2(path, staging / path.name)
+                else:
+                    parent, name = os.path.split(target)
+                    shutil.copy2(path, staging / name)
+        if copy.mode is not None:
+            for path in staging.rglob("*"):
+                path.chmod(copy.mode)
+        environment.upload([staging], parent)
+    if copy.owner:
+        result = environment.exec(["chown", "-R", copy.owner, f"{parent.rstrip('/')}/{name}"])
+        if not result.ok:
+            raise NeedsDocker(dockerfile, copy.line, f"--chown={copy.owner} failed here: {result.output.strip()}")
+
+
+def _context_files(context: Path, dockerfile: Path) -> set[str]:
+    """The relative paths of the build context that .dockerignore leaves in."""
+    ignore = context / ".dockerignore"
+    if not ignore.is_file():
+        return {path.relative_to(context).as_posix() for path in context.rglob("*")}
+    from docker.utils.build import exclude_paths
+
+    lines = [line.strip() for line in ignore.read_text().splitlines()]
+    patterns = [line for line in lines if line and not line.startswith("#")]
+    return set(exclude_paths(str(context), patterns, dockerfile=dockerfile.name))
+
+
+def _find(context: Path, source: str, kept: set[str], dockerfile: Path, line: int) -> list[Path]:
+    clean = os.path.normpath(source.lstrip("/")) if source.lstrip("/") else "."
+    if clean.startswith(".."):
+        raise BuildError(f"{dockerfile}:{line}: {source} lies outside the build context {context}")
+    if clean == ".":
+        return [context]
+    found = [Path(path) for path in sorted(glob.glob(str(context / clean)))]
+    found = [path for path in found if path.relative_to(context).as_posix() in kept or path.is_dir()]
+    if not found:
+        raise BuildError(f"{dockerfile}:{line}: {source} is not in the build context {context}")
+    return found
+
+
+def _copy_kept(source: Path, target: Path, context: Path, kept: set[str]) -> None:
+    for directory, names, files in os.walk(source):
+        here = Path(directory)
+        for name in (*names, *files):
+            path = here / name
+            if path.relative_to(context).as_posix() not in kept:
+                continue
+            copied = target / path.relative_to(source)
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_symlink():
+                copied.symlink_to(path.readlink())
+            elif path.is_dir():
+                copied.mkdir(exist_ok=True)
+            else:
+                shutil.copy2(path, copied)
+
+
+def probe(settings: SandboxSettings) -> None:
+    """Start and stop one sandbox; raises :class:`EnvironmentUnavailable` with bubblewrap's words."""
+    with tempfile.TemporaryDirectory(dir=settings.state) as scratch:
+        base = Path(scratch, "base")
+        lay_base(base, Replay(Path("probe")))
+        environment = SandboxEnvironment(settings, [base], workdir="/", user="0", env={}, network=None)
+        try:
+            environment.start()
+            result = environment.exec(["true"], timeout=10)
+        except EnvironmentFault as error:
+            raise EnvironmentUnavailable(re.sub(r"^bubblewrap did not start a sandbox: ", "", str(error))) from None
+        finally:
+            environment.stop()
+    if not result.ok:
+        raise EnvironmentUnavailable(f"a probe in the sandbox failed: {result.output.strip()}")

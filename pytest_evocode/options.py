@@ -1,0 +1,105 @@
+"""The command line, read once into one frozen object."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a session was asked to do."""
+
+    agents: tuple[str, ...]
+    attempts: int
+    environment: str
+    results: Path
+    """The results directory, absolute."""
+    cases: Literal["summary", "subtests"]
+    fail_under: float | None
+    """Dataset Score, 0 to 100."""
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare our options, as one group."""
+    group = parser.getgroup("evocode", "multi-round coding benchmarks (pytest-evocode)")
+    group.addoption(
+        "--evocode-agent",
+        action="append",
+        metavar="AGENT",
+        help="run the tasks with this agent: oracle (the reference solutions) or nop; may be given several times",
+    )
+    group.addoption(
+        "--evocode-attempts",
+        type=int,
+        default=1,
+        metavar="K",
+        help="attempts of every agent at every task (default: %(default)s)",
+    )
+    group.addoption(
+        "--evocode-env",
+        default="auto",
+        metavar="ENV",
+        help="where attempts live: docker, sandbox, or auto (docker where a daemon answers; default)",
+    )
+    group.addoption(
+        "--evocode-results",
+        default="evocode-results",
+        metavar="DIR",
+        help="results directory, relative to where pytest is started (default: %(default)s)",
+    )
+    group.addoption(
+        "--evocode-cases",
+        choices=("summary", "subtests"),
+        default="summary",
+        help="show the cases of a suite in the report of a failed round (default), or each as a subtest",
+    )
+    group.addoption(
+        "--evocode-fail-under",
+        type=float,
+        metavar="SCORE",
+        help="take failed rounds as data: exit with 0 when every agent's Dataset Score is at least SCORE (0 to 100)",
+    )
+
+
+def in_use(config: pytest.Config) -> bool:
+    """Whether the session runs tasks at all."""
+    return bool(getattr(config.known_args_namespace, "evocode_agent", None))
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """The session's settings; raises pytest.UsageError for what cannot be meant."""
+    agents = tuple(config.getoption("evocode_agent"))
+    attempts = config.getoption("evocode_attempts")
+    fail_under = config.getoption("evocode_fail_under")
+    names = [agent_id(agent) for agent in agents]
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise pytest.UsageError(f"--evocode-agent: {agents[position]} is named {name!r}, as another agent is")
+    if attempts < 1:
+        raise pytest.UsageError(f"--evocode-attempts={attempts}: it has to be 1 or more")
+    if fail_under is not None and not 0 <= fail_under <= 100:
+        raise pytest.UsageError(f"--evocode-fail-under={fail_under}: a Dataset Score lies between 0 and 100")
+    if config.getoption("reruns", None):
+        raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
+    return Settings(
+        agents=agents,
+        attempts=attempts,
+        environment=config.getoption("evocode_env"),
+        results=(config.invocation_params.dir / config.getoption("evocode_results")).resolve(),
+        cases=config.getoption("evocode_cases"),
+        fail_under=fail_under,
+    )
+
+
+def agent_id(agent: str) -> str:
+    """An agent's name as node ids and directories hold it.
+
+    >>> agent_id("anthropic/claude-opus-4-8")
+    'claude-opus-4-8'
+    """
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", agent.rpartition("/")[2]).strip("-.") or "agent"

@@ -1,0 +1,64 @@
+"""The pytest plugin: hooks that delegate. Importing it has to stay cheap, so everything else is imported inside."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evocode import options
+
+if TYPE_CHECKING:
+    from xdist.scheduler import Scheduling
+
+    from pytest_evocode.agents import Agent
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    from pytest_evocode import newhooks
+
+    pluginmanager.add_hookspecs(newhooks)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    options.add_options(parser)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+    if not options.in_use(early_config):
+        return (yield)
+    from pytest_evocode.collection import outside_tasks
+
+    known = early_config.known_args_namespace
+    named = known.file_or_dir
+    # A task may also be where pytest is started, without a path on the command line.
+    known.file_or_dir = outside_tasks(early_config, named or [str(early_config.invocation_params.dir)])
+    try:
+        return (yield)
+    finally:
+        known.file_or_dir = named
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if options.in_use(config):
+        from pytest_evocode.session import SessionPlugin
+
+        config.pluginmanager.register(SessionPlugin(config), SessionPlugin.name)
+
+
+def pytest_evocode_make_agent(name: str) -> Agent | None:
+    from pytest_evocode.agents import AGENTS
+
+    return AGENTS[name]() if name in AGENTS else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling | None:
+    if not options.in_use(config):
+        return None
+    from pytest_evocode.parallel import AttemptScheduling
+
+    return AttemptScheduling(config, log)

@@ -1,0 +1,1 @@
+"""Reports for people: pure functions from records to text."""

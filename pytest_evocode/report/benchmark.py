@@ -1,0 +1,85 @@
+"""The benchmark table and the rounds x tasks grid, as plain lines."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from pytest_evocode.metrics.scores import Scores, by_task, dataset_score, scores
+from pytest_evocode.results.models import Outcome, RoundRecord
+
+_MARKS: dict[Outcome, str] = {"passed": ".", "failed": "F", "error": "E", "not reached": "-"}
+
+
+def by_agent(records: Sequence[RoundRecord]) -> dict[str, list[RoundRecord]]:
+    """The records by agent, in the order in which agents first appear."""
+    agents: dict[str, list[RoundRecord]] = defaultdict(list)
+    for record in records:
+        agents[record.agent].append(record)
+    return agents
+
+
+def lowest_dataset_score(records: Sequence[RoundRecord]) -> float:
+    """The Dataset Score of the agent that has the lowest, 0 to 100."""
+    return min(dataset_score(of_agent) for of_agent in by_agent(records).values())
+
+
+def benchmark_lines(records: Sequence[RoundRecord], *, grid: bool, fail_under: float | None = None) -> Iterator[str]:
+    """The summary of a session; ``grid`` adds a line of marks per task and attempt."""
+    rows = [("agent", "Dataset Score", "Case Score", "Avg Rounds", "Perfect Tasks", "time")]
+    rows += [(agent, *_cells(scores(of_agent))) for agent, of_agent in by_agent(records).items()]
+    yield from _aligned(rows)
+    if grid:
+        yield ""
+        yield from _grid(records)
+    partial = sorted({record.task for record in records if _rounds_run(records, record) < record.declared_rounds})
+    if partial:
+        yield ""
+        yield f"Not all rounds were selected, those left out count as not passed: {', '.join(partial)}"
+    if fail_under is not None:
+        lowest = lowest_dataset_score(records)
+        verdict = "reached" if lowest >= fail_under else "not reached"
+        yield ""
+        yield f"--evocode-fail-under={fail_under:g}: {verdict} with a Dataset Score of {lowest:.1f}"
+
+
+def _cells(of_agent: Scores) -> tuple[str, ...]:
+    return (
+        f"{of_agent.dataset_score:.1f}",
+        f"{of_agent.case_score:.1f}",
+        "n/a" if of_agent.avg_rounds is None else f"{of_agent.avg_rounds:.1f}",
+        f"{of_agent.perfect_tasks}/{of_agent.tasks}",
+        f"{of_agent.seconds:.1f} s",
+    )
+
+
+def _rounds_run(records: Sequence[RoundRecord], like: RoundRecord) -> int:
+    return max(
+        record.index
+        for record in records
+        if (record.task, record.agent, record.attempt) == (like.task, like.agent, like.attempt)
+    )
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Columns two spaces apart, the first to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *rest in rows:
+        cells = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
+        yield "  ".join((first.ljust(widths[0]), *cells)).rstrip()
+
+
+def _grid(records: Sequence[RoundRecord]) -> Iterator[str]:
+    """One mark per round: passed, failed, error, not reached; blank where it was not selected."""
+    agents = by_agent(records)
+    longest = max(record.declared_rounds for record in records)
+    rows = [("round", *(str(index) for index in range(1, longest + 1)))]
+    for agent, of_agent in agents.items():
+        for task, attempts in by_task(of_agent).items():
+            for number, attempt in attempts.items():
+                marks = {record.index: _MARKS[record.outcome] for record in attempt}
+                name = task if len(agents) == 1 else f"{task} {agent}"
+                label = name if number == 1 else f"{name}.{number}" if len(agents) > 1 else f"{name} {agent}.{number}"
+                rows.append((label, *(marks.get(index, "") for index in range(1, longest + 1))))
+    yield from _aligned(rows)
+    yield ". passed   F failed   E error   - not reached"

@@ -1,0 +1,1 @@
+"""Records of runs and the directory they are kept in."""

@@ -1,0 +1,131 @@
+"""The records of a run: plain, frozen, versioned, and the same in memory, in reports and on disk."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+RECORD_VERSION = 1
+
+CaseStatus = Literal["passed", "failed", "skipped", "error"]
+FailureKind = Literal["new miss", "regression", "carried"]
+Outcome = Literal["passed", "failed", "error", "not reached"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Case(_Record):
+    """One test case of a suite; an empty text is one that the suite did not give."""
+
+    id: str
+    status: CaseStatus
+    origin: str = ""
+    """The round that first required it."""
+    requirement: str = ""
+    kind: str = ""
+    """core, boundary, error or integration."""
+    intent: str = ""
+    scenario: str = ""
+    input: str = ""
+    expected: str = ""
+    actual: str = ""
+    reason: str = ""
+    failure: FailureKind | None = None
+    """For a case that did not pass: how it stands to the earlier rounds of its attempt."""
+
+    @property
+    def failing(self) -> bool:
+        """Whether the case was run and did not pass."""
+        return self.status in ("failed", "error")
+
+
+class Verdict(_Record):
+    """What a suite said of one round."""
+
+    reward: float
+    """The reward that decides, 0 to 1."""
+    rewards: dict[str, float]
+    """All rewards by key; ``{"reward": r}`` where the suite wrote a single number."""
+    cases: tuple[Case, ...] = ()
+    flags: tuple[str, ...] = ()
+    """What is odd about the verdict, such as cases that contradict the reward; the reward stands."""
+    timed_out: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether the round counts as done."""
+        return self.reward >= PASS_REWARD
+
+
+#: Harbor's tolerance for a reward of 1.
+PASS_REWARD = 0.999
+
+
+class RoundRecord(_Record):
+    """One round of one attempt. Times are wall-clock seconds; None is unknown or not measured, never 0."""
+
+    task: str
+    agent: str
+    attempt: int
+    round: str
+    index: int
+    """From 1."""
+    declared_rounds: int
+    """Rounds of the task, run or not."""
+    outcome: Outcome
+    cause: str = ""
+    """Why the round did not pass, in one line or several."""
+    verdict: Verdict | None = None
+    timed_out: Literal["agent", "verifier"] | None = None
+    tool_calls: int | None = None
+    """None where the agent gave no trajectory."""
+    agent_seconds: float | None = None
+    verifier_seconds: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the round passed."""
+        return self.outcome == "passed"
+
+    @property
+    def case_counts(self) -> tuple[int, int]:
+        """Passed cases and all cases that were to pass; skipped ones are not passed."""
+        cases = self.verdict.cases if self.verdict else ()
+        return sum(case.status == "passed" for case in cases), len(cases)
+
+
+class AttemptRecord(_Record):
+    """One attempt: ``result.json``."""
+
+    version: int = RECORD_VERSION
+    task: str
+    agent: str
+    attempt: int
+    environment: str
+    started: str
+    """ISO 8601 with offset."""
+    finished: str
+    declared_rounds: tuple[str, ...]
+    rewards: dict[str, float]
+    """The trial's rewards by key, over all declared rounds by the task's strategy."""
+    rounds: tuple[RoundRecord, ...]
+
+
+class RunRecord(_Record):
+    """One pytest session: ``runs/<run>.json``."""
+
+    version: int = RECORD_VERSION
+    run: str
+    started: str
+    finished: str | None = None
+    """None while the session runs, and for good when it was killed."""
+    arguments: tuple[str, ...]
+    environment: str
+    exit_status: int | None = None
+    attempts: tuple[str, ...] = ()
+    """Directories of the attempts, relative to the results directory."""
+    scores: dict[str, dict[str, float | int | None]] = {}
+    """Metrics by agent."""

@@ -1,0 +1,102 @@
+"""The results directory: Harbor's layout, written so that a killed run leaves whole files or none."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from pytest_evocode.results.models import AttemptRecord, RoundRecord, RunRecord
+
+STAMP = "%Y-%m-%d__%H-%M-%S"
+
+
+def now() -> str:
+    """The time as records hold it: ISO 8601 with offset, to the millisecond."""
+    return datetime.now(UTC).astimezone().isoformat(timespec="milliseconds")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file under another name and rename it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            os.fchmod(descriptor, 0o644)
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _write_record(path: Path, record: BaseModel) -> None:
+    write_atomically(path, record.model_dump_json(indent=1) + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptDirectory:
+    """``<task>/harbor_jobs/<agent>/<stamp>/<task>__a<attempt>`` below a results directory."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, results: Path, task: str, agent: str, run: str, attempt: int) -> AttemptDirectory:
+        """The directory of one attempt of a run."""
+        return cls(results / task / "harbor_jobs" / agent / run / f"{task}__a{attempt}")
+
+    def artifacts(self, round_name: str) -> Path:
+        """Where a round's artifacts go."""
+        return self.path / "steps" / round_name / "artifacts"
+
+    def verifier_output(self, round_name: str) -> Path:
+        """Where a round's suite output is."""
+        return self.path / "steps" / round_name / "verifier" / "test-stdout.txt"
+
+    def write_round(self, record: RoundRecord, *, output: str | None, trajectory: BaseModel | None) -> None:
+        """Write what a round leaves: ``output`` is its suite's, ``trajectory`` its agent's in ATIF."""
+        step = self.path / "steps" / record.round
+        if trajectory is not None:
+            _write_record(step / "agent" / "trajectory.json", trajectory)
+        if output is not None:
+            write_atomically(self.verifier_output(record.round), output)
+        if record.verdict is not None:
+            cases = [case.model_dump(exclude_defaults=True) for case in record.verdict.cases]
+            write_atomically(step / "verifier" / "cases.json", json.dumps(cases, indent=1) + "\n")
+            # Last, because its presence says that the round has a verdict.
+            write_atomically(step / "verifier" / "reward.txt", f"{record.verdict.reward!r}\n")
+
+    def write_attempt(self, record: AttemptRecord) -> None:
+        """Write ``result.json``."""
+        _write_record(self.path / "result.json", record)
+
+
+def claim_run(results: Path, record: RunRecord) -> RunRecord:
+    """Write a session's first record under a name that no other session has: its time, or the next free second.
+
+    The name is claimed by linking a complete file, so even a run killed at once leaves a whole record.
+    """
+    runs = results / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    seconds = datetime.now().timestamp()
+    while True:
+        named = record.model_copy(update={"run": datetime.fromtimestamp(seconds).strftime(STAMP)})
+        with tempfile.NamedTemporaryFile("w", dir=runs, prefix=".claim.", encoding="utf-8") as file:
+            file.write(named.model_dump_json(indent=1) + "\n")
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)
+            try:
+                os.link(file.name, runs / f"{named.run}.json")
+                return named
+            except FileExistsError:
+                seconds += 1
+
+
+def write_run(results: Path, record: RunRecord) -> None:
+    """Write ``runs/<run>.json``."""
+    _write_record(results / "runs" / f"{record.run}.json", record)

@@ -1,0 +1,259 @@
+"""What one pytest session shares: settings, the engine, the run's record, and the hooks that need them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Generator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evocode.collection import TASK_FILE, Attempt, Round, TaskDirectory, restore_rounds, shape_report
+from pytest_evocode.errors import EvocodeError
+from pytest_evocode.options import agent_id, read_settings
+from pytest_evocode.results.models import RoundRecord, RunRecord
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
+    from pytest_evocode.agents import Agent
+    from pytest_evocode.environments import Engine
+    from pytest_evocode.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class AgentName:
+    """An agent as the command line names it and as node ids do."""
+
+    spec: str
+    id: str
+
+
+class SessionPlugin:
+    """Registered late and only in sessions that run tasks, so that its wrappers are the outermost."""
+
+    name = "evocode-session"
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.settings = read_settings(config)
+        self.agents = [AgentName(spec, agent_id(spec)) for spec in self.settings.agents]
+        for agent in self.agents:
+            self.make_agent(agent.spec)
+        self.records: list[RoundRecord] = []
+        """All rounds of the session so far, in the process that reports."""
+        self._worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
+        self._engine: Engine | None = None
+        self._why = ""
+        self._run: RunRecord | None = None
+        self._errors = 0
+        self._foreign_collection_errors = 0
+        self._previous_handler: Any = None
+
+    # What collection and trials ask for.
+
+    def make_agent(self, spec: str) -> Agent:
+        """A new agent; raises pytest.UsageError for an unknown one."""
+        agent: Agent | None = self.config.hook.pytest_evocode_make_agent(config=self.config, name=spec)
+        if agent is None:
+            from pytest_evocode.agents import unknown_agent
+
+            raise pytest.UsageError(f"--evocode-agent: {unknown_agent(spec)}")
+        return agent
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of this process, made on first use; raises EnvironmentUnavailable or UsageError."""
+        if self._engine is None:
+            from pytest_evocode.environments import choose_engine
+
+            hidden = [self.config.rootpath, self.settings.results, self.config.invocation_params.dir]
+            self._engine, self._why = choose_engine(self.settings.environment, hidden=hidden)
+        return self._engine
+
+    def start_trial(self, attempt: Attempt) -> Trial:
+        """Start an attempt's trial, through the last round that was selected."""
+        from pytest_evocode.results.store import AttemptDirectory
+        from pytest_evocode.trial import Trial
+
+        name = agent_id(attempt.agent)
+        directory = AttemptDirectory.of(self.settings.results, attempt.task.name, name, self.run_name, attempt.number)
+        trial = Trial(
+            attempt.task,
+            self.make_agent(attempt.agent),
+            self.engine,
+            attempt=attempt.number,
+            through=attempt.through,
+            directory=directory,
+        )
+        return trial.__enter__()
+
+    @property
+    def run_name(self) -> str:
+        """The session's name in the results directory, the same in all its processes."""
+        if self._worker_input is not None:
+            return str(self._worker_input["evocode_run"])
+        assert self._run is not None
+        return self._run.run
+
+    def output_of(self, record: RoundRecord) -> Path:
+        """Where the output of a round's suite was written."""
+        from pytest_evocode.results.store import AttemptDirectory
+
+        directory = AttemptDirectory.of(self.settings.results, record.task, record.agent, self.run_name, record.attempt)
+        return directory.verifier_output(record.round)
+
+    # Hooks: collection.
+
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Take task directories over."""
+        if (path / TASK_FILE).is_file():
+            directory: pytest.Collector = TaskDirectory.from_parent(parent, path=path)
+            return directory
+        return None
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Count what could not be collected, and whether it was only tasks."""
+        if report.failed:
+            self._errors += 1
+            self._foreign_collection_errors += not report.nodeid.endswith(TASK_FILE)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None, object, object]:
+        """After everybody's selection and ordering, bring the rounds before a selected one along, in order."""
+        result = yield
+        items[:] = restore_rounds(items)
+        return result
+
+    def pytest_collection_finish(self) -> None:
+        """Let the sound tasks run beside a broken one, as long as nothing else is broken."""
+        if self._errors and not self._foreign_collection_errors:
+            self.config.option.continue_on_collection_errors = True
+
+    # Hooks: the session.
+
+    def pytest_sessionstart(self) -> None:
+        """Find the environment and claim a name for the run before anything else is done."""
+        if self.config.option.collectonly or self._worker_input is not None:
+            return
+        from pytest_evocode.results.store import claim_run, now
+
+        try:
+            engine = self.engine
+        except EvocodeError as error:
+            raise pytest.UsageError(str(error)) from None
+        self._previous_handler = signal.signal(signal.SIGTERM, _exit_on_signal)
+        record = RunRecord(
+            run="", started=now(), arguments=tuple(self.config.invocation_params.args), environment=engine.name
+        )
+        try:
+            self._run = claim_run(self.settings.results, record)
+        except OSError as error:
+            raise pytest.UsageError(
+                f"--evocode-results={self.settings.results}: cannot be written ({error.strerror}); name another directory"
+            ) from None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        """Tell an xdist worker the run's name."""
+        node.workerinput["evocode_run"] = self.run_name
+
+    def pytest_report_header(self) -> list[str]:
+        """Which agents, which environment and why, where results go."""
+        names = ", ".join(agent.spec for agent in self.agents)
+        if self.settings.attempts > 1:
+            names += f" ({self.settings.attempts} attempts each)"
+        lines = [f"evocode: agent {names}"]
+        if self._run is not None:
+            lines.append(f"evocode: environment {self.engine.name} ({self._why}; {self.engine.description})")
+            lines.append(f"evocode: results {self._shown(self.settings.results)}, run {self.run_name}")
+        return lines
+
+    def _shown(self, path: Path) -> str:
+        """A path as short as it can be said from where pytest was started."""
+        relative = os.path.relpath(path, self.config.invocation_params.dir)
+        return str(path) if relative.startswith("..") else relative
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Shape the reports of rounds."""
+        report = yield
+        if isinstance(item, Round):
+            shape_report(item, report)
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather records from reports, which also come from xdist workers; count what is no verdict."""
+        properties = dict(report.user_properties)
+        if report.failed and (report.when != "call" or "evocode" not in properties):
+            self._errors += 1
+        if report.when == "teardown" and "evocode" in properties:
+            self.records.append(_record_from(properties))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Decide the exit status, write the run's record, stop the engine."""
+        if self.settings.fail_under is not None and session.exitstatus in (0, 1) and self.records:
+            from pytest_evocode.report.benchmark import lowest_dataset_score
+
+            reached = lowest_dataset_score(self.records) >= self.settings.fail_under
+            session.exitstatus = pytest.ExitCode(0 if reached and not self._errors else 1)
+        result = yield
+        if self._run is not None:
+            self._write_run(int(session.exitstatus))
+        if self._engine is not None:
+            self._engine.close()
+        if self._previous_handler is not None:
+            signal.signal(signal.SIGTERM, self._previous_handler)
+        return result
+
+    def _write_run(self, exit_status: int) -> None:
+        from pytest_evocode.metrics.scores import scores
+        from pytest_evocode.report.benchmark import by_agent
+        from pytest_evocode.results.store import AttemptDirectory, now, write_run
+
+        assert self._run is not None
+        attempts = {(record.task, record.agent, record.attempt): None for record in self.records}
+        directories = (
+            AttemptDirectory.of(Path(), task, agent, self._run.run, number).path.as_posix()
+            for task, agent, number in attempts
+        )
+        write_run(
+            self.settings.results,
+            self._run.model_copy(
+                update={
+                    "finished": now(),
+                    "exit_status": exit_status,
+                    "attempts": tuple(directories),
+                    "scores": {agent: asdict(scores(records)) for agent, records in by_agent(self.records).items()},
+                }
+            ),
+        )
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the benchmark."""
+        if self.records:
+            from pytest_evocode.report.benchmark import benchmark_lines
+
+            terminalreporter.section("evocode benchmark")
+            grid = terminalreporter.verbosity >= 0
+            for line in benchmark_lines(self.records, grid=grid, fail_under=self.settings.fail_under):
+                terminalreporter.write_line(line)
+
+
+def _record_from(properties: dict[str, Any]) -> RoundRecord:
+    """A round's record out of its report's user properties."""
+    values = dict(properties["evocode"])
+    if values["verdict"] is not None:
+        values["verdict"] = {**values["verdict"], "cases": properties["evocode_cases"]}
+    return RoundRecord.model_validate(values)
+
+
+def _exit_on_signal(number: int, frame: object) -> None:
+    """Without this, SIGTERM would skip every teardown and leave containers behind."""
+    pytest.exit(f"stopped by {signal.Signals(number).name}", returncode=128 + number)

@@ -1,0 +1,34 @@
+"""The task format: what a task directory says, read once and checked completely."""
+
+from __future__ import annotations
+
+from pytest_evocode.tasks.loading import load_task
+from pytest_evocode.tasks.model import (
+    AgentConfig,
+    Artifact,
+    EnvironmentConfig,
+    Healthcheck,
+    SolutionConfig,
+    Step,
+    TaskConfig,
+    VerifierConfig,
+)
+from pytest_evocode.tasks.task import Network, RewardStrategy, Round, Task
+from pytest_evocode.tasks.templates import resolve_env
+
+__all__ = [
+    "AgentConfig",
+    "Artifact",
+    "EnvironmentConfig",
+    "Healthcheck",
+    "Network",
+    "RewardStrategy",
+    "Round",
+    "SolutionConfig",
+    "Step",
+    "Task",
+    "TaskConfig",
+    "VerifierConfig",
+    "load_task",
+    "resolve_env",
+]

@@ -1,0 +1,123 @@
+"""The field types of task.toml: strict, because TOML already knows text from numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Strict
+from pydantic_core import PydanticCustomError
+
+STEP_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+PACKAGE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*")
+SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([KMG])", re.IGNORECASE)
+MEGABYTES = {"K": 1 / 1024, "M": 1, "G": 1024}
+
+
+def wanted(what: str) -> PydanticCustomError:
+    """The error of a value that is not ``what``; the value itself is added where the error is shown."""
+    return PydanticCustomError("wanted", "{what}", {"what": what})
+
+
+def rule(message: str, key: str = "") -> PydanticCustomError:
+    """The error of a value that breaks a rule; ``key`` names the field when the rule is about a whole section."""
+    return PydanticCustomError("rule", "{message}", {"message": message, "key": key})
+
+
+def _user(value: object) -> str | int:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise wanted("a user name or a user id from 0")
+
+
+def _min_reward(value: object) -> Mapping[str, float]:
+    table: dict[str, Any] = value if isinstance(value, dict) else {"reward": value}
+    if not all(_is_finite(threshold) for threshold in table.values()):
+        raise wanted("a finite number, or a table of finite numbers such as { reward = 0.5 }")
+    return {key: float(threshold) for key, threshold in table.items()}
+
+
+def _is_finite(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _megabytes(value: str) -> str:
+    if megabytes(value) < 1:
+        raise wanted('a size of at least one megabyte such as "512M" or "2G"')
+    return value
+
+
+def megabytes(size: str) -> int:
+    """The whole megabytes in a size such as ``"2G"``; 0 when it is no size.
+
+    >>> megabytes("2G"), megabytes("1.5g"), megabytes("512M"), megabytes("lots")
+    (2048, 1536, 512, 0)
+    """
+    match = SIZE.fullmatch(size.strip())
+    return int(float(match[1]) * MEGABYTES[match[2].upper()]) if match else 0
+
+
+def _step_name(value: str) -> str:
+    if not STEP_NAME.fullmatch(value):
+        raise wanted("a name made of letters, digits, '.', '_' and '-' that does not start with a dot")
+    return value
+
+
+def _package_name(value: str) -> str:
+    if not PACKAGE_NAME.fullmatch(value) or ".." in value:
+        raise wanted('a name of the form "organisation/task"')
+    return value
+
+
+def _container_path(value: str) -> str:
+    path = PurePosixPath(value)
+    if not path.is_absolute() or ".." in path.parts or path == PurePosixPath("/") or "\0" in value:
+        raise wanted("an absolute path in the container without '..', and not / itself")
+    return value
+
+
+def _directory(value: str) -> str:
+    if not value.startswith("/") or "\0" in value:
+        raise wanted("an absolute path in the container")
+    return value
+
+
+def _destination(value: str) -> str:
+    path = PurePosixPath(value)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in value or "\\" in value:
+        raise wanted("a relative path without '..'")
+    return value
+
+
+def _one_or_many(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Text = Annotated[str, Strict()]
+FilledText = Annotated[str, Strict(), Field(min_length=1)]
+Flag = Annotated[bool, Strict()]
+Number = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
+Pause = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Strict(), Field(ge=0)]
+PositiveCount = Annotated[int, Strict(), Field(gt=0)]
+Size = Annotated[str, Strict(), AfterValidator(_megabytes)]
+User = Annotated[str | int, PlainValidator(_user)]
+MinReward = Annotated[Mapping[str, float], PlainValidator(_min_reward)]
+StepName = Annotated[str, Strict(), AfterValidator(_step_name)]
+PackageName = Annotated[str, Strict(), AfterValidator(_package_name)]
+ContainerPath = Annotated[str, Strict(), AfterValidator(_container_path)]
+ContainerDirectory = Annotated[str, Strict(), AfterValidator(_directory)]
+Destination = Annotated[str, Strict(), AfterValidator(_destination)]
+Env = dict[Annotated[str, Field(pattern=r"^[^=\x00]+$")], Annotated[str, Strict(), Field(pattern=r"^[^\x00]*$")]]
+OneOrMany = BeforeValidator(_one_or_many)

@@ -1,0 +1,180 @@
+"""Check a task's directories and find each round's files, with as few system calls as will do."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks.model import TaskConfig
+from pytest_evocode.tasks.positions import Keys
+from pytest_evocode.tasks.problems import Problem
+
+COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml")
+SINGLE_ROUND = "round-1"
+# Above this size an instruction cannot be blank by accident, so it is not opened.
+BLANK_LIMIT = 64
+
+
+class RoundFiles(NamedTuple):
+    """Where a round's files are; everything named exists."""
+
+    name: str
+    directory: Path
+    instruction: Path
+    solution: Path | None
+    workdir: Path | None
+    tests: tuple[Path, ...]
+
+
+def find_files(directory: Path, config: TaskConfig) -> tuple[list[RoundFiles], list[Problem]]:
+    """The files of each round in order, and everything that is wrong with the task's directories.
+
+    Raises TaskError for a directory that cannot be read.
+    """
+    finder = _Finder(directory)
+    finder.check_environment(config.environment.docker_image)
+    finder.check_steps({step.name for step in config.steps})
+    if config.steps:
+        found = [finder.step(index, step.name) for index, step in enumerate(config.steps)]
+    else:
+        found = [finder.single()]
+    return found, finder.problems
+
+
+class _Finder:
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.root = os.fspath(directory)
+        self.steps_directory = directory / "steps"
+        self.problems: list[Problem] = []
+        self.steps: set[str] = set()
+        self.shared_suite = _is_file(f"{self.root}/tests/test.sh")
+        self.shared_tests: tuple[Path, ...] = ()
+        if self.shared_suite or _is_directory(f"{self.root}/tests"):
+            self.shared_tests = (directory / "tests",)
+
+    def check_environment(self, docker_image: str | None) -> None:
+        names = _list(f"{self.root}/environment")
+        compose = [name for name in COMPOSE_FILES if name in names]
+        for name in compose:
+            message = f"not supported yet: environment/{name}: write a Dockerfile, one container runs the whole task"
+            self.problems.append(Problem(message, path=self.directory / "environment" / name))
+        if docker_image is None and not compose and not _is_file(f"{self.root}/environment/Dockerfile"):
+            path = self.directory / "environment" / "Dockerfile"
+            message = f"no environment to run in; create {path} or set docker_image in [environment]"
+            self.problems.append(Problem(message))
+
+    def check_steps(self, listed: set[str]) -> None:
+        path = f"{self.root}/steps"
+        self.steps = {name for name in _directories(path) if name in listed or not name.startswith((".", "__"))}
+        for name in sorted(self.steps - listed):
+            message = f'steps/{name}/ has no entry; add [[steps]] with name = "{name}" or remove the directory'
+            self.problems.append(Problem(message))
+
+    def step(self, index: int, name: str) -> RoundFiles:
+        directory = self.steps_directory / name
+        root = f"{self.root}/steps/{name}"
+        keys: Keys = ("steps", index, "name")
+        if name not in self.steps:
+            self.problems.append(Problem(f"there is no directory for this step; create {directory}", keys))
+            return RoundFiles(name, directory, directory, None, None, ())
+        has_suite = _is_file(f"{root}/tests/test.sh")
+        tests = self.shared_tests
+        if has_suite or _is_directory(f"{root}/tests"):
+            tests = (*tests, directory / "tests")
+        workdir = directory / "workdir" if self._has_workdir(f"{root}/workdir", keys) else None
+        self._check_suite(has_suite, root, keys)
+        return self._round(name, directory, root, keys, workdir, tests)
+
+    def single(self) -> RoundFiles:
+        self._check_suite(False, self.root, ())
+        return self._round(SINGLE_ROUND, self.directory, self.root, (), None, self.shared_tests)
+
+    def _round(
+        self, name: str, directory: Path, root: str, keys: Keys, workdir: Path | None, tests: tuple[Path, ...]
+    ) -> RoundFiles:
+        self._check_instruction(f"{root}/instruction.md", keys)
+        solution = directory / "solution" if self._has_solution(f"{root}/solution", keys) else None
+        return RoundFiles(name, directory, directory / "instruction.md", solution, workdir, tests)
+
+    def _check_suite(self, has_suite: bool, root: str, keys: Keys) -> None:
+        if not (has_suite or self.shared_suite):
+            message = f"no tests/test.sh to verify the round; write {root}/tests/test.sh"
+            self.problems.append(Problem(f"{message} (native test_*.py suites are not supported yet)", keys))
+
+    def _check_instruction(self, path: str, keys: Keys) -> None:
+        found = _stat(path)
+        if found is None:
+            self.problems.append(Problem(f"the round has no instruction; create {path}", keys))
+        elif not stat.S_ISREG(found.st_mode):
+            self.problems.append(Problem(f"{path} must be a file", keys))
+        elif found.st_size < BLANK_LIMIT and not _read(path).strip():
+            self.problems.append(Problem(f"{path} is empty; write the request to the agent", keys))
+
+    def _has_solution(self, path: str, keys: Keys) -> bool:
+        found = _is_file(f"{path}/solve.sh")
+        if not found and os.path.lexists(path):
+            self.problems.append(Problem(f"{path} has no solve.sh; write it or remove {path}", keys))
+        return found
+
+    def _has_workdir(self, path: str, keys: Keys) -> bool:
+        found = _stat(path)
+        if found is not None and not stat.S_ISDIR(found.st_mode):
+            self.problems.append(Problem(f"{path} must be a directory", keys))
+        return found is not None
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _is_file(path: str) -> bool:
+    found = _stat(path)
+    return found is not None and stat.S_ISREG(found.st_mode)
+
+
+def _is_directory(path: str) -> bool:
+    found = _stat(path)
+    return found is not None and stat.S_ISDIR(found.st_mode)
+
+
+def _list(path: str) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _directories(path: str) -> frozenset[str]:
+    try:
+        with os.scandir(path) as entries:
+            return frozenset(entry.name for entry in entries if entry.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _read(path: str) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            return os.read(descriptor, BLANK_LIMIT)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str, error: OSError) -> TaskError:
+    return TaskError(f"cannot be read ({error.strerror}); check its permissions", Path(path))

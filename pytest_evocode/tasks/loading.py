@@ -1,0 +1,71 @@
+"""Read a task directory: task.toml first, then its directories."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import tomli
+from pydantic import ValidationError
+
+from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks.layout import SINGLE_ROUND, find_files
+from pytest_evocode.tasks.model import TaskConfig
+from pytest_evocode.tasks.problems import explain, task_error
+from pytest_evocode.tasks.references import check_config
+from pytest_evocode.tasks.resolution import resolve_rounds
+from pytest_evocode.tasks.task import Task
+
+
+def load_task(directory: Path) -> Task:
+    """Read and check the task in ``directory``: nothing is started, nothing below it is imported.
+
+    Raises TaskError, and nothing else, with one line per problem: the file, its line, the key and what to do.
+    """
+    path = directory / "task.toml"
+    text = _read(path)
+    data = _parse(text, path)
+    try:
+        config = TaskConfig.model_validate(data)
+    except ValidationError as error:
+        raise task_error(explain(error), path, text, data) from None
+    names = tuple(step.name for step in config.steps) or (SINGLE_ROUND,)
+    problems = check_config(config, names)
+    if not problems:
+        files, problems = find_files(directory, config)
+    if problems:
+        raise task_error(problems, path, text, data)
+    name = directory.name
+    if name in ("", ".."):
+        name = directory.resolve().name
+    return Task(directory, name, config, resolve_rounds(config, directory, files))
+
+
+def _read(path: Path) -> str:
+    try:
+        # Opening a pipe would wait for ever.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise TaskError("must be a file; a task's settings go there", path)
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise TaskError("there is no such file; create it, every task directory needs one", path) from None
+    except OSError as error:
+        raise TaskError(f"cannot be read ({error.strerror}); check the path and its permissions", path) from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise TaskError(f"not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8", path, line) from None
+
+
+def _parse(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        raise TaskError(f"not valid TOML: {error.msg} (column {error.colno}); correct it", path, error.lineno) from None
+    except RecursionError:
+        raise TaskError("not valid TOML: nested too deeply; use fewer levels", path) from None
+    except ValueError as error:
+        raise TaskError(f"not valid TOML: {error}; use a smaller number", path) from None

@@ -1,0 +1,219 @@
+"""The sections of task.toml (Harbor's multi-step schema 1.0 to 1.4, and ours below ``[metadata.evocode]``)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+
+from pytest_evocode.tasks.fields import (
+    ContainerDirectory,
+    ContainerPath,
+    Count,
+    Destination,
+    Env,
+    FilledText,
+    Flag,
+    MinReward,
+    Number,
+    OneOrMany,
+    PackageName,
+    Pause,
+    PositiveCount,
+    Seconds,
+    Size,
+    StepName,
+    Text,
+    User,
+    megabytes,
+    rule,
+)
+
+SchemaVersion = Literal["1.0", "1.1", "1.2", "1.3", "1.4"]
+NetworkMode = Literal["public", "no-network", "allowlist"]
+ChangeType = Literal["extension", "correction", "conflict"]
+
+
+class Section(BaseModel):
+    """A table whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FreeSection(BaseModel):
+    """A table that may hold anything beside the keys we read; the rest is in ``model_extra``."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class NetworkSection(Section):
+    """What a phase or the environment may reach."""
+
+    network_mode: NetworkMode | None = None
+    allowed_hosts: tuple[Text, ...] = ()
+
+    @model_validator(mode="after")
+    def _hosts_need_an_allowlist(self) -> NetworkSection:
+        if self.allowed_hosts and self.network_mode not in (None, "allowlist"):
+            message = f'only means something with network_mode = "allowlist", and here it is "{self.network_mode}"'
+            raise rule(message, "allowed_hosts")
+        return self
+
+
+class Healthcheck(Section):
+    """A command that exits 0 once the environment is ready; intervals and periods in seconds."""
+
+    command: FilledText
+    interval_sec: Pause = 5.0
+    timeout_sec: Seconds = 30.0
+    start_period_sec: Pause = 0.0
+    start_interval_sec: Pause = 5.0
+    retries: PositiveCount = 3
+
+
+class Artifact(Section):
+    """A path to collect from the container; a plain string in task.toml is its ``source``."""
+
+    source: ContainerPath
+    destination: Destination | None = None
+    exclude: tuple[FilledText, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_a_plain_path(cls, value: Any) -> Any:
+        return {"source": value} if isinstance(value, str) else value
+
+
+class AgentConfig(NetworkSection):
+    """``[agent]`` of the task or of a step; ``timeout_sec`` None is no limit."""
+
+    timeout_sec: Seconds | None = None
+    user: User | None = None
+
+
+class VerifierConfig(NetworkSection):
+    """``[verifier]`` of the task or of a step."""
+
+    timeout_sec: Seconds = 600.0
+    env: Env = Field(default_factory=dict)
+    user: User | None = None
+    environment_mode: Literal["shared", "separate"] = "shared"
+    environment: dict[str, Any] | None = None
+    collect: tuple[Any, ...] = ()
+
+
+class EnvironmentConfig(NetworkSection):
+    """``[environment]``; memory and storage in megabytes, given in either spelling."""
+
+    build_timeout_sec: Seconds = 600.0
+    docker_image: FilledText | None = None
+    os: Text = "linux"
+    cpus: Number | None = None
+    memory_mb: PositiveCount | None = None
+    storage_mb: PositiveCount | None = None
+    gpus: Count = 0
+    gpu_types: tuple[Text, ...] = ()
+    env: Env = Field(default_factory=dict)
+    healthcheck: Healthcheck | None = None
+    workdir: ContainerDirectory | None = None
+    allow_internet: Flag | None = None
+    memory: Size | None = None
+    storage: Size | None = None
+    mcp_servers: tuple[Any, ...] = ()
+    skills_dir: Text | None = None
+
+    @model_validator(mode="after")
+    def _read_the_old_sizes(self) -> EnvironmentConfig:
+        for old, new in (("memory", "memory_mb"), ("storage", "storage_mb")):
+            size = getattr(self, old)
+            if size is None:
+                continue
+            if getattr(self, new) not in (None, megabytes(size)):
+                raise rule(f"disagrees with {new} = {getattr(self, new)}; keep {new} only", old)
+            object.__setattr__(self, new, megabytes(size))
+        return self
+
+
+class SolutionConfig(Section):
+    """``[solution]``: the reference solution's variables, templates unresolved."""
+
+    env: Env = Field(default_factory=dict)
+
+
+# Sections that say nothing are one shared, frozen object each: a thousand tasks of ten steps have many.
+NO_AGENT = AgentConfig()
+NO_VERIFIER = VerifierConfig()
+NO_ENVIRONMENT = EnvironmentConfig()
+NO_SOLUTION = SolutionConfig()
+
+
+class Step(Section):
+    """One ``[[steps]]`` entry, as written; ``Round`` is the same with the task's values filled in."""
+
+    name: StepName
+    agent: AgentConfig = Field(default_factory=lambda: NO_AGENT)
+    verifier: VerifierConfig = Field(default_factory=lambda: NO_VERIFIER)
+    min_reward: MinReward | None = None
+    healthcheck: Healthcheck | None = None
+    artifacts: tuple[Artifact, ...] = ()
+
+
+class Author(Section):
+    """Who wrote the task."""
+
+    name: FilledText
+    email: Text | None = None
+
+
+class TaskInfo(Section):
+    """``[task]``: the task as a published package."""
+
+    name: PackageName
+    version: Text | None = None
+    description: Text = ""
+    authors: tuple[Author, ...] = ()
+    keywords: tuple[Text, ...] = ()
+
+
+class ChainStep(FreeSection):
+    """How the requirements changed in one step."""
+
+    step: Text
+    change_types: Annotated[tuple[ChangeType, ...], OneOrMany] = ()
+
+
+class RequirementChain(FreeSection):
+    """``[metadata.requirement_chain]``: how the requirements changed from step to step."""
+
+    steps: tuple[ChainStep, ...] = ()
+
+
+class EvocodeMetadata(Section):
+    """``[metadata.evocode]``: what pytest-evocode adds to Harbor's format."""
+
+    verify_in: Literal["fork", "place"] = "fork"
+    reward_key: FilledText | None = None
+    process: dict[str, Any] = Field(default_factory=dict)
+
+
+class Metadata(FreeSection):
+    """``[metadata]``: free, but for the two tables that we read."""
+
+    evocode: EvocodeMetadata = Field(default_factory=EvocodeMetadata)
+    requirement_chain: RequirementChain | None = None
+
+
+class TaskConfig(Section):
+    """task.toml as written, without fallbacks applied."""
+
+    schema_version: SchemaVersion = Field(default="1.4", validation_alias=AliasChoices("schema_version", "version"))
+    source: Text | None = None
+    multi_step_reward_strategy: Literal["mean", "final"] = "mean"
+    artifacts: tuple[Artifact, ...] = ()
+    task: TaskInfo | None = None
+    agent: AgentConfig = Field(default_factory=lambda: NO_AGENT)
+    verifier: VerifierConfig = Field(default_factory=lambda: NO_VERIFIER)
+    environment: EnvironmentConfig = Field(default_factory=lambda: NO_ENVIRONMENT)
+    solution: SolutionConfig = Field(default_factory=lambda: NO_SOLUTION)
+    steps: tuple[Step, ...] = ()
+    metadata: Metadata = Field(default_factory=Metadata)

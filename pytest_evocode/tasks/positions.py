@@ -1,0 +1,155 @@
+"""Find the line of a key in a TOML text; only used once something is wrong, so it re-reads the text from the start."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+
+Keys = tuple[str | int, ...]
+
+_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_SPACE = re.compile(r"[ \t]*")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BASIC = re.compile(r'"(?:[^"\\]|\\.)*"')
+_LITERAL = re.compile(r"'[^']*'")
+_MULTILINE = re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}', re.DOTALL)
+_SCALAR = re.compile(r"[^,\]}#\r\n]*")
+
+
+def find_line(text: str, keys: Keys) -> int:
+    """The line, from 1, where ``keys`` is written in ``text``; the nearest enclosing table's when it is not.
+
+    ``text`` is valid TOML; numbers in ``keys`` count the entries of arrays from 0.
+
+    >>> find_line("[[steps]]\\nname = 'a'\\n[[steps]]\\n", ("steps", 1, "name"))
+    3
+    """
+    offsets = _Scan(text).offsets
+    for length in range(len(keys), 0, -1):
+        offset = offsets.get(keys[:length])
+        if offset is not None:
+            return text.count("\n", 0, offset) + 1
+    return 1
+
+
+class _Scan:
+    """One pass over a TOML text that notes where each key, table and array entry begins."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.offsets: dict[Keys, int] = {}
+        self.entries: dict[Keys, int] = {}
+        self.table: Keys = ()
+        # Should the text be beyond this scan, what was noted so far still gives an enclosing table's line.
+        with suppress(IndexError, ValueError, RecursionError):
+            self._document()
+
+    def _document(self) -> None:
+        while True:
+            self._skip(_BLANK)
+            if self.at >= len(self.text):
+                return
+            if self.text[self.at] == "[":
+                self._header()
+            else:
+                self._pair(self.table)
+
+    def _skip(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            raise ValueError(f"not TOML at offset {self.at}")
+        self.at = match.end()
+        return match[0]
+
+    def _header(self) -> None:
+        start = self.at
+        brackets = 2 if self.text.startswith("[[", start) else 1
+        self.at += brackets
+        parts = self._dotted()
+        self.at += brackets
+        path: Keys = ()
+        for position, part in enumerate(parts):
+            path = (*path, part)
+            self.offsets.setdefault(path, start)
+            if brackets == 2 and position == len(parts) - 1:
+                self.entries[path] = self.entries.get(path, -1) + 1
+            if path in self.entries:
+                path = (*path, self.entries[path])
+                self.offsets.setdefault(path, start)
+        self.table = path
+
+    def _pair(self, table: Keys) -> None:
+        start = self.at
+        path = table
+        for part in self._dotted():
+            path = (*path, part)
+            self.offsets.setdefault(path, start)
+        self.at += 1
+        self._skip(_SPACE)
+        self._value(path)
+
+    def _dotted(self) -> list[str]:
+        parts = []
+        while True:
+            self._skip(_SPACE)
+            parts.append(self._key())
+            self._skip(_SPACE)
+            if self.text[self.at] != ".":
+                return parts
+            self.at += 1
+
+    def _key(self) -> str:
+        quote = self.text[self.at]
+        if quote == "'":
+            return self._skip(_LITERAL)[1:-1]
+        if quote == '"':
+            written = self._skip(_BASIC)
+            try:
+                return str(json.loads(written))
+            except ValueError:  # TOML's \UXXXXXXXX and \e are not JSON's
+                return written[1:-1]
+        return self._skip(_BARE)
+
+    def _value(self, path: Keys) -> None:
+        first = self.text[self.at]
+        if self.text.startswith(('"""', "'''"), self.at):
+            self._skip(_MULTILINE)
+        elif first == '"':
+            self._skip(_BASIC)
+        elif first == "'":
+            self._skip(_LITERAL)
+        elif first == "[":
+            self._array(path)
+        elif first == "{":
+            self._inline_table(path)
+        else:
+            self._skip(_SCALAR)
+
+    def _array(self, path: Keys) -> None:
+        self.at += 1
+        index = 0
+        while True:
+            self._skip(_BLANK)
+            if self.text[self.at] == "]":
+                self.at += 1
+                return
+            if self.text[self.at] == ",":
+                self.at += 1
+                continue
+            self.offsets.setdefault((*path, index), self.at)
+            self._value((*path, index))
+            index += 1
+
+    def _inline_table(self, path: Keys) -> None:
+        self.at += 1
+        while True:
+            self._skip(_BLANK)
+            if self.text[self.at] == "}":
+                self.at += 1
+                return
+            if self.text[self.at] == ",":
+                self.at += 1
+                continue
+            self._pair(path)

@@ -1,0 +1,149 @@
+"""Turn what is wrong with a task into one message: a line per problem, each with its place and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks.model import TaskConfig
+from pytest_evocode.tasks.positions import Keys, find_line
+
+WANTED = {
+    "string_type": "text in quotes",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "tuple_type": "an array",
+    "finite_number": "a finite number",
+    "string_too_short": "text that is not empty",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "literal_error": "{expected}",
+    "wanted": "{what}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: ``keys`` lead to it in task.toml and are empty for the task as a whole."""
+
+    message: str
+    keys: Keys = ()
+    unsupported: bool = False
+    """The key is fine in Harbor but we cannot act on it; the message starts with "not supported yet"."""
+    path: Path | None = None
+    """The file at fault where it is not task.toml."""
+
+
+def task_error(problems: Sequence[Problem], path: Path, text: str, data: Mapping[str, Any]) -> TaskError:
+    """All of ``problems`` (at least one) as one error, in the order of their lines.
+
+    ``path`` is the task.toml, ``text`` its content and ``data`` the parsed content.
+    """
+    placed: list[tuple[int, str, Path, int | None]] = []
+    for problem in problems:
+        line = find_line(text, problem.keys) if problem.keys else None
+        key = dotted(problem.keys, data)
+        parts = ["not supported yet"] if problem.unsupported else []
+        message = ": ".join([*parts, *([key] if key else []), problem.message])
+        placed.append((line or 0, message, problem.path or path, line))
+    placed.sort(key=lambda place: place[0])
+    _, first, first_path, first_line = placed[0]
+    others = [str(TaskError(message, where, line)) for _, message, where, line in placed[1:]]
+    return TaskError("\n".join([first, *others]), first_path, first_line)
+
+
+def dotted(keys: Keys, data: Mapping[str, Any]) -> str:
+    """``keys`` as people write them, steps by their name: ``steps[round-2].agent.user``."""
+    shown = ""
+    value: Any = data
+    for key in keys:
+        value = _child(value, key)
+        if isinstance(key, int):
+            name = value.get("name") if isinstance(value, dict) and shown == "steps" else None
+            shown += f"[{name}]" if isinstance(name, str) and name else f"[#{key + 1}]"
+        else:
+            word = key if key.replace("-", "").replace("_", "").isalnum() else json.dumps(key, ensure_ascii=False)
+            shown += f".{word}" if shown else word
+    return shown
+
+
+def explain(error: ValidationError) -> list[Problem]:
+    """What pydantic found, in our words."""
+    return [_problem(details) for details in error.errors(include_url=False)]
+
+
+def _problem(details: ErrorDetails) -> Problem:
+    keys: Keys = tuple(key for key in details["loc"] if key != "[key]")
+    kind, context = details["type"], details.get("ctx", {})
+    if kind == "extra_forbidden":
+        return Problem(_unknown_key(keys), keys)
+    if kind == "missing":
+        return Problem("is missing; add it", keys)
+    if kind == "rule":
+        key = context["key"]
+        return Problem(context["message"], (*keys, key) if key else keys)
+    if kind == "string_pattern_mismatch":
+        wrong = "a variable's name cannot be empty, nor contain '=' or NUL"
+        return Problem(wrong if details["loc"][-1] == "[key]" else "cannot contain NUL", keys)
+    wanted = WANTED.get(kind)
+    if wanted is None:
+        return Problem(details["msg"], keys)
+    wanted = wanted.format(**context).replace("'", '"') if kind == "literal_error" else wanted.format(**context)
+    if kind == "float_type" and str(keys[-1]).endswith("_sec"):
+        wanted = "a number of seconds"
+    return Problem(f"must be {wanted}, not {_describe(details['input'])}", keys)
+
+
+def _unknown_key(keys: Keys) -> str:
+    key = str(keys[-1])
+    known = sorted(_known_keys(keys[:-1]))
+    if key == "version" and len(keys) == 1:
+        return "is the old name of schema_version, which is given too; remove version"
+    near = get_close_matches(key, known, n=1, cutoff=0.5)
+    if near:
+        return f'unknown key; did you mean "{near[0]}"?'
+    return f"unknown key; known here: {', '.join(known)}"
+
+
+def _known_keys(section: Keys) -> Iterable[str]:
+    model: type[BaseModel] = TaskConfig
+    for key in section:
+        if isinstance(key, str):
+            found = _model_in(model.model_fields[key].annotation)
+            if found is None:
+                return ()
+            model = found
+    return model.model_fields
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for inner in get_args(annotation) if (model := _model_in(inner)) is not None), None)
+
+
+def _child(value: Any, key: str | int) -> Any:
+    if isinstance(key, int):
+        return value[key] if isinstance(value, list) and key < len(value) else None
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list | tuple):
+        return "an array"
+    shown = json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."

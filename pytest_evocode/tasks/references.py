@@ -1,0 +1,104 @@
+"""What no single field can say: names that must match, and what Harbor allows but we cannot act on yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pytest_evocode.tasks.model import EnvironmentConfig, NetworkSection, TaskConfig, VerifierConfig
+from pytest_evocode.tasks.positions import Keys
+from pytest_evocode.tasks.problems import Problem
+from pytest_evocode.tasks.resolution import network
+
+ONLY_OPEN_OR_CLOSED = 'use network_mode = "public" or "no-network"'
+SHARED_VERIFIER = "the suite runs in a fork of the agent's environment; remove it"
+
+
+def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Problem]:
+    """Every problem between the fields of ``config``; ``round_names`` are the names a reference may use."""
+    return [
+        *_duplicates(config),
+        *_requirement_chain(config, round_names),
+        *_environment(config.environment),
+        *_phases(config),
+        *_place(config),
+    ]
+
+
+def _duplicates(config: TaskConfig) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for index, step in enumerate(config.steps):
+        if step.name in first:
+            message = f"entry {first[step.name] + 1} has the same name; every step needs its own"
+            yield Problem(message, ("steps", index, "name"))
+        first.setdefault(step.name, index)
+
+
+def _requirement_chain(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
+    chain = config.metadata.requirement_chain
+    for index, entry in enumerate(chain.steps if chain else ()):
+        if entry.step not in round_names:
+            message = f'no step is called "{entry.step}"; the steps are {", ".join(round_names)}'
+            yield Problem(message, ("metadata", "requirement_chain", "steps", index, "step"))
+
+
+def _environment(environment: EnvironmentConfig) -> Iterator[Problem]:
+    def refuse(key: str, advice: str) -> Problem:
+        return Problem(advice, ("environment", key), unsupported=True)
+
+    yield from _network(environment, ("environment",))
+    if environment.gpus:
+        yield refuse("gpus", "no environment here has GPUs; remove it or set it to 0")
+    if environment.gpu_types:
+        yield refuse("gpu_types", "no environment here has GPUs; remove it")
+    if environment.os.lower() != "linux":
+        yield refuse("os", 'only "linux" environments can be started')
+    if environment.mcp_servers:
+        yield refuse("mcp_servers", "agents get no MCP servers; remove them")
+    if environment.skills_dir is not None:
+        yield refuse("skills_dir", "agents get no skills; remove it")
+
+
+def _phases(config: TaskConfig) -> Iterator[Problem]:
+    yield from _network(config.agent, ("agent",))
+    yield from _verifier(config.verifier, ("verifier",))
+    whole = network(config.environment, config.agent)
+    for index, step in enumerate(config.steps):
+        # Most steps say nothing, and there may be thousands of them.
+        if "agent" in step.model_fields_set:
+            keys: Keys = ("steps", index, "agent")
+            yield from _network(step.agent, keys)
+            mode = step.agent.network_mode
+            if mode not in (None, "allowlist", whole):
+                message = (
+                    f"all rounds share one environment, and [agent] or [environment] makes its network"
+                    f' "{whole or "not set"}"; set network_mode there'
+                )
+                yield Problem(message, (*keys, "network_mode"), unsupported=True)
+        if "verifier" in step.model_fields_set:
+            yield from _verifier(step.verifier, ("steps", index, "verifier"))
+
+
+def _network(section: NetworkSection, keys: Keys) -> Iterator[Problem]:
+    if section.network_mode == "allowlist":
+        yield Problem(f'"allowlist"; {ONLY_OPEN_OR_CLOSED}', (*keys, "network_mode"), unsupported=True)
+    if section.allowed_hosts:
+        message = f"it needs an allowlist; remove it and {ONLY_OPEN_OR_CLOSED}"
+        yield Problem(message, (*keys, "allowed_hosts"), unsupported=True)
+
+
+def _verifier(verifier: VerifierConfig, keys: Keys) -> Iterator[Problem]:
+    yield from _network(verifier, keys)
+    if verifier.environment_mode == "separate":
+        yield Problem(f'"separate"; {SHARED_VERIFIER}', (*keys, "environment_mode"), unsupported=True)
+    if verifier.environment is not None:
+        yield Problem(SHARED_VERIFIER, (*keys, "environment"), unsupported=True)
+    if verifier.collect:
+        yield Problem(
+            "no commands are run between agent and verifier; do it in test.sh", (*keys, "collect"), unsupported=True
+        )
+
+
+def _place(config: TaskConfig) -> Iterator[Problem]:
+    if config.metadata.evocode.verify_in == "place":
+        message = '"place"; suites run in a fork: remove it or use "fork"'
+        yield Problem(message, ("metadata", "evocode", "verify_in"), unsupported=True)

@@ -1,0 +1,98 @@
+"""Fill in what a step leaves out: the step's value, else the task's, else the format's default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from pytest_evocode.tasks.layout import RoundFiles
+from pytest_evocode.tasks.model import AgentConfig, EnvironmentConfig, NetworkMode, Step, TaskConfig, VerifierConfig
+from pytest_evocode.tasks.task import Network, Round
+
+
+def network(environment: EnvironmentConfig, *phases: AgentConfig | VerifierConfig) -> Network | None:
+    """What may be reached, by the first of ``phases`` that says so, else the environment; None when nobody says.
+
+    An allowlist counts as not said: ``check_config`` refuses it.
+    """
+    for section in (*phases, environment):
+        if section.network_mode is not None:
+            return _plain(section.network_mode)
+    if environment.allow_internet is None:
+        return None
+    return "public" if environment.allow_internet else "no-network"
+
+
+def _plain(mode: NetworkMode) -> Network | None:
+    return None if mode == "allowlist" else mode
+
+
+def change_types(config: TaskConfig) -> dict[str, tuple[str, ...]]:
+    """The kinds of change by step name, in the order written and each once."""
+    chain = config.metadata.requirement_chain
+    found: dict[str, tuple[str, ...]] = {}
+    for entry in chain.steps if chain else ():
+        found[entry.step] = tuple(dict.fromkeys((*found.get(entry.step, ()), *entry.change_types)))
+    return found
+
+
+def resolve_rounds(config: TaskConfig, directory: Path, files: list[RoundFiles]) -> tuple[Round, ...]:
+    """The rounds of a task in ``directory``; ``files`` has one entry per step, or one where there are no steps."""
+    changes = change_types(config)
+    shared = _TaskValues(config)
+    steps: tuple[Step | None, ...] = config.steps or (None,)
+    return tuple(
+        _resolve(index, step, found, shared, changes.get(found.name, ()))
+        for index, (step, found) in enumerate(zip(steps, files, strict=True), 1)
+    )
+
+
+class _TaskValues:
+    """The task's own values, computed once for all its rounds."""
+
+    def __init__(self, config: TaskConfig) -> None:
+        self.config = config
+        self.agent_network = network(config.environment, config.agent)
+        self.verifier_network = network(config.environment, config.verifier)
+
+
+def _resolve(index: int, step: Step | None, files: RoundFiles, task: _TaskValues, changes: tuple[str, ...]) -> Round:
+    config = task.config
+    agent: AgentConfig | None = None
+    verifier: VerifierConfig | None = None
+    if step is not None:
+        agent = step.agent if "agent" in step.model_fields_set else None
+        verifier = step.verifier if "verifier" in step.model_fields_set else None
+    verifier_env: Mapping[str, str] = config.verifier.env
+    if verifier is not None and verifier.env:
+        verifier_env = {**verifier_env, **verifier.env}
+    return Round(
+        index=index,
+        name=files.name,
+        directory=files.directory,
+        instruction=files.instruction,
+        solution=files.solution,
+        workdir=files.workdir,
+        tests=files.tests,
+        agent_timeout=_said(agent, config.agent, "timeout_sec"),
+        verifier_timeout=_said(verifier, config.verifier, "timeout_sec"),
+        agent_user=_said(agent, config.agent, "user"),
+        verifier_user=_said(verifier, config.verifier, "user"),
+        agent_network=task.agent_network if agent is None else network(config.environment, agent, config.agent),
+        verifier_network=(
+            task.verifier_network if verifier is None else network(config.environment, verifier, config.verifier)
+        ),
+        verifier_env=verifier_env,
+        solution_env=config.solution.env,
+        min_reward=step.min_reward if step else None,
+        healthcheck=step.healthcheck if step else None,
+        artifacts=(*config.artifacts, *step.artifacts) if step else config.artifacts,
+        change_types=changes,
+    )
+
+
+def _said(step: BaseModel | None, task: BaseModel, field: str) -> Any:
+    return getattr(task if step is None or field not in step.model_fields_set else step, field)

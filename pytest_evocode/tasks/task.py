@@ -1,0 +1,81 @@
+"""A loaded task: its rounds in order, every value already resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pytest_evocode.tasks.model import Artifact, Healthcheck, TaskConfig
+
+Network = Literal["public", "no-network"]
+RewardStrategy = Literal["mean", "final"]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One user request with everything its agent and its verifier need.
+
+    Values absent from the step are the task's, then the format's default. Timeouts are in seconds, an
+    ``agent_timeout`` of None is no limit. A user of None is the image's own, a network of None is not said by the task.
+    """
+
+    index: int
+    """From 1, in execution order."""
+    name: str
+    directory: Path
+    instruction: Path
+    """The file instruction.md, which is not empty."""
+    solution: Path | None
+    """The directory that holds solve.sh."""
+    workdir: Path | None
+    """The directory to copy into the container's working directory before the agent's turn; may hold setup.sh."""
+    tests: tuple[Path, ...]
+    """Directories to lay over one another at /tests, in this order: the task's, then the round's."""
+    agent_timeout: float | None
+    verifier_timeout: float
+    agent_user: str | int | None
+    verifier_user: str | int | None
+    agent_network: Network | None
+    verifier_network: Network | None
+    verifier_env: Mapping[str, str]
+    """Templates unresolved, see ``resolve_env``; the step's variables over the task's."""
+    solution_env: Mapping[str, str]
+    min_reward: Mapping[str, float] | None
+    """Least value per reward key to go on to the next round; a bare number n is ``{"reward": n}``."""
+    healthcheck: Healthcheck | None
+    """The step's own; the environment's is in ``Task.config``."""
+    artifacts: tuple[Artifact, ...]
+    change_types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task directory that has been read and checked."""
+
+    directory: Path
+    name: str
+    config: TaskConfig
+    rounds: tuple[Round, ...]
+
+    @property
+    def environment_directory(self) -> Path:
+        """The build context; need not exist when ``config.environment.docker_image`` is set."""
+        return self.directory / "environment"
+
+    @property
+    def dockerfile(self) -> Path | None:
+        """The Dockerfile, where there is one."""
+        path = self.environment_directory / "Dockerfile"
+        return path if path.is_file() else None
+
+    @property
+    def reward_key(self) -> str | None:
+        """The reward that decides when a verdict has several."""
+        return self.config.metadata.evocode.reward_key
+
+    @property
+    def reward_strategy(self) -> RewardStrategy:
+        """How Harbor makes one reward of the rounds' rewards."""
+        return self.config.multi_step_reward_strategy

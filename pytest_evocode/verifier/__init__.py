@@ -1,0 +1,7 @@
+"""The verifier: a round's suite, run where no process of the agent is, and what it said."""
+
+from __future__ import annotations
+
+from pytest_evocode.verifier.suite import FRESH, SuiteRun, run_suite
+
+__all__ = ["FRESH", "SuiteRun", "run_suite"]

@@ -1,0 +1,123 @@
+"""Reading a suite's cases from the first source that has any: CTRF, pytest-json-report, JUnit or stdout lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+from pytest_evocode.results.models import Case, CaseStatus
+
+#: Sources below /logs/verifier, the first that exists wins.
+CASE_FILES = ("ctrf.json", "report.json", "junit.xml")
+
+_STATUSES: dict[str, CaseStatus] = {
+    "passed": "passed", "success": "passed", "xpassed": "passed", "failed": "failed", "fail": "failed",
+    "error": "error", "other": "error", "skipped": "skipped", "pending": "skipped", "xfailed": "skipped",
+}  # fmt: skip
+_RESULT_LINE = re.compile(r"^CASE_RESULT (?P<fields>.*)$", re.MULTILINE)
+_SUMMARY_LINE = re.compile(r"^CASE_SUMMARY (?P<fields>.*)$", re.MULTILINE)
+_FIELD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S*)')
+
+
+class UnreadableCases(Exception):
+    """A source of cases is there but cannot be read; the message says which and why."""
+
+
+def parse_case_file(name: str, text: str) -> tuple[Case, ...]:
+    """The cases of one of :data:`CASE_FILES`; raises :class:`UnreadableCases`."""
+    parser: Callable[[str], Iterator[Case]] = {"ctrf.json": _ctrf, "report.json": _json_report, "junit.xml": _junit}[
+        name
+    ]
+    try:
+        return tuple(parser(text))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ElementTree.ParseError) as error:
+        raise UnreadableCases(f"{name} is not what its name says: {type(error).__name__}: {error}") from None
+
+
+def parse_case_lines(output: str) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """The ``CASE_RESULT`` lines of a suite's output, and what its last ``CASE_SUMMARY`` says differently."""
+    cases = tuple(_from_line(dict(_fields(match["fields"]))) for match in _RESULT_LINE.finditer(output))
+    flags = []
+    summaries = _SUMMARY_LINE.findall(output)
+    if summaries:
+        told = dict(_fields(summaries[-1]))
+        counted = {
+            "total_cases": len(cases),
+            "success_count": sum(case.status == "passed" for case in cases),
+            "fail_count": sum(case.failing for case in cases),
+        }
+        flags = [
+            f"CASE_SUMMARY says {name}={told[name]}, its CASE_RESULT lines give {count}"
+            for name, count in counted.items()
+            if name in told and told[name] != str(count)
+        ]
+    return cases, tuple(flags)
+
+
+def _fields(text: str) -> Iterator[tuple[str, str]]:
+    for name, value in _FIELD.findall(text):
+        yield name, _unquote(value) if value.startswith('"') else value
+
+
+def _unquote(value: str) -> str:
+    escapes = {"n": "\n", "t": "\t", "r": "\r"}
+    return re.sub(r"\\(.)", lambda match: escapes.get(match[1], match[1]), value[1:-1], flags=re.DOTALL)
+
+
+def _from_line(fields: Mapping[str, str]) -> Case:
+    return Case(
+        id=fields.get("case_id", ""),
+        status=_STATUSES.get(fields.get("status", ""), "error"),
+        origin=fields.get("origin_step", ""),
+        requirement=fields.get("requirement_ref", ""),
+        kind=fields.get("case_type", ""),
+        reason=fields.get("failure_reason", ""),
+        **{name: fields.get(name, "") for name in ("intent", "scenario", "input", "expected", "actual")},
+    )
+
+
+def _ctrf(text: str) -> Iterator[Case]:
+    for test in json.loads(text)["results"]["tests"]:
+        extra = test.get("extra") or {}
+        yield Case(
+            id=str(test["name"]),
+            status=_STATUSES.get(test["status"], "error"),
+            origin=_text(extra.get("origin_step")),
+            requirement=_text(extra.get("requirement_ref")),
+            kind=_text(extra.get("case_type")),
+            reason=_text(test.get("message")),
+            **{name: _text(extra.get(name)) for name in ("intent", "scenario", "input", "expected", "actual")},
+        )
+
+
+def _json_report(text: str) -> Iterator[Case]:
+    for test in json.loads(text)["tests"]:
+        stages = [test.get(when) or {} for when in ("setup", "call", "teardown")]
+        crashes = [(stage.get("crash") or {}).get("message") for stage in stages]
+        yield Case(
+            id=str(test["nodeid"]),
+            status=_STATUSES.get(test["outcome"], "error"),
+            reason=next((_text(crash) for crash in crashes if crash), ""),
+        )
+
+
+def _junit(text: str) -> Iterator[Case]:
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:  # An entity bomb; no JUnit writer makes these.
+        raise ValueError("it declares a document type")
+    for test in ElementTree.fromstring(text).iter("testcase"):
+        status: CaseStatus = "passed"
+        reason = ""
+        for child in test:
+            if child.tag in ("failure", "error", "skipped"):
+                status = {"failure": "failed", "error": "error", "skipped": "skipped"}[child.tag]  # type: ignore[assignment]
+                reason = child.get("message") or (child.text or "").strip()
+        classname = test.get("classname")
+        name = test.get("name") or ""
+        yield Case(id=f"{classname}::{name}" if classname else name, status=status, reason=reason)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

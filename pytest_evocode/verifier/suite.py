@@ -1,0 +1,112 @@
+"""Running a round's suite in a fork of its snapshot and reading the verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from pytest_evocode.environments import Environment, Unreadable
+from pytest_evocode.errors import VerifierFault
+from pytest_evocode.results.models import Case, Verdict
+from pytest_evocode.tasks import Round, Task
+from pytest_evocode.verifier.cases import CASE_FILES, UnreadableCases, parse_case_file, parse_case_lines
+from pytest_evocode.verifier.rewards import deciding_reward, parse_reward_json, parse_reward_text
+
+_LOGS = "/logs/verifier"
+#: Directories of a fork that hold nothing of what the agent put there.
+FRESH = ("/tests", _LOGS)
+_REWARD_LIMIT = 2**20  # bytes
+_CASES_LIMIT = 64 * 2**20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRun:
+    """A suite that was run: its output, how long it took, and the verdict or why there is none."""
+
+    output: str
+    seconds: float
+    verdict: Verdict | None
+    fault: str = ""
+    left_out: tuple[str, ...] = ()
+    """Artifacts that were not collected, with reasons."""
+
+
+def run_suite(
+    fork: Environment, task: Task, round_: Round, *, env: Mapping[str, str], artifacts: Path | None
+) -> SuiteRun:
+    """Verify one round: put the tests into the fork, run ``test.sh``, read rewards and cases.
+
+    ``fork`` comes from the round's snapshot with :data:`FRESH` directories and is not started; the caller stops it.
+    ``env`` is the verifier's, resolved. ``artifacts`` is where to collect what the task declares, None for nowhere.
+    Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
+    """
+    started = time.monotonic()
+    fork.start()
+    fork.upload(round_.tests, "/tests", writable=True)
+    result = fork.exec(["bash", "/tests/test.sh"], user=round_.verifier_user, env=env, timeout=round_.verifier_timeout)
+    verdict, fault = None, ""
+    if result.timed_out:
+        # The program under test may hang as well as the suite: the round has failed, and says so.
+        verdict = Verdict(reward=0.0, rewards={"reward": 0.0}, timed_out=True, cases=_cases(fork, result.output)[0])
+    else:
+        try:
+            verdict = _read_verdict(fork, result.output, task.reward_key)
+        except VerifierFault as error:
+            fault = f"{error}\ntest.sh ended with exit code {result.exit_code}; its last lines:\n{_tail(result.output)}"
+    left_out = _collect_artifacts(fork, round_, artifacts) if artifacts is not None else ()
+    return SuiteRun(result.output, time.monotonic() - started, verdict, fault, left_out)
+
+
+def _read_verdict(fork: Environment, output: str, reward_key: str | None) -> Verdict:
+    rewards = _rewards(fork)
+    reward = deciding_reward(rewards, reward_key)
+    cases, flags = _cases(fork, output)
+    verdict = Verdict(reward=reward, rewards=rewards, cases=cases, flags=flags)
+    failing = sum(case.failing for case in cases)
+    if verdict.passed and failing:
+        flags += (f"the reward is {reward:g}, but {failing} of {len(cases)} cases failed",)
+    elif not verdict.passed and cases and not failing:
+        flags += (f"the reward is {reward:g}, but none of {len(cases)} cases failed",)
+    return verdict.model_copy(update={"flags": flags})
+
+
+def _rewards(fork: Environment) -> dict[str, float]:
+    """The rewards of the first reward file there is."""
+    for name, parse in (("reward.json", parse_reward_json), ("reward.txt", parse_reward_text)):
+        try:
+            contents = fork.read(f"{_LOGS}/{name}", _REWARD_LIMIT)
+        except Unreadable as error:
+            raise VerifierFault(f"{error}; a reward has to be a small regular file") from None
+        if contents is not None:
+            return parse(contents.decode("utf-8", "replace"))
+    raise VerifierFault(
+        f"test.sh wrote no reward; it has to write a number from 0 to 1 to {_LOGS}/reward.txt or {_LOGS}/reward.json"
+    )
+
+
+def _cases(fork: Environment, output: str) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """Cases of the first source found and what is odd about it; an unreadable source is passed over with a flag."""
+    flags: list[str] = []
+    for name in CASE_FILES:
+        try:
+            contents = fork.read(f"{_LOGS}/{name}", _CASES_LIMIT)
+            if contents is not None:
+                return parse_case_file(name, contents.decode("utf-8", "replace")), tuple(flags)
+        except (Unreadable, UnreadableCases) as error:
+            flags.append(f"cases: {error}")
+    cases, odd = parse_case_lines(output)
+    return cases, (*flags, *odd)
+
+
+def _collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[str, ...]:
+    left_out = list(fork.download("/logs/artifacts", target))
+    for artifact in round_.artifacts:
+        destination = target / (artifact.destination or PurePosixPath(artifact.source).name)
+        left_out += fork.download(artifact.source, destination, exclude=artifact.exclude)
+    return tuple(left_out)
+
+
+def _tail(output: str, lines: int = 20) -> str:
+    return "\n".join(output.rstrip().splitlines()[-lines:]) or "(no output)"
