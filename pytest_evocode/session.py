@@ -155,7 +155,8 @@ class SessionPlugin:
             self._run = claim_run(self.settings.results, record)
         except OSError as error:
             raise pytest.UsageError(
-                f"--evocode-results={self.settings.results}: cannot be written ({error.strerror}); name another directory"
+                f"--evocode-results={self.settings.results}: cannot be written ({error.strerror}); "
+                "name another directory"
             ) from None
 
     @pytest.hookimpl(optionalhook=True)

@@ -187,7 +187,8 @@ class Trial:
             failures += not starting
             if failures >= check.retries:
                 raise TaskError(
-                    f"the healthcheck of {what} failed {failures} times in a row: {check.command}\n{result.output[-2000:]}",
+                    f"the healthcheck of {what} failed {failures} times in a row: {check.command}\n"
+                    f"{result.output[-2000:]}",
                     self.task.directory / "task.toml",
                 )
             self._cancelled.wait(check.start_interval_sec if starting else check.interval_sec)

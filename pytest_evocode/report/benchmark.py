@@ -26,7 +26,7 @@ def lowest_dataset_score(records: Sequence[RoundRecord]) -> float:
 
 def benchmark_lines(records: Sequence[RoundRecord], *, grid: bool, fail_under: float | None = None) -> Iterator[str]:
     """The summary of a session; ``grid`` adds a line of marks per task and attempt."""
-    rows = [("agent", "Dataset Score", "Case Score", "Avg Rounds", "Perfect Tasks", "time")]
+    rows: list[tuple[str, ...]] = [("agent", "Dataset Score", "Case Score", "Avg Rounds", "Perfect Tasks", "time")]
     rows += [(agent, *_cells(scores(of_agent))) for agent, of_agent in by_agent(records).items()]
     yield from _aligned(rows)
     if grid:
@@ -73,7 +73,7 @@ def _grid(records: Sequence[RoundRecord]) -> Iterator[str]:
     """One mark per round: passed, failed, error, not reached; blank where it was not selected."""
     agents = by_agent(records)
     longest = max(record.declared_rounds for record in records)
-    rows = [("round", *(str(index) for index in range(1, longest + 1)))]
+    rows: list[tuple[str, ...]] = [("round", *(str(index) for index in range(1, longest + 1)))]
     for agent, of_agent in agents.items():
         for task, attempts in by_task(of_agent).items():
             for number, attempt in attempts.items():

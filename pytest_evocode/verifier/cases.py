@@ -68,29 +68,31 @@ def _unquote(value: str) -> str:
 
 
 def _from_line(fields: Mapping[str, str]) -> Case:
+    return _described(
+        fields, id=fields.get("case_id", ""), status=fields.get("status"), reason=fields.get("failure_reason")
+    )
+
+
+def _described(fields: Mapping[str, Any], *, id: Any, status: Any, reason: Any) -> Case:
+    """A case with the description that CASE_RESULT lines and CTRF's ``extra`` give under the same names."""
     return Case(
-        id=fields.get("case_id", ""),
-        status=_STATUSES.get(fields.get("status", ""), "error"),
-        origin=fields.get("origin_step", ""),
-        requirement=fields.get("requirement_ref", ""),
-        kind=fields.get("case_type", ""),
-        reason=fields.get("failure_reason", ""),
-        **{name: fields.get(name, "") for name in ("intent", "scenario", "input", "expected", "actual")},
+        id=_text(id),
+        status=_STATUSES.get(_text(status), "error"),
+        origin=_text(fields.get("origin_step")),
+        requirement=_text(fields.get("requirement_ref")),
+        kind=_text(fields.get("case_type")),
+        intent=_text(fields.get("intent")),
+        scenario=_text(fields.get("scenario")),
+        input=_text(fields.get("input")),
+        expected=_text(fields.get("expected")),
+        actual=_text(fields.get("actual")),
+        reason=_text(reason),
     )
 
 
 def _ctrf(text: str) -> Iterator[Case]:
     for test in json.loads(text)["results"]["tests"]:
-        extra = test.get("extra") or {}
-        yield Case(
-            id=str(test["name"]),
-            status=_STATUSES.get(test["status"], "error"),
-            origin=_text(extra.get("origin_step")),
-            requirement=_text(extra.get("requirement_ref")),
-            kind=_text(extra.get("case_type")),
-            reason=_text(test.get("message")),
-            **{name: _text(extra.get(name)) for name in ("intent", "scenario", "input", "expected", "actual")},
-        )
+        yield _described(test.get("extra") or {}, id=test["name"], status=test["status"], reason=test.get("message"))
 
 
 def _json_report(text: str) -> Iterator[Case]:

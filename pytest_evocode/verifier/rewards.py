@@ -51,7 +51,8 @@ def deciding_reward(rewards: dict[str, float], reward_key: str | None) -> float:
         )
     elif reward_key not in rewards:
         raise VerifierFault(
-            f"reward.json has no {reward_key!r}, which task.toml gives as reward_key; it has {', '.join(sorted(rewards))}"
+            f"reward.json has no {reward_key!r}, which task.toml gives as reward_key; "
+            f"it has {', '.join(sorted(rewards))}"
         )
     else:
         key = reward_key

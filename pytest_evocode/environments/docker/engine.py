@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.environments.base import Network
 from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment, faults
 from pytest_evocode.environments.docker.images import ensure_image
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
-from pytest_evocode.tasks import Task
+from pytest_evocode.tasks import Network, Task
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -82,7 +81,7 @@ def connect() -> APIClient:
     from docker.utils import kwargs_from_env
     from requests.exceptions import RequestException
 
-    settings: dict[str, Any] = kwargs_from_env()
+    settings: dict[str, Any] = {**kwargs_from_env()}
     if not host:
         from docker.context import ContextAPI
 

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.archive import add_directories, pack, unpack
-from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Network, Snapshot, Unreadable, User
+from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, Unreadable, User
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks import Network
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -145,10 +146,11 @@ class DockerEnvironment:
             )
             stream = self._client.exec_start(created["Id"], socket=True)
             with contextlib.closing(stream):
-                timed_out = not _collect(stream._sock, output, None if timeout is None else started + timeout)
+                connection: socket.socket = stream._sock  # type: ignore[union-attr]
+                timed_out = not _collect(connection, output, None if timeout is None else started + timeout)
                 if timed_out:
                     self.kill_processes()
-                    _collect(stream._sock, output, time.monotonic() + _KILL_GRACE)
+                    _collect(connection, output, time.monotonic() + _KILL_GRACE)
             exit_code = self._exit_code(created["Id"])
         return ExecResult(None if timed_out else exit_code, output.text(), timed_out, time.monotonic() - started)
 
@@ -179,7 +181,7 @@ class DockerEnvironment:
                 chunks, _ = self._client.get_archive(self._id, source)
             except NotFound:
                 return ()
-            return unpack(_ChunkReader(chunks), target, exclude=exclude)
+            return unpack(io.BufferedReader(_ChunkReader(chunks)), target, exclude=exclude)
 
     def read(self, path: str, limit: int) -> bytes | None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
@@ -193,7 +195,7 @@ class DockerEnvironment:
             with contextlib.closing(chunks):
                 if refusal := _refusal(info, limit):
                     raise Unreadable(f"{path} is {refusal}")
-                with tarfile.open(fileobj=_ChunkReader(chunks), mode="r|") as archive:
+                with tarfile.open(fileobj=io.BufferedReader(_ChunkReader(chunks)), mode="r|") as archive:
                     member = archive.next()
                     contents = archive.extractfile(member) if member is not None and member.isreg() else None
                     if contents is None:
@@ -209,7 +211,7 @@ class DockerEnvironment:
 
     def _exists(self, path: str) -> bool:
         """Ask the engine, not the container's own tools, which the agent may have changed."""
-        url = self._client._url("/containers/{0}/archive", self._id)
+        url = self._client._url("/containers/{0}/archive", self._id)  # type: ignore[attr-defined]
         with faults(f"looking for {path}"):
             response = self._client.head(url, params={"path": path})
             if response.status_code not in (200, 404):
@@ -263,18 +265,13 @@ class _ChunkReader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def read(self, size: int = -1) -> bytes:
-        parts, missing = [], size
-        while missing:
-            if not self._rest:
-                self._rest = next(self._chunks, b"")
-                if not self._rest:
-                    break
-            part = self._rest if missing < 0 else self._rest[:missing]
-            self._rest = self._rest[len(part) :]
-            parts.append(part)
-            missing -= len(part) if missing > 0 else 0
-        return b"".join(parts)
+    def readinto(self, buffer: Any) -> int:
+        if not self._rest:
+            self._rest = next(self._chunks, b"")
+        part = self._rest[: len(buffer)]
+        self._rest = self._rest[len(part) :]
+        buffer[: len(part)] = part
+        return len(part)
 
 
 def _refusal(info: Mapping[str, Any], limit: int) -> str | None:

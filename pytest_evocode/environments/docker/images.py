@@ -46,7 +46,7 @@ def _inspect(client: APIClient, image: str) -> dict[str, Any] | None:
 
     with faults(f"looking for the image {image}"):
         try:
-            found: dict[str, Any] = client.inspect_image(image)
+            found: dict[str, Any] = client.inspect_image(image)  # type: ignore[no-untyped-call]
         except ImageNotFound:
             return None
         return found

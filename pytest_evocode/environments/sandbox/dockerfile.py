@@ -90,7 +90,7 @@ def read_dockerfile(dockerfile: Path) -> Replay:
         structure = DockerfileParser(fileobj=file).structure
     replay = Replay(dockerfile)
     arguments: dict[str, str] = {}
-    shell = ("/bin/sh", "-c")
+    shell: tuple[str, ...] = ("/bin/sh", "-c")
     for entry in structure:
         line, name, value = entry["startline"] + 1, entry["instruction"].upper(), entry["value"]
         known = {**arguments, **replay.env}

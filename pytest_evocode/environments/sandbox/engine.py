@@ -12,13 +12,12 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.base import Network
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment, SandboxSettings, remove_tree
 from pytest_evocode.environments.sandbox.images import build_image, host_system, probe
 from pytest_evocode.errors import EnvironmentUnavailable
-from pytest_evocode.tasks import Task
+from pytest_evocode.tasks import Network, Task
 
 
 class SandboxEngine:

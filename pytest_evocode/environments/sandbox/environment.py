@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.environments.archive import pack, unpack
-from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Network, Snapshot, Unreadable, User
+from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, Unreadable, User
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, Layers, receive, sandbox_argv
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks import Network
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox counts as broken

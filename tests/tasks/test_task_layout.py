@@ -1,0 +1,133 @@
+"""Every mistake in a task's directories is a TaskError that names the path to create or remove."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks import load_task
+
+WriteTask = Callable[..., Path]
+
+
+def refusal(directory: Path) -> TaskError:
+    with pytest.raises(TaskError) as caught:
+        load_task(directory)
+    return caught.value
+
+
+def test_a_missing_instruction_names_the_path_and_the_entry(write_task: WriteTask) -> None:
+    directory = write_task(without=["steps/round-2/instruction.md"])
+    error = refusal(directory)
+    assert (error.path, error.line) == (directory / "task.toml", 4)
+    assert f"steps[round-2].name: the round has no instruction; create {directory}/steps/round-2/instruction.md" in str(
+        error
+    )
+
+
+def test_a_missing_instruction_of_a_single_step_task_names_the_path(write_task: WriteTask) -> None:
+    directory = write_task("", steps=(), without=["instruction.md"])
+    assert f"the round has no instruction; create {directory}/instruction.md" in str(refusal(directory))
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\n"])
+def test_an_empty_instruction_is_refused(write_task: WriteTask, text: str) -> None:
+    error = refusal(write_task(files={"steps/round-1/instruction.md": text}))
+    assert "steps/round-1/instruction.md is empty; write the request to the agent" in str(error)
+    assert error.line == 2
+
+
+def test_an_instruction_of_one_word_is_enough(write_task: WriteTask) -> None:
+    assert load_task(write_task(files={"steps/round-1/instruction.md": "Go"})).rounds
+
+
+def test_an_instruction_must_be_a_file(write_task: WriteTask) -> None:
+    directory = write_task(without=["steps/round-1/instruction.md"])
+    (directory / "steps/round-1/instruction.md").mkdir()
+    assert "instruction.md must be a file" in str(refusal(directory))
+
+
+def test_a_round_without_a_suite_says_what_to_write(write_task: WriteTask) -> None:
+    directory = write_task(
+        without=["steps/round-1/tests/test.sh"], files={"steps/round-1/tests/test_ledger.py": "", "tests/lib.sh": ""}
+    )
+    error = refusal(directory)
+    assert f"no tests/test.sh to verify the round; write {directory}/steps/round-1/tests/test.sh" in str(error)
+    assert "native test_*.py suites are not supported yet" in str(error)
+    assert error.line == 2
+
+
+def test_a_single_step_task_needs_a_suite_too(write_task: WriteTask) -> None:
+    directory = write_task("", steps=(), without=["tests/test.sh"])
+    assert f"write {directory}/tests/test.sh" in str(refusal(directory))
+
+
+def test_a_suite_that_is_a_directory_is_no_suite(write_task: WriteTask) -> None:
+    directory = write_task(without=["steps/round-1/tests/test.sh"])
+    (directory / "steps/round-1/tests/test.sh").mkdir(parents=True)
+    assert "no tests/test.sh" in str(refusal(directory))
+
+
+def test_a_task_needs_something_to_run_in(write_task: WriteTask) -> None:
+    directory = write_task(without=["environment/Dockerfile"])
+    message = f"create {directory}/environment/Dockerfile or set docker_image in [environment]"
+    assert message in str(refusal(directory))
+    (directory / "environment" / "Dockerfile").mkdir(parents=True)
+    assert message in str(refusal(directory))
+
+
+@pytest.mark.parametrize("toml", ['[[steps]]\nname = "round-1"\n', ""])
+def test_a_step_directory_needs_an_entry(write_task: WriteTask, toml: str) -> None:
+    files = {"instruction.md": "Go", "tests/test.sh": "true"}
+    error = refusal(write_task(toml, files=files))
+    message = 'steps/round-2/ has no entry; add [[steps]] with name = "round-2" or remove the directory'
+    assert message in str(error)
+
+
+@pytest.mark.parametrize("steps", [("round-1",), ()])
+def test_an_entry_needs_a_directory(write_task: WriteTask, steps: tuple[str, ...]) -> None:
+    directory = write_task(steps=steps, files={"tests/test.sh": "true"})
+    error = refusal(directory)
+    message = f"steps[round-2].name: there is no directory for this step; create {directory}/steps/round-2"
+    assert message in str(error)
+    assert str(error).splitlines()[-1].startswith(f"{directory}/task.toml:4: ")
+
+
+def test_a_file_is_no_step_directory(write_task: WriteTask) -> None:
+    directory = write_task(steps=("round-1",), files={"steps/round-2": ""})
+    assert "there is no directory for this step" in str(refusal(directory))
+
+
+def test_a_step_directory_may_be_a_link(write_task: WriteTask) -> None:
+    directory = write_task(steps=("round-1",))
+    (directory / "steps" / "round-2").symlink_to("round-1")
+    assert len(load_task(directory).rounds) == 2
+
+
+@pytest.mark.parametrize("extra", ["steps/round-1/solution/notes.md", "steps/round-1/solution"])
+def test_a_solution_needs_its_script(write_task: WriteTask, extra: str) -> None:
+    error = refusal(write_task(without=["steps/round-1/solution/solve.sh"], files={extra: "x"}))
+    assert "steps/round-1/solution has no solve.sh; write it or remove" in str(error)
+    assert error.line == 2
+
+
+def test_a_workdir_must_be_a_directory(write_task: WriteTask) -> None:
+    error = refusal(write_task(files={"steps/round-2/workdir": "x"}))
+    assert "steps/round-2/workdir must be a directory" in str(error)
+
+
+def test_all_directory_problems_are_one_error(write_task: WriteTask) -> None:
+    error = refusal(write_task(without=["steps/round-1/instruction.md", "steps/round-2/tests/test.sh"]))
+    lines = str(error).splitlines()
+    assert len(lines) == 2
+    assert "task.toml:2: steps[round-1]" in lines[0]
+    assert "task.toml:4: steps[round-2]" in lines[1]
+
+
+def test_a_directory_that_cannot_be_read_is_a_task_error(write_task: WriteTask) -> None:
+    directory = write_task(without=["steps/round-1/instruction.md"])
+    (directory / "steps/round-1/instruction.md").symlink_to("instruction.md")
+    assert "instruction.md: cannot be read" in str(refusal(directory))

@@ -1,0 +1,89 @@
+"""What Harbor can do and we cannot yet is refused by name, never ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks import load_task
+
+WriteTask = Callable[..., Path]
+STEP = '[[steps]]\nname = "round-1"\n'
+
+
+@pytest.mark.parametrize(
+    ("toml", "key", "line"),
+    [
+        ("[environment]\ngpus = 1", "environment.gpus", 2),
+        ('[environment]\ngpu_types = ["H100"]', "environment.gpu_types", 2),
+        ('[environment]\nos = "windows"', "environment.os", 2),
+        ('[environment]\nskills_dir = "/skills"', "environment.skills_dir", 2),
+        ('[[environment.mcp_servers]]\nname = "m"\nurl = "http://x"', "environment.mcp_servers", 1),
+        ('[environment]\nnetwork_mode = "allowlist"', "environment.network_mode", 2),
+        ('[agent]\nnetwork_mode = "allowlist"', "agent.network_mode", 2),
+        ('[verifier]\nnetwork_mode = "allowlist"', "verifier.network_mode", 2),
+        ('[agent]\nallowed_hosts = ["pypi.org"]', "agent.allowed_hosts", 2),
+        ('[verifier]\nenvironment_mode = "separate"', "verifier.environment_mode", 2),
+        ('[verifier.environment]\ndocker_image = "x"', "verifier.environment", 1),
+        ('[[verifier.collect]]\ncommand = "x"', "verifier.collect", 1),
+        ('[metadata.evocode]\nverify_in = "place"', "metadata.evocode.verify_in", 2),
+        (f'{STEP}[steps.agent]\nnetwork_mode = "allowlist"', "steps[round-1].agent.network_mode", 4),
+        (f'{STEP}[steps.verifier]\nnetwork_mode = "allowlist"', "steps[round-1].verifier.network_mode", 4),
+        (f'{STEP}verifier.environment_mode = "separate"', "steps[round-1].verifier.environment_mode", 3),
+        (f"{STEP}[steps.verifier.environment]\ncpus = 1", "steps[round-1].verifier.environment", 3),
+        (f'{STEP}[[steps.verifier.collect]]\ncommand = "x"', "steps[round-1].verifier.collect", 3),
+        (f'{STEP}[steps.agent]\nnetwork_mode = "public"', "steps[round-1].agent.network_mode", 4),
+        (
+            f'environment.allow_internet = false\n{STEP}[steps.agent]\nnetwork_mode = "public"',
+            "steps[round-1].agent.network_mode",
+            5,
+        ),
+    ],
+)
+def test_a_key_we_cannot_act_on_is_refused(write_task: WriteTask, toml: str, key: str, line: int) -> None:
+    directory = write_task(toml, steps=("round-1",) if "steps" in toml else ())
+    with pytest.raises(TaskError) as caught:
+        load_task(directory)
+    assert str(caught.value).startswith(f"{directory}/task.toml:{line}: not supported yet: {key}: ")
+    assert caught.value.line == line
+
+
+@pytest.mark.parametrize("name", ["docker-compose.yaml", "docker-compose.yml"])
+@pytest.mark.parametrize("without", [[], ["environment/Dockerfile"]])
+def test_compose_files_are_refused(write_task: WriteTask, name: str, without: list[str]) -> None:
+    directory = write_task(files={f"environment/{name}": "services: {}"}, without=without)
+    with pytest.raises(TaskError, match=f"not supported yet: environment/{name}: ") as caught:
+        load_task(directory)
+    assert caught.value.path == directory / "environment" / name
+    assert "\n" not in str(caught.value)
+
+
+def test_all_unsupported_keys_are_named_at_once(write_task: WriteTask) -> None:
+    directory = write_task('[environment]\ngpus = 2\nos = "windows"\n', steps=())
+    with pytest.raises(TaskError) as caught:
+        load_task(directory)
+    assert [line.split(": ")[2] for line in str(caught.value).splitlines()] == ["environment.gpus", "environment.os"]
+
+
+def test_settings_that_ask_for_nothing_are_fine(write_task: WriteTask) -> None:
+    toml = """
+[environment]
+gpus = 0
+gpu_types = []
+os = "Linux"
+mcp_servers = []
+allowed_hosts = []
+network_mode = "no-network"
+[verifier]
+environment_mode = "shared"
+collect = []
+[metadata.evocode]
+verify_in = "fork"
+[[steps]]
+name = "round-1"
+agent = { network_mode = "no-network" }
+"""
+    assert load_task(write_task(toml, steps=("round-1",))).rounds
