@@ -23,8 +23,9 @@ class OracleAgent:
             )
         environment.upload([round_.solution], _SOLUTION)
         try:
+            # It tidies up by itself, so that the removal below has only to make sure, without another command.
             result = environment.exec(
-                ["bash", f"{_SOLUTION}/solve.sh"],
+                f"bash {_SOLUTION}/solve.sh; status=$?; rm -rf {_SOLUTION}; exit $status",
                 user=round_.agent_user,
                 env=context.solution_env,
                 timeout=context.timeout,

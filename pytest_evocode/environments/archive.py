@@ -14,10 +14,18 @@ from typing import IO
 DOWNLOAD_LIMIT = 512 * 2**20
 
 
-def pack(sources: Sequence[Path], target: str, stream: IO[bytes], *, writable: bool = False) -> None:
+def pack(
+    sources: Sequence[Path],
+    target: str,
+    stream: IO[bytes],
+    *,
+    writable: bool = False,
+    directories: Sequence[str] = (),
+) -> None:
     """Write a tar of directories laid over one another, to be unpacked at ``/``, so that they end up in ``target``.
 
     Later sources win. Everything belongs to root; times are kept, and with ``writable`` every user may write.
+    ``directories`` are made as well, for every user to write.
     """
     members: dict[str, Path] = {}
     for source in sources:
@@ -28,7 +36,11 @@ def pack(sources: Sequence[Path], target: str, stream: IO[bytes], *, writable: b
                 members[path.relative_to(source).as_posix()] = path
     prefix = PurePosixPath(target.lstrip("/"))
     with tarfile.open(fileobj=stream, mode="w|") as archive:
-        add_directories(archive, [target], mode=0o777 if writable else 0o755)
+        add_directories(archive, directories, mode=0o777)
+        # Docker gives a directory that is there already the owner and mode of its entry, so the target has none
+        # unless it is to be everybody's; unpacking makes it when it is missing.
+        if (writable or not members) and target not in directories:
+            add_directories(archive, [target], mode=0o777 if writable else 0o755)
         for relative in sorted(members):
             info = archive.gettarinfo(members[relative], str(prefix / relative))
             if info is None:  # A socket: tar has no form for it.

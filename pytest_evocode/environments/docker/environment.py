@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import socket
 import struct
 import tarfile
@@ -89,6 +88,8 @@ class DockerEnvironment:
         self._network = network
         self._fresh = tuple(fresh)
         self._container: str | None = None
+        # Every transfer costs the engine a process of 50 ms, so directories to be made wait for the next one.
+        self._pending: list[str] = []
 
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
@@ -116,7 +117,7 @@ class DockerEnvironment:
             )
             self._container = created["Id"]
             self._client.start(self._container)
-        self.make_directories(["/logs/agent", "/logs/artifacts", *self._fresh])
+        self._pending = ["/logs/agent", "/logs/artifacts", *self._fresh]
 
     @property
     def _id(self) -> str:
@@ -135,6 +136,7 @@ class DockerEnvironment:
     ) -> ExecResult:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         started = time.monotonic()
+        self._make_pending()
         output = CappedOutput()
         with faults("running a command"):
             created = self._client.exec_create(
@@ -167,7 +169,8 @@ class DockerEnvironment:
     def upload(self, sources: Sequence[Path], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         with tempfile.TemporaryFile() as stream:
-            pack(sources, target, stream, writable=writable)
+            pending, self._pending = self._pending, []
+            pack(sources, target, stream, writable=writable, directories=pending)
             stream.seek(0)
             with faults(f"uploading to {target}"):
                 self._client.put_archive(self._id, "/", stream)
@@ -204,8 +207,10 @@ class DockerEnvironment:
 
     def remove(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        self.exec(["rm", "-rf", "--", *paths], user="0", cwd="/", timeout=60)
         left = [path for path in paths if self._exists(path)]
+        if left:
+            self.exec(["rm", "-rf", "--", *left], user="0", cwd="/", timeout=60)
+            left = [path for path in left if self._exists(path)]
         if left:
             raise EnvironmentFault(f"could not be removed from the container: {', '.join(left)}")
 
@@ -220,10 +225,16 @@ class DockerEnvironment:
 
     def make_directories(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
+        self._pending += paths
+        self._make_pending()
+
+    def _make_pending(self) -> None:
+        if not self._pending:
+            return
         stream = io.BytesIO()
+        pending, self._pending = self._pending, []
         with tarfile.open(fileobj=stream, mode="w") as archive:
-            add_directories(archive, sorted({os.path.dirname(path) for path in paths} - {"/"}), mode=0o755)
-            add_directories(archive, paths, mode=0o777)
+            add_directories(archive, pending, mode=0o777)
         with faults("making directories"):
             self._client.put_archive(self._id, "/", stream.getvalue())
 
@@ -235,6 +246,7 @@ class DockerEnvironment:
 
     def snapshot(self) -> Snapshot:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
+        self._make_pending()
         tag = uuid.uuid4().hex[:12]
         with faults("taking a snapshot"):  # The engine pauses the container meanwhile.
             self._client.commit(self._id, repository=SNAPSHOT_REPOSITORY, tag=tag)
