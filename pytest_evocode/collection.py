@@ -35,7 +35,19 @@ class TaskDirectory(pytest.Directory):
 
     def collect(self) -> Iterable[pytest.Collector]:
         """The task file only."""
-        yield TaskFile.from_parent(self, path=self.path / TASK_FILE)
+        path = self.path / TASK_FILE
+        named = self.session.isinitpath(path)
+        if named or not self.ihook.pytest_ignore_collect(collection_path=path, config=self.config):
+            yield TaskFile.from_parent(self, path=path)
+
+
+class InsideTask(pytest.Directory):
+    """A directory in a task that pytest was started in, with nothing above it in its reach."""
+
+    def collect(self) -> Iterable[pytest.Collector]:
+        """Nothing: say what to do instead."""
+        task = _innermost_task(self.path)
+        raise self.CollectError(f"{self.path} belongs to the task {task}; start pytest there or above")
 
 
 class TaskFile(pytest.File):
@@ -203,7 +215,31 @@ def outside_tasks(config: pytest.Config, paths: Sequence[str]) -> list[str]:
         absolute = Path(os.path.abspath(config.invocation_params.dir / path.split("::")[0]))
         inside = [directory for directory in (absolute, *absolute.parents) if (directory / TASK_FILE).is_file()]
         moved.append(str(inside[-1].parent) if inside else path)
+        for directory in Path(config.invocation_params.dir, moved[-1].split("::")[0]).glob("test*"):
+            if (directory / TASK_FILE).is_file():
+                keep_out_conftest(config, directory)
     return moved
+
+
+def _innermost_task(path: Path) -> Path | None:
+    return next((directory for directory in (path, *path.parents) if (directory / TASK_FILE).is_file()), None)
+
+
+def collector_of(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The collector of a directory that is a task or lies in one, None for any other."""
+    task = _innermost_task(path)
+    if task is None:
+        return None
+    keep_out_conftest(parent.config, path)
+    kind = TaskDirectory if task == path else InsideTask
+    collector: pytest.Collector = kind.from_parent(parent, path=path)
+    return collector
+
+
+def keep_out_conftest(config: pytest.Config, directory: Path) -> None:
+    """Have pytest take the conftest.py of a directory for loaded, and use those of the directories above there."""
+    plugins = config.pluginmanager
+    plugins._dirpath2confmods[directory] = list(plugins._getconftestmodules(directory.parent))
 
 
 def restore_rounds(items: Sequence[pytest.Item]) -> list[pytest.Item]:

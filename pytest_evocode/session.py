@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.collection import TASK_FILE, Attempt, Round, TaskDirectory, restore_rounds, shape_report
+from pytest_evocode.collection import TASK_FILE, Attempt, Round, collector_of, restore_rounds, shape_report
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.options import agent_id, read_settings
 from pytest_evocode.results.models import RoundRecord, RunRecord
@@ -79,6 +79,11 @@ class SessionPlugin:
         from pytest_evocode.results.store import AttemptDirectory
         from pytest_evocode.trial import Trial
 
+        declared = attempt.task.config.environment.model_fields_set
+        if ignored := [key for key in self.engine.without_effect if key in declared]:
+            attempt.warn(
+                pytest.PytestWarning(f"{attempt.path}: no effect in the {self.engine.name}: {', '.join(ignored)}")
+            )
         name = agent_id(attempt.agent)
         directory = AttemptDirectory.of(self.settings.results, attempt.task.name, name, self.run_name, attempt.number)
         trial = Trial(
@@ -110,10 +115,7 @@ class SessionPlugin:
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Take task directories over."""
-        if (path / TASK_FILE).is_file():
-            directory: pytest.Collector = TaskDirectory.from_parent(parent, path=path)
-            return directory
-        return None
+        return collector_of(path, parent)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count what could not be collected, and whether it was only tasks."""

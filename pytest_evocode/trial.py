@@ -70,6 +70,7 @@ class Trial:
         self._cancelled = threading.Event()
         self._forks: set[Environment] = set()
         self._started = ""
+        self._unwritten: OSError | None = None
 
     # What callers use.
 
@@ -110,6 +111,8 @@ class Trial:
             self._thread.join(0.05)
         if self.environment is not None:
             self.environment.stop()
+        if self._unwritten is not None:
+            raise EnvironmentFault(f"the attempt's record could not be written: {self._unwritten}")
 
     # The attempt.
 
@@ -215,7 +218,8 @@ class Trial:
                         fork, self.task, round_, env=self._resolved(round_.verifier_env), artifacts=artifacts
                     )
             finally:
-                snapshot.discard()
+                with contextlib.suppress(EnvironmentFault):
+                    snapshot.discard()
             record = self._judge(round_, turn, suite)
         except Exception as error:
             record = self._record(round_, outcome="error", cause=_describe(error), agent_seconds=turn.seconds)
@@ -229,7 +233,8 @@ class Trial:
             yield
         finally:
             self._forks.discard(fork)
-            fork.stop()
+            with contextlib.suppress(EnvironmentFault):  # The verdict counts; the engine clears up when it closes.
+                fork.stop()
 
     def _judge(self, round_: Round, turn: _Turn, suite: SuiteRun) -> RoundRecord:
         transcript = turn.transcript
@@ -273,12 +278,16 @@ class Trial:
         )
 
     def _deliver(self, record: RoundRecord, suite: SuiteRun | None = None, turn: _Turn | None = None) -> None:
-        if self._directory is not None:
-            self._directory.write_round(
-                record,
-                output=suite.output if suite else None,
-                trajectory=turn.transcript.trajectory if turn else None,
-            )
+        try:
+            if self._directory is not None:
+                self._directory.write_round(
+                    record,
+                    output=suite.output if suite else None,
+                    trajectory=turn.transcript.trajectory if turn else None,
+                )
+        except OSError as error:
+            cause = f"the results could not be written: {error}"
+            record = record.model_copy(update={"outcome": "error", "cause": cause})
         self._records[record.index].set_result(record)
 
     def _reaches(self, round_: Round, minimum: Mapping[str, float]) -> bool:
@@ -312,19 +321,21 @@ class Trial:
         if self._directory is None or self._cancelled.is_set():
             return
         records = tuple(record.result() for record in self._records.values())
-        self._directory.write_attempt(
-            AttemptRecord(
-                task=self.task.name,
-                agent=self.agent.name,
-                attempt=self._attempt,
-                environment=self._engine.name,
-                started=self._started,
-                finished=now(),
-                declared_rounds=tuple(round_.name for round_ in self.task.rounds),
-                rewards=trial_rewards(records, len(self.task.rounds), self.task.reward_strategy),
-                rounds=records,
-            )
+        attempt = AttemptRecord(
+            task=self.task.name,
+            agent=self.agent.name,
+            attempt=self._attempt,
+            environment=self._engine.name,
+            started=self._started,
+            finished=now(),
+            declared_rounds=tuple(round_.name for round_ in self.task.rounds),
+            rewards=trial_rewards(records, len(self.task.rounds), self.task.reward_strategy),
+            rounds=records,
         )
+        try:
+            self._directory.write_attempt(attempt)
+        except OSError as error:
+            self._unwritten = error
 
 
 def _describe(error: Exception) -> str:

@@ -126,6 +126,9 @@ class Engine(Protocol):
     description: str
     """What it is on this machine, for the header."""
 
+    without_effect: tuple[str, ...]
+    """Keys below ``[environment]`` that tasks may have and that do nothing here."""
+
     def create(self, task: Task, *, env: Mapping[str, str], network: Network | None) -> Environment:
         """An environment of the task, not started; its image is built first when no build of the same content exists.
 

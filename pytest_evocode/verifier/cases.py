@@ -1,4 +1,4 @@
-"""Reading a suite's cases from the first source that has any: CTRF, pytest-json-report, JUnit or stdout lines."""
+"""Reading a suite's cases from the first source that is there: CTRF, pytest-json-report, JUnit or stdout lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _STATUSES: dict[str, CaseStatus] = {
 }  # fmt: skip
 _RESULT_LINE = re.compile(r"^CASE_RESULT (?P<fields>.*)$", re.MULTILINE)
 _SUMMARY_LINE = re.compile(r"^CASE_SUMMARY (?P<fields>.*)$", re.MULTILINE)
-_FIELD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S*)')
+# The word boundary and the possessive quantifiers keep the time linear in the line, whatever a program printed there.
+_FIELD = re.compile(r'\b(\w++)=(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|(\S*+))')
+_ESCAPE = re.compile(r"((?:\\u[0-9a-fA-F]{4})+)|\\(.)")
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
 
 
 class UnreadableCases(Exception):
@@ -58,13 +61,17 @@ def parse_case_lines(output: str) -> tuple[tuple[Case, ...], tuple[str, ...]]:
 
 
 def _fields(text: str) -> Iterator[tuple[str, str]]:
-    for name, value in _FIELD.findall(text):
-        yield name, _unquote(value) if value.startswith('"') else value
+    for match in _FIELD.finditer(text):
+        name, quoted, bare = match.groups()
+        yield name, bare if quoted is None else _ESCAPE.sub(_unescape, quoted)
 
 
-def _unquote(value: str) -> str:
-    escapes = {"n": "\n", "t": "\t", "r": "\r"}
-    return re.sub(r"\\(.)", lambda match: escapes.get(match[1], match[1]), value[1:-1], flags=re.DOTALL)
+def _unescape(match: re.Match[str]) -> str:
+    """One of JSON's escapes; a backslash before anything else is just that."""
+    if match[1]:
+        # Together, for a pair of surrogates is one character; half a pair is none.
+        return bytes.fromhex(match[1].replace("\\u", "")).decode("utf-16-be", "replace")
+    return _ESCAPED.get(match[2], match[0])
 
 
 def _from_line(fields: Mapping[str, str]) -> Case:
@@ -100,7 +107,7 @@ def _json_report(text: str) -> Iterator[Case]:
         stages = [test.get(when) or {} for when in ("setup", "call", "teardown")]
         crashes = [(stage.get("crash") or {}).get("message") for stage in stages]
         yield Case(
-            id=str(test["nodeid"]),
+            id=_text(test["nodeid"]),
             status=_STATUSES.get(test["outcome"], "error"),
             reason=next((_text(crash) for crash in crashes if crash), ""),
         )
@@ -122,4 +129,5 @@ def _junit(text: str) -> Iterator[Case]:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    """A value as text that can be written down, which half of a surrogate pair out of JSON cannot."""
+    return "" if value is None else str(value).encode("utf-8", "replace").decode()

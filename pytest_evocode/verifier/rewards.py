@@ -25,6 +25,7 @@ def parse_reward_json(text: str) -> dict[str, float]:
     """All rewards of ``reward.json``; raises :class:`VerifierFault`."""
     try:
         table = json.loads(text)
+        json.dumps(table, ensure_ascii=False).encode()  # Half a surrogate pair could not be written down again.
     except (ValueError, RecursionError) as error:
         raise VerifierFault(f"reward.json is not JSON ({error}); {_HINT}") from None
     if not isinstance(table, dict) or not table:

@@ -24,11 +24,13 @@ class SandboxEngine:
     """Makes sandboxes; raises :class:`EnvironmentUnavailable` where none can be started.
 
     ``hidden`` are directories of the host that no sandbox may show: they matter where they lie below ``/usr``.
+    ``rootless`` says whether to do with a user namespace what root could do without; None tries root's way first.
     """
 
     name = "sandbox"
+    without_effect = ("cpus", "memory_mb", "memory", "storage_mb", "storage")
 
-    def __init__(self, hidden: Sequence[Path] = ()) -> None:
+    def __init__(self, hidden: Sequence[Path] = (), *, rootless: bool | None = None) -> None:
         bwrap = find_bubblewrap()
         self._cache = cache_directory()
         self._launcher = Launcher()
@@ -39,12 +41,13 @@ class SandboxEngine:
             path for path in {*(p.resolve() for p in hidden), self._cache} if path.is_dir() and _below_usr(path)
         )
         reasons: list[str] = []
+        ways = ((False, True) if os.getuid() == 0 else (True,)) if rootless is None else (rootless,)
         # Root needs no user namespace and can then write the host's /usr through the overlay; where it may not mount
         # (in a container), it is treated as everybody. tmpfs is the way out where the cache lies on an overlay itself.
         for parent in (self._cache / "sandboxes", Path("/dev/shm/pytest-evocode-" + str(os.getuid()))):
-            for rootless in (False, True) if os.getuid() == 0 else (True,):
+            for without_root in ways:
                 state = self._claim_state(parent)
-                self._settings = SandboxSettings(bwrap, rootless, state, below_usr, self._launcher)
+                self._settings = SandboxSettings(bwrap, without_root, state, below_usr, self._launcher)
                 try:
                     probe(self._settings)
                 except EnvironmentUnavailable as error:

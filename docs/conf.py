@@ -1,0 +1,18 @@
+"""Sphinx configuration."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed_version
+
+project = "pytest-evocode"
+author = "The pytest-evocode developers"
+copyright = "2026, the pytest-evocode developers"
+release = version = installed_version("pytest-evocode")
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+html_theme = "alabaster"
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+exclude_patterns = ["_build"]
+nitpicky = False
