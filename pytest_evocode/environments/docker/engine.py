@@ -27,7 +27,7 @@ class DockerEngine:
     """Makes containers; raises :class:`EnvironmentUnavailable` where no daemon answers."""
 
     name = "docker"
-    without_effect = ("storage_mb", "storage")
+    without_effect: tuple[str, ...] = ("storage_mb", "storage")
 
     def __init__(self) -> None:
         self._client = connect()

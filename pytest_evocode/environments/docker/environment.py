@@ -244,8 +244,12 @@ class DockerEnvironment:
             created = self._client.exec_create(self._id, ["bash", "-c", "kill -9 -1"], user="0", workdir="/")
             self._client.exec_start(created["Id"])
             # The container's bash may be the agent's; the engine's own kill is slower and asks nobody.
-            if len(self._client.top(self._id)["Processes"]) > 1:
-                self._client.restart(self._id, timeout=0)
+            deadline = time.monotonic() + 0.5
+            while len(self._client.top(self._id)["Processes"]) > 1:
+                if time.monotonic() > deadline:
+                    self._client.restart(self._id, timeout=0)
+                    break
+                time.sleep(0.02)
 
     def snapshot(self) -> Snapshot:
         """See :class:`~pytest_evocode.environments.base.Environment`."""

@@ -28,7 +28,7 @@ class SandboxEngine:
     """
 
     name = "sandbox"
-    without_effect = ("cpus", "memory_mb", "memory", "storage_mb", "storage")
+    without_effect: tuple[str, ...] = ("cpus", "memory_mb", "memory", "storage_mb", "storage")
 
     def __init__(self, hidden: Sequence[Path] = (), *, rootless: bool | None = None) -> None:
         bwrap = find_bubblewrap()
