@@ -152,7 +152,7 @@ class Trial:
         context = RoundContext(
             task=self.task,
             round=round_,
-            instruction=round_.instruction.read_text(encoding="utf-8"),
+            instruction=_read_instruction(round_),
             environment=environment,
             solution_env=self._resolved(round_.solution_env),
             timeout=round_.agent_timeout,
@@ -336,6 +336,13 @@ class Trial:
             self._directory.write_attempt(attempt)
         except OSError as error:
             self._unwritten = error
+
+
+def _read_instruction(round_: Round) -> str:
+    try:
+        return round_.instruction.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TaskError(f"the instruction cannot be read: {error}; save it as UTF-8", round_.instruction) from None
 
 
 def _describe(error: Exception) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,13 +103,3 @@ def test_metadata_is_free_beside_what_we_read(write_task: WriteTask) -> None:
 def test_hidden_and_cache_directories_are_no_steps(write_task: WriteTask) -> None:
     directory = write_task(files={"steps/.git/config": "", "steps/__pycache__/x.pyc": "", "steps/README.md": ""})
     assert len(load_task(directory).rounds) == 2
-
-
-def test_a_hundred_tasks_of_ten_rounds_load_in_well_under_a_second(write_task: WriteTask) -> None:
-    names = [f"round-{index}" for index in range(1, 11)]
-    toml = "".join(f'[[steps]]\nname = "{name}"\n' for name in names)
-    directories = [write_task(toml, steps=names, name=f"task-{index}") for index in range(100)]
-    start = time.process_time()
-    for directory in directories:
-        load_task(directory)
-    assert time.process_time() - start < 0.8

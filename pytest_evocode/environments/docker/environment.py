@@ -147,8 +147,8 @@ class DockerEnvironment:
                 workdir=cwd or self.workdir,
             )
             stream = self._client.exec_start(created["Id"], socket=True)
-            with contextlib.closing(stream):
-                connection: socket.socket = stream._sock  # type: ignore[union-attr]
+            connection: socket.socket = stream._sock  # type: ignore[union-attr]
+            with contextlib.closing(connection), contextlib.closing(stream):
                 timed_out = not _collect(connection, output, None if timeout is None else started + timeout)
                 if timed_out:
                     self.kill_processes()
