@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.report.failure import describe_failure
@@ -160,8 +161,18 @@ class Round(pytest.Function):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """The failing cases in place of a traceback."""
         if isinstance(excinfo.value, RoundFailed):
-            return describe_failure(excinfo.value.record, _plugin(self.config).output_of(excinfo.value.record))
+            return self._failure(excinfo.value.record)
         return super().repr_failure(excinfo, *args, **kwargs)
+
+    def _failure(self, record: RoundRecord) -> ReprExceptionInfo:
+        """In pytest's own form and not as text, which has no first line to show alone in short summaries."""
+        text = describe_failure(record, _plugin(self.config).output_of(record))
+        summary = text.partition("\n")[0]
+        shown = [] if self.config.option.tbstyle == "line" else [ReprEntryNative([f"{text}\n"])]
+        return ReprExceptionInfo(
+            reprtraceback=ReprTraceback(shown, extraline=None, style="native"),
+            reprcrash=ReprFileLocation(str(self.path), 1, summary),
+        )
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         """Where reports say the round is."""

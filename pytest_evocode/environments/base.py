@@ -73,7 +73,9 @@ class Environment(Protocol):
         ``user`` is a name or uid (default: the image's), ``env`` is added to the image's and the task's variables,
         ``cwd`` defaults to ``workdir``. After ``timeout`` seconds *every* process but PID 1 is killed, so nothing that
         the command started in the background survives its deadline. A command that ends by itself leaves its
-        background processes running.
+        background processes running. A command that cannot be started is a failing result whose output says why, with
+        exit code 127 where there is no such program, 126 where there is no such user or directory or no permission:
+        an agent may have removed any of them.
         """
 
     def upload(self, sources: Sequence[Path], target: str, *, writable: bool = False) -> None:

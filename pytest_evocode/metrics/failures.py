@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pytest_evocode.results.models import Case, CaseStatus, FailureKind, RoundRecord
+from pytest_evocode.results.models import Case, FailureKind, RoundRecord
 
 
 def judge_cases(cases: Iterable[Case], earlier: Sequence[RoundRecord]) -> tuple[Case, ...]:
     """The cases with ``failure`` filled in for those that fail.
 
-    ``earlier`` are the records of the rounds before, in order. A case that no earlier suite had is a *new miss*; one
-    that passed when it was last run is a *regression*; one that failed then is *carried*.
+    ``earlier`` are the records of the rounds before, in order. A case that passed when it was last run is a
+    *regression*. One that did not is *carried*, and so is one that an earlier round required, by the case's own word,
+    whose suite gave no verdict. All others are *new misses*. A case without an id cannot be followed.
 
     >>> from pytest_evocode.results.models import Verdict
     >>> before = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=2, outcome="failed",
@@ -20,15 +21,19 @@ def judge_cases(cases: Iterable[Case], earlier: Sequence[RoundRecord]) -> tuple[
     >>> [case.failure for case in judge_cases(now, [before])]
     ['regression', 'carried', 'new miss']
     """
-    last: dict[str, CaseStatus] = {}
+    passed: dict[str, bool] = {}
     for record in earlier:
         for case in record.verdict.cases if record.verdict else ():
-            if case.status != "skipped":
-                last[case.id] = case.status
-    kinds: dict[CaseStatus, FailureKind] = {"passed": "regression", "failed": "carried", "error": "carried"}
-    return tuple(
-        case.model_copy(update={"failure": kinds[last[case.id]] if case.id in last else "new miss"})
-        if case.failing
-        else case
-        for case in cases
-    )
+            if case.status == "skipped":
+                passed.setdefault(case.id, False)  # Skipped ones count as not passed in the Case Score too.
+            else:
+                passed[case.id] = case.status == "passed"
+    passed.pop("", None)
+    rounds = {record.round for record in earlier}
+
+    def kind(case: Case) -> FailureKind:
+        if case.id in passed:
+            return "regression" if passed[case.id] else "carried"
+        return "carried" if case.origin in rounds else "new miss"
+
+    return tuple(case.model_copy(update={"failure": kind(case)}) if case.failing else case for case in cases)

@@ -21,19 +21,21 @@ class Scores:
     """Tool calls per round with a trajectory."""
     perfect_tasks: int
     tasks: int
-    seconds: float
-    """Agents' and suites' wall-clock time, added up."""
+    seconds: float | None
+    """Agents' and suites' wall-clock time, added up over the rounds where it was measured."""
 
 
 def scores(records: Sequence[RoundRecord]) -> Scores:
     """All of an agent's scores; ``records`` must not be empty."""
+    seconds = [part for record in records for part in (record.agent_seconds, record.verifier_seconds)]
+    measured = [part for part in seconds if part is not None]
     return Scores(
         dataset_score=dataset_score(records),
         case_score=case_score(records),
         avg_rounds=avg_rounds(records),
         perfect_tasks=perfect_tasks(records),
         tasks=len(by_task(records)),
-        seconds=sum((record.agent_seconds or 0.0) + (record.verifier_seconds or 0.0) for record in records),
+        seconds=sum(measured) if measured else None,
     )
 
 
@@ -99,12 +101,14 @@ def trial_rewards(
 ) -> dict[str, float]:
     """A trial's rewards by key, as Harbor's ``multi_step_reward_strategy`` makes them of the rounds' rewards.
 
-    ``mean`` divides by the declared rounds, so that a round without a verdict counts 0; ``final`` takes the last
-    declared round's, and gives none where that has no verdict.
+    A round without a verdict counts 0, run or not: ``mean`` divides by the declared rounds, and ``final`` is that of
+    the last declared one, with 0 under every key of the others where it has no verdict.
     """
     if strategy == "final":
-        last = [record.verdict for record in records if record.index == declared_rounds]
-        return dict(last[0].rewards) if last and last[0] else {}
+        last = [record.verdict for record in records if record.index == declared_rounds and record.verdict]
+        if last:
+            return dict(last[0].rewards)
+        return {key: 0.0 for record in records if record.verdict for key in record.verdict.rewards}
     totals: dict[str, float] = defaultdict(float)
     for record in records:
         for key, value in record.verdict.rewards.items() if record.verdict else ():

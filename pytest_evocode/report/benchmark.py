@@ -32,7 +32,7 @@ def benchmark_lines(records: Sequence[RoundRecord], *, grid: bool, fail_under: f
     if grid:
         yield ""
         yield from _grid(records)
-    partial = sorted({record.task for record in records if _rounds_run(records, record) < record.declared_rounds})
+    partial = _partly_run(records)
     if partial:
         yield ""
         yield f"Not all rounds were selected, those left out count as not passed: {', '.join(partial)}"
@@ -49,15 +49,22 @@ def _cells(of_agent: Scores) -> tuple[str, ...]:
         f"{of_agent.case_score:.1f}",
         "n/a" if of_agent.avg_rounds is None else f"{of_agent.avg_rounds:.1f}",
         f"{of_agent.perfect_tasks}/{of_agent.tasks}",
-        f"{of_agent.seconds:.1f} s",
+        "n/a" if of_agent.seconds is None else f"{of_agent.seconds:.1f} s",
     )
 
 
-def _rounds_run(records: Sequence[RoundRecord], like: RoundRecord) -> int:
-    return max(
-        record.index
-        for record in records
-        if (record.task, record.agent, record.attempt) == (like.task, like.agent, like.attempt)
+def _partly_run(records: Sequence[RoundRecord]) -> list[str]:
+    """The tasks with an attempt that ends before its last round; what was not reached has a record too."""
+    last: dict[tuple[str, str, int], int] = defaultdict(int)
+    for record in records:
+        attempt = (record.task, record.agent, record.attempt)
+        last[attempt] = max(last[attempt], record.index)
+    return sorted(
+        {
+            record.task
+            for record in records
+            if last[record.task, record.agent, record.attempt] < record.declared_rounds
+        }
     )
 
 

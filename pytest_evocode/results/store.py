@@ -35,8 +35,10 @@ def write_atomically(path: Path, text: str) -> None:
         raise
 
 
-def _write_record(path: Path, record: BaseModel) -> None:
-    write_atomically(path, record.model_dump_json(indent=1) + "\n")
+def _as_json(record: BaseModel, *, nulls: bool = True) -> str:
+    # Not pydantic's own writer: it refuses half a surrogate pair, which programs and models print now and then.
+    values = record.model_dump(mode="json", exclude_none=not nulls)
+    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ class AttemptDirectory:
         """Write what a round leaves: ``output`` is its suite's, ``trajectory`` its agent's in ATIF."""
         step = self.path / "steps" / record.round
         if trajectory is not None:
-            _write_record(step / "agent" / "trajectory.json", trajectory)
+            # Others take an absent list for an empty one, and trip over null.
+            write_atomically(step / "agent" / "trajectory.json", _as_json(trajectory, nulls=False))
         if output is not None:
             write_atomically(self.verifier_output(record.round), output)
         if record.verdict is not None:
@@ -73,7 +76,7 @@ class AttemptDirectory:
 
     def write_attempt(self, record: AttemptRecord) -> None:
         """Write ``result.json``."""
-        _write_record(self.path / "result.json", record)
+        write_atomically(self.path / "result.json", _as_json(record))
 
 
 def claim_run(results: Path, record: RunRecord) -> RunRecord:
@@ -86,8 +89,8 @@ def claim_run(results: Path, record: RunRecord) -> RunRecord:
     seconds = datetime.now().timestamp()
     while True:
         named = record.model_copy(update={"run": datetime.fromtimestamp(seconds).strftime(STAMP)})
-        with tempfile.NamedTemporaryFile("w", dir=runs, prefix=".claim.", encoding="utf-8") as file:
-            file.write(named.model_dump_json(indent=1) + "\n")
+        with tempfile.NamedTemporaryFile("w", dir=runs, prefix=".claim.", encoding="utf-8", errors="replace") as file:
+            file.write(_as_json(named))
             file.flush()
             os.fchmod(file.fileno(), 0o644)
             try:
@@ -99,4 +102,4 @@ def claim_run(results: Path, record: RunRecord) -> RunRecord:
 
 def write_run(results: Path, record: RunRecord) -> None:
     """Write ``runs/<run>.json``."""
-    _write_record(results / "runs" / f"{record.run}.json", record)
+    write_atomically(results / "runs" / f"{record.run}.json", _as_json(record))

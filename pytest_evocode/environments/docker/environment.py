@@ -146,14 +146,18 @@ class DockerEnvironment:
                 environment=dict(env or {}),
                 workdir=cwd or self.workdir,
             )
-            stream = self._client.exec_start(created["Id"], socket=True)
-            connection: socket.socket = stream._sock  # type: ignore[union-attr]
-            with contextlib.closing(connection), contextlib.closing(stream):
+            stream: Any = self._client.exec_start(created["Id"], socket=True)
+            connection: socket.socket = getattr(stream, "_sock", stream)  # With TLS it is the socket itself.
+            with contextlib.closing(connection), contextlib.closing(stream._response):
                 timed_out = not _collect(connection, output, None if timeout is None else started + timeout)
                 if timed_out:
                     self.kill_processes()
                     _collect(connection, output, time.monotonic() + _KILL_GRACE)
             exit_code = self._exit_code(created["Id"])
+        if self._container is None:
+            raise EnvironmentFault("the container was stopped while a command ran")
+        if exit_code == 126 and "executable file not found in $PATH" in output.text():
+            exit_code = 127  # What newer engines say.
         return ExecResult(None if timed_out else exit_code, output.text(), timed_out, time.monotonic() - started)
 
     def _exit_code(self, exec_id: str) -> int:

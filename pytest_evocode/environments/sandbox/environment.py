@@ -79,6 +79,16 @@ class SandboxEnvironment:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         for name in ("root", "root-work", "usr", "usr-work"):
             (self.layers.top / name).mkdir(parents=True, mode=0o755)
+        try:
+            self._pidfd = self._launch()
+        except EnvironmentFault:
+            remove_tree(self._settings.launcher, self.layers.top)
+            raise
+        self.make_directories(["/logs/agent", "/logs/artifacts"])
+        if self._fresh:
+            self._ask("make_directories", paths=self._fresh, fresh=True)
+
+    def _launch(self) -> int:
         argv = sandbox_argv(
             self._settings.bwrap,
             self.layers,
@@ -87,14 +97,15 @@ class SandboxEnvironment:
             hidden=self._settings.hidden,
             hostname="evocode",
         )
-        try:
-            self._pidfd = self._settings.launcher.start_sandbox(argv)
-        except EnvironmentFault:
-            remove_tree(self._settings.launcher, self.layers.top)
-            raise
-        self.make_directories(["/logs/agent", "/logs/artifacts"])
-        if self._fresh:
-            self._ask("make_directories", paths=self._fresh, fresh=True)
+        return self._settings.launcher.start_sandbox(argv)
+
+    def _relaunch(self) -> None:
+        """Lose every process and keep the files: PID 1's death is the one that no process inside can fight."""
+        with self._lock:
+            if self._pidfd < 0:
+                raise EnvironmentFault("the sandbox is not running")
+            _kill(self._pidfd)
+            self._pidfd = self._launch()
 
     @property
     def _namespaces(self) -> int:
@@ -152,6 +163,8 @@ class SandboxEnvironment:
                 raise EnvironmentFault("a command in the sandbox outlived its kill")
         _leave_open(output_read)
         answer = receive(reply)
+        if self._pidfd < 0:
+            raise EnvironmentFault("the sandbox was stopped while a command ran")
         if answer["complaint"]:
             output.add(f"{answer['complaint']}\n".encode())
         return ExecResult(
@@ -215,7 +228,7 @@ class SandboxEnvironment:
 
     def _signal(self, number: int) -> None:
         if not self._ask("signal", signal=number)["done"]:
-            raise EnvironmentFault(f"the sandbox's processes did not take signal {number} in time")
+            self._relaunch()
 
     def snapshot(self) -> Snapshot:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
@@ -250,12 +263,17 @@ class SandboxEnvironment:
             pidfd, self._pidfd = self._pidfd, -1
         if pidfd < 0:
             return
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)  # PID 1: the whole namespace goes with it.
-        select.select([pidfd], [], [], _KILL_GRACE)
-        os.close(pidfd)
+        _kill(pidfd)
         if not keep_files:
             remove_tree(self._settings.launcher, self.layers.top)
+
+
+def _kill(pidfd: int) -> None:
+    """Kill a PID 1, and the whole namespace with it."""
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    select.select([pidfd], [], [], _KILL_GRACE)
+    os.close(pidfd)
 
 
 def copy_layer(settings: SandboxSettings, source: Path, target: Path) -> None:

@@ -21,7 +21,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
@@ -117,6 +117,7 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
     complaint_read, complaint_write = os.pipe()  # Closed by a successful exec.
     child = os.fork()
     if child == 0:
+        program = ""
         try:
             os.setsid()
             os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
@@ -127,12 +128,17 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
             home = _become(request["user"], request["rootless"])
             os.chdir(request["cwd"])
             env = {"HOME": home, **request["env"]}
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-            os.execvpe(request["argv"][0], request["argv"], env)
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and that would be inherited.
+                signal.signal(number, signal.SIG_DFL)
+            program = request["argv"][0]
+            os.execvpe(program, request["argv"], env)
+        except FileNotFoundError as error:
+            os.write(complaint_write, str(error).encode()[:4096])
+            os._exit(127 if program else 126)
         except BaseException as error:
             os.write(complaint_write, str(error).encode()[:4096])
         finally:
-            os._exit(127)
+            os._exit(126)
     os.close(complaint_write)
     os.close(output)
     complaint = os.read(complaint_read, 4096).decode()
@@ -144,12 +150,21 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
 def _signal(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
     """Kill, stop or continue everything in the sandbox but PID 1, and wait until that is so."""
     _enter(pidfd, request["namespaces"])
-    number = request["signal"]
-    child = os.fork()
-    if child:
-        _, status = os.waitpid(child, 0)
-        return {"done": os.waitstatus_to_exitcode(status) == 0}
     deadline = time.monotonic() + 5
+    # Only a process inside can signal all others at once, and it can be killed there: by the like of it, or by an
+    # agent's `kill -9 -1` that never rests. The caller has a way to end that.
+    for _ in range(200):
+        child = os.fork()
+        if child == 0:
+            _signal_all(request["signal"], deadline)
+        _, status = os.waitpid(child, 0)
+        if not os.WIFSIGNALED(status):
+            return {"done": os.WEXITSTATUS(status) == 0}
+    return {"done": False}
+
+
+def _signal_all(number: int, deadline: float) -> NoReturn:
+    started = time.monotonic()
     done = False
     try:
         while not done and time.monotonic() < deadline:
@@ -158,14 +173,16 @@ def _signal(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
             except ProcessLookupError:
                 done = True
                 break
-            done = number != signal.SIGKILL and (number != signal.SIGSTOP or _all_stopped())
+            # The parent of a stopped vfork waits in D and can neither stop nor run, so that counts after a while.
+            still = b"TtZX" if time.monotonic() - started < 0.5 else b"TtZXD"
+            done = number != signal.SIGKILL and (number != signal.SIGSTOP or _all_in_state(still))
             if not done:
                 time.sleep(0.001)
     finally:
         os._exit(0 if done else 1)
 
 
-def _all_stopped() -> bool:
+def _all_in_state(states: bytes) -> bool:
     for name in os.listdir("/proc"):
         if name.isdigit() and name not in ("1", str(os.getpid())):
             try:
@@ -173,7 +190,7 @@ def _all_stopped() -> bool:
                     state = file.read().rpartition(b")")[2].split()[0]
             except OSError:
                 continue
-            if state not in (b"T", b"t", b"Z", b"X"):
+            if state not in states:
                 return False
     return True
 
@@ -196,10 +213,10 @@ def _unpack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
 def _pack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
     _enter(pidfd, request["namespaces"])
     path = request["path"]
-    with os.fdopen(stream, "wb") as file:
+    # Without the path an archive of nothing: reading no archive at all is an error.
+    with os.fdopen(stream, "wb") as file, tarfile.open(fileobj=file, mode="w|") as archive:
         if os.path.lexists(path):
-            with tarfile.open(fileobj=file, mode="w|") as archive:
-                archive.add(path, os.path.basename(path.rstrip("/")) or "root")
+            archive.add(path, os.path.basename(path.rstrip("/")) or "root")
     return {}
 
 

@@ -1,0 +1,210 @@
+"""Tiny tasks, written on the spot, and pytest sessions that run them for real."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+# Imported here once: pytester forgets what an inner session imports, and the next one would pay for it again.
+import pytest_evocode.environments.docker.engine
+import pytest_evocode.environments.sandbox.engine
+import pytest_evocode.report.benchmark
+import pytest_evocode.session
+import pytest_evocode.trial
+from pytest_evocode.errors import EnvironmentUnavailable
+from pytest_evocode.results.models import AttemptRecord, RunRecord
+
+DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /app\n"
+
+
+class WriteTask(Protocol):
+    """Writes a task below ``tasks/`` and returns its directory.
+
+    Round i appends ``line-i`` to ``log.txt``; its suite has one case for each line up to i. The mappings replace by
+    round number: ``solve`` and ``test`` the scripts (None: no solution), ``step`` more keys of its [[steps]] entry,
+    ``workdir`` files that the round brings. ``toml`` goes to the top of task.toml, ``files`` anywhere in the task.
+    """
+
+    def __call__(
+        self,
+        name: str = "a",
+        rounds: int = 2,
+        *,
+        solve: Mapping[int, str | None] = ...,
+        test: Mapping[int, str] = ...,
+        step: Mapping[int, str] = ...,
+        workdir: Mapping[int, Mapping[str, str]] = ...,
+        toml: str = "",
+        dockerfile: str = DOCKERFILE,
+        files: Mapping[str, str] = ...,
+    ) -> Path: ...
+
+
+def suite_up_to(last: int) -> str:
+    """A test.sh with one case per line that rounds 1 to ``last`` append."""
+    return "\n".join(
+        (
+            "reward=1",
+            "for i in $(seq " + str(last) + "); do",
+            '  if grep -qx "line-$i" log.txt; then status=success; else status=fail; reward=0; fi',
+            '  echo "CASE_RESULT case_id=has-line-$i origin_step=round-$i case_type=core status=$status'
+            ' intent=\\"line $i is kept\\" expected=\\"line-$i\\" actual=\\"$(tail -n1 log.txt)\\""',
+            "done",
+            "echo $reward > /logs/verifier/reward.txt",
+        )
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + ("" if text.endswith("\n") else "\n"), encoding="utf-8")
+
+
+@pytest.fixture
+def write_task(pytester: pytest.Pytester) -> WriteTask:
+    """See :class:`WriteTask`."""
+
+    def write(
+        name: str = "a",
+        rounds: int = 2,
+        *,
+        solve: Mapping[int, str | None] = {},
+        test: Mapping[int, str] = {},
+        step: Mapping[int, str] = {},
+        workdir: Mapping[int, Mapping[str, str]] = {},
+        toml: str = "",
+        dockerfile: str = DOCKERFILE,
+        files: Mapping[str, str] = {},
+    ) -> Path:
+        task = pytester.path / "tasks" / name
+        entries = [f'[[steps]]\nname = "round-{index}"\n{step.get(index, "")}' for index in range(1, rounds + 1)]
+        _write(task / "task.toml", "\n\n".join([toml, *entries]))
+        _write(task / "environment/Dockerfile", dockerfile)
+        for index in range(1, rounds + 1):
+            directory = task / f"steps/round-{index}"
+            _write(directory / "instruction.md", f"Append line-{index} to log.txt.")
+            script = solve.get(index, f"echo line-{index} >> log.txt")
+            if script is not None:
+                _write(directory / "solution/solve.sh", script)
+            _write(directory / "tests/test.sh", test.get(index, suite_up_to(index)))
+            for relative, text in workdir.get(index, {}).items():
+                _write(directory / "workdir" / relative, text)
+        for relative, text in files.items():
+            _write(task / relative, text)
+        return task
+
+    return write
+
+
+@dataclass(frozen=True)
+class Session:
+    """A pytest session that has ended, and what it left."""
+
+    result: pytest.RunResult
+    directory: Path
+
+    @property
+    def exit_status(self) -> int:
+        """The process's exit code."""
+        return int(self.result.ret)
+
+    @cached_property
+    def text(self) -> str:
+        """All that was printed, the error channel too."""
+        return self.result.stdout.str() + "\n" + self.result.stderr.str()
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """The numbers of the last line."""
+        return self.result.parseoutcomes()
+
+    @property
+    def results(self) -> Path:
+        """The results directory."""
+        return self.directory / "evocode-results"
+
+    @cached_property
+    def run(self) -> RunRecord:
+        """The newest record of a run."""
+        newest = max((self.results / "runs").glob("*.json"))
+        return RunRecord.model_validate_json(newest.read_text(encoding="utf-8"))
+
+    def attempt(self, task: str = "a", agent: str = "oracle", number: int = 1) -> Path:
+        """The directory of an attempt of that run."""
+        return self.results / task / "harbor_jobs" / agent / self.run.run / f"{task}__a{number}"
+
+    def record(self, task: str = "a", agent: str = "oracle", number: int = 1) -> AttemptRecord:
+        """An attempt's result.json."""
+        text = (self.attempt(task, agent, number) / "result.json").read_text(encoding="utf-8")
+        return AttemptRecord.model_validate_json(text)
+
+    def has(self, *patterns: str) -> None:
+        """Assert that lines match, in this order, with others between them."""
+        self.result.stdout.fnmatch_lines([*patterns])
+
+    def lacks(self, pattern: str) -> None:
+        """Assert that no line matches."""
+        self.result.stdout.no_fnmatch_line(pattern)
+
+    def json_report(self) -> dict[str, Any]:
+        """What ``--json-report`` wrote."""
+        found: dict[str, Any] = json.loads((self.directory / ".report.json").read_text(encoding="utf-8"))
+        return found
+
+
+class RunTasks(Protocol):
+    """Runs pytest with ``--evocode-agent=AGENT --evocode-env=ENV``; None leaves the option out."""
+
+    def __call__(
+        self, *arguments: str, agent: str | None = "oracle", env: str | None = "sandbox", subprocess: bool = False
+    ) -> Session: ...
+
+
+@pytest.fixture
+def run_tasks(pytester: pytest.Pytester) -> RunTasks:
+    """See :class:`RunTasks`."""
+
+    def run(
+        *arguments: str, agent: str | None = "oracle", env: str | None = "sandbox", subprocess: bool = False
+    ) -> Session:
+        ours = [f"--evocode-agent={agent}"] if agent else []
+        ours += [f"--evocode-env={env}"] if env else []
+        start = pytester.runpytest_subprocess if subprocess else pytester.runpytest_inprocess
+        return Session(start("-W", "error", "-p", "no:unraisableexception", *ours, *arguments), pytester.path)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all tests, so that the image of the tiny tasks is built once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def _environment(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVOCODE_CACHE", str(shared_cache))
+    monkeypatch.setenv("COLUMNS", "160")  # Wide enough for whole messages in summaries.
+    monkeypatch.delenv("CI", raising=False)
+
+
+@pytest.fixture(scope="session")
+def why_no_docker() -> str | None:
+    """Why no Docker engine can be had, None where one answers."""
+    try:
+        pytest_evocode.environments.docker.engine.connect().close()
+    except EnvironmentUnavailable as error:
+        return str(error)
+    return None
+
+
+@pytest.fixture(autouse=True)
+def _skip_without_docker(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("docker") and (why := request.getfixturevalue("why_no_docker")):
+        pytest.skip(why)

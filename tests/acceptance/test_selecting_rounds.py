@@ -1,0 +1,127 @@
+"""A selected round brings those before it along, and none after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+
+FAILS = "echo 0 > /logs/verifier/reward.txt"
+
+
+def rounds_of(session: Session) -> list[str]:
+    """The rounds that a verbose session reported, in order, without the task's path."""
+    lines = (line for line in session.result.outlines if "/task.toml::" in line and "%]" in line)
+    return [line.split()[0].partition("/task.toml::")[2] for line in lines]
+
+
+def test_round_three_brings_rounds_one_and_two(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 4)
+    session = run_tasks("-v", "tasks/a/task.toml::oracle::round-3")
+    assert rounds_of(session) == ["oracle::round-1", "oracle::round-2", "oracle::round-3"]
+    assert session.exit_status == 0
+
+
+def test_rounds_after_the_last_selected_one_are_not_run(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 3)
+    session = run_tasks("tasks/a/task.toml::oracle::round-2")
+    assert [record.round for record in session.record().rounds] == ["round-1", "round-2"]
+    assert not (session.attempt() / "steps/round-3").exists()
+
+
+def test_a_partial_run_says_that_the_rest_counts_as_not_passed(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 4)
+    session = run_tasks("tasks/a/task.toml::oracle::round-1")
+    session.has("oracle * 25.0 * 0/1 *", "Not all rounds were selected, those left out count as not passed: a")
+
+
+def test_k_brings_predecessors_along_in_every_attempt(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 3)
+    session = run_tasks("-v", "--evocode-attempts=2", "-k", "round-2", "tasks")
+    expected = ["oracle::round-1", "oracle::round-2", "oracle.2::round-1", "oracle.2::round-2"]
+    assert rounds_of(session) == expected
+
+
+def test_k_can_pick_one_agent(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    session = run_tasks("-v", "--evocode-agent=nop", "-k", "nop", "tasks")
+    assert rounds_of(session) == ["nop::round-1"]
+
+
+def test_two_selected_rounds_are_one_attempt(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 4)
+    session = run_tasks("-v", "tasks/a/task.toml::oracle::round-3", "tasks/a/task.toml::oracle::round-1")
+    assert rounds_of(session) == ["oracle::round-1", "oracle::round-2", "oracle::round-3"]
+
+
+def test_a_deselected_round_comes_back_when_a_later_one_needs_it(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 3)
+    session = run_tasks("-v", "--deselect=tasks/a/task.toml::oracle::round-1", "tasks")
+    assert rounds_of(session) == ["oracle::round-1", "oracle::round-2", "oracle::round-3"]
+
+
+def test_deselecting_the_last_round_shortens_the_attempt(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 3)
+    session = run_tasks("-v", "--deselect=tasks/a/task.toml::oracle::round-3", "tasks")
+    assert rounds_of(session) == ["oracle::round-1", "oracle::round-2"]
+
+
+def test_last_failed_brings_predecessors_along(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 3, test={2: FAILS})
+    write_task("b", 2)
+    assert run_tasks("tasks").outcomes == {"passed": 4, "failed": 1}
+    session = run_tasks("-v", "--lf", "tasks")
+    assert rounds_of(session) == ["oracle::round-1", "oracle::round-2"]
+
+
+def test_failed_first_keeps_rounds_in_order(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2)
+    write_task("b", 3, test={2: FAILS})
+    run_tasks("tasks")
+    session = run_tasks("-v", "--ff", "tasks")
+    tasks = [line.split("/")[1] for line in session.result.outlines if line.startswith("tasks/") and "%]" in line]
+    assert tasks == ["b", "b", "b", "a", "a"]
+    assert rounds_of(session)[:3] == ["oracle::round-1", "oracle::round-2", "oracle::round-3"]
+
+
+def test_stepwise_goes_on_from_the_start_of_the_failed_attempt(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2)
+    task = write_task("b", 3, test={2: FAILS})
+    assert run_tasks("--sw", "tasks").exit_status == pytest.ExitCode.INTERRUPTED
+    (task / "steps/round-2/tests/test.sh").write_text("echo 1 > /logs/verifier/reward.txt")
+    session = run_tasks("-v", "--sw", "tasks")
+    assert rounds_of(session) == ["oracle::round-1", "oracle::round-2", "oracle::round-3"]
+    assert session.exit_status == 0
+
+
+def test_predecessors_stay_beside_ordinary_tests(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 2)
+    pytester.makepyfile(test_plain="def test_round(): pass\ndef test_other(): pass")
+    session = run_tasks("-v", "-k", "round-2 or test_other", "test_plain.py", "tasks")
+    assert [line.split()[0] for line in session.result.outlines if "%]" in line] == [
+        "test_plain.py::test_other",
+        "tasks/a/task.toml::oracle::round-1",
+        "tasks/a/task.toml::oracle::round-2",
+    ]
+
+
+def test_selecting_nothing_runs_nothing(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2)
+    session = run_tasks("-k", "no_such_round", "tasks")
+    assert session.exit_status == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert not (session.results / "a").exists()
+
+
+def test_the_order_of_another_plugin_cannot_split_an_attempt(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 3)
+    write_task("b", 2)
+    pytester.makeconftest("def pytest_collection_modifyitems(items): items.sort(key=lambda item: item.name)")
+    session = run_tasks("-v", "tasks")
+    assert rounds_of(session) == [f"oracle::round-{index}" for index in (1, 2, 3, 1, 2)]

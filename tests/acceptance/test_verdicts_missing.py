@@ -1,0 +1,117 @@
+"""A suite without a usable reward is an error that says what to do, never a failure of the agent."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evocode.environments.base import OUTPUT_LIMIT
+
+if TYPE_CHECKING:
+    from tests.acceptance.conftest import RunTasks, WriteTask
+
+REWARD = "/logs/verifier/reward.txt"
+HINT = r"test\.sh has to write a number from 0 to 1 to /logs/verifier/reward\.txt"
+MESSAGES = {
+    "true": r"test\.sh wrote no reward; it has to write a number from 0 to 1 to /logs/verifier/reward\.txt or ",
+    f"echo nan > {REWARD}": rf"reward\.txt has nan for 'reward', which is not a finite number; {HINT}",
+    f"echo -inf > {REWARD}": rf"reward\.txt has -inf for 'reward', which is not a finite number; {HINT}",
+    f"echo 2 > {REWARD}": rf"the reward 'reward' is 2, outside 0 to 1; {HINT}",
+    f"echo -0.5 > {REWARD}": rf"the reward 'reward' is -0\.5, outside 0 to 1; {HINT}",
+    f": > {REWARD}": rf"reward\.txt is empty; {HINT}",
+    f"echo passed > {REWARD}": rf"reward\.txt holds 'passed\\n', which is not a number; {HINT}",
+    f"mkdir {REWARD}": r"reward\.txt is a directory; a reward has to be a small regular file",
+    f"echo 1 > /tmp/one; ln -s /tmp/one {REWARD}": r"reward\.txt is a symlink; a reward has to be a small regular file",
+    f"mkfifo {REWARD}": r"reward\.txt is not a regular file; a reward has to be a small regular file",
+    f"truncate -s 2M {REWARD}": r"reward\.txt is 2097152 bytes long, over the limit of \d+; a reward has to be a small",
+    """echo '{"style": 1, "speed": 0}' > /logs/verifier/reward.json""": (
+        r"reward\.json has several rewards \(speed, style\) and none named 'reward'; name the one that decides with "
+        r"reward_key below \[metadata\.evocode\] in task\.toml"
+    ),
+    "echo '{}' > /logs/verifier/reward.json": rf"reward\.json holds '{{}}\\n', not a table with at least one.*{HINT}",
+    "echo '[1]' > /logs/verifier/reward.json": rf"reward\.json holds '\[1\]\\n', not a table.*{HINT}",
+    """echo '{"reward": true}' > /logs/verifier/reward.json""": rf"has 'true' for 'reward', not a number; {HINT}",
+    "echo '{' > /logs/verifier/reward.json": rf"reward\.json is not JSON \(.*\); {HINT}",
+}
+
+
+@pytest.mark.parametrize("suite", MESSAGES)
+def test_an_unusable_reward_is_an_error_that_says_what_to_do(
+    write_task: WriteTask, run_tasks: RunTasks, suite: str
+) -> None:
+    write_task("a", 1, test={1: suite})
+    session = run_tasks("tasks")
+    assert session.outcomes == {"errors": 1}
+    assert session.exit_status == 1
+    assert re.search(MESSAGES[suite], session.text)
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("suite", [suite for suite in MESSAGES if suite.startswith("mk") or "ln -s" in suite])
+def test_an_unusable_reward_is_the_same_error_in_docker(
+    write_task: WriteTask, run_tasks: RunTasks, suite: str
+) -> None:
+    write_task("a", 1, test={1: suite})
+    session = run_tasks("tasks", env="docker")
+    assert session.outcomes == {"errors": 1}
+    assert re.search(MESSAGES[suite], session.text)
+
+
+def test_a_missing_reward_shows_how_the_suite_ended(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1, test={1: "echo the suite broke down >&2; exit 3"})
+    run_tasks("tasks").has("*test.sh ended with exit code 3; its last lines:", "*the suite broke down")
+
+
+def test_the_suites_exit_code_does_not_matter(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1, test={1: f"echo 1 > {REWARD}; exit 3"})
+    assert run_tasks("tasks").outcomes == {"passed": 1}
+
+
+def test_a_task_can_name_the_reward_that_decides(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    suite = """echo '{"style": 0, "speed": 1}' > /logs/verifier/reward.json"""
+    write_task("a", 1, test={1: suite}, toml='[metadata.evocode]\nreward_key = "speed"')
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 1}
+    assert session.record().rewards == {"style": 0.0, "speed": 1.0}
+
+
+def test_an_error_does_not_stop_the_chain(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 3, test={2: "true"})
+    session = run_tasks("-v", "tasks")
+    assert session.outcomes == {"passed": 2, "errors": 1}
+    session.has("tasks/a/task.toml::oracle::round-2 ERROR*", "tasks/a/task.toml::oracle::round-3 PASSED*")
+
+
+def test_a_suite_that_hangs_is_stopped_and_the_round_fails(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    suite = "echo 'CASE_RESULT case_id=hangs status=fail'; sleep 600"
+    write_task("a", 2, test={1: suite}, toml="[verifier]\ntimeout_sec = 0.5")
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 1, "failed": 1}
+    session.has(
+        "round-1 failed: verifier timeout, 1 of 1 cases failed*", "the suite was stopped at its timeout of 0.5 s"
+    )
+
+
+def test_a_gigabyte_of_output_is_survived(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    pytester.makeconftest(
+        """
+        import resource
+
+        def pytest_unconfigure():
+            print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "MB")
+        """
+    )
+    write_task("a", 1, test={1: f"echo first; yes | head -c 1G; echo last; echo 1 > {REWARD}"})
+    session = run_tasks("tasks", subprocess=True)
+    assert session.outcomes == {"passed": 1}
+    kept = (session.attempt() / "steps/round-1/verifier/test-stdout.txt").read_text()
+    assert kept.startswith("first\n")
+    assert kept.endswith("last\n")
+    assert len(kept) < 2 * OUTPUT_LIMIT + 100
+    peak = re.search(r"peak (\d+) MB", session.text)
+    assert peak
+    assert int(peak[1]) < 300

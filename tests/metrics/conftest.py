@@ -1,0 +1,67 @@
+"""Round records in one line."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import hypothesis
+import pytest
+from hypothesis.configuration import set_hypothesis_home_dir
+
+from pytest_evocode.results.models import Case, CaseStatus, Outcome, RoundRecord, Verdict
+
+# The same examples on every machine, however slow it is, and nothing left in the source tree.
+hypothesis.settings.register_profile("evocode", database=None, deadline=None, derandomize=True)
+hypothesis.settings.load_profile("evocode")
+set_hypothesis_home_dir(Path(tempfile.gettempdir(), f"pytest-evocode-hypothesis-{os.getuid()}"))
+
+MakeRecord = Callable[..., RoundRecord]
+
+
+@pytest.fixture
+def record() -> MakeRecord:
+    """A round; ``cases`` is one letter per case: p passed, f failed, s skipped, e error, or a table of id and letter."""
+    return make_record
+
+
+def make_record(
+    task: str = "t",
+    index: int = 1,
+    outcome: Outcome = "passed",
+    *,
+    of: int = 1,
+    attempt: int = 1,
+    agent: str = "a",
+    cases: str | Mapping[str, str] = "",
+    rewards: Mapping[str, float] | None = None,
+    tool_calls: int | None = None,
+    agent_seconds: float | None = None,
+    verifier_seconds: float | None = None,
+) -> RoundRecord:
+    """See :func:`record`; an outcome of error or not reached has no verdict."""
+    by_id = dict(cases) if isinstance(cases, Mapping) else {f"c{i}": letter for i, letter in enumerate(cases)}
+    statuses: dict[str, CaseStatus] = {"p": "passed", "f": "failed", "s": "skipped", "e": "error"}
+    verdict = None
+    if outcome in ("passed", "failed"):
+        reward = float(outcome == "passed")
+        verdict = Verdict(
+            reward=reward,
+            rewards={"reward": reward} if rewards is None else dict(rewards),
+            cases=tuple(Case(id=id_, status=statuses[letter]) for id_, letter in by_id.items()),
+        )
+    return RoundRecord(
+        task=task,
+        agent=agent,
+        attempt=attempt,
+        round=f"round-{index}",
+        index=index,
+        declared_rounds=of,
+        outcome=outcome,
+        verdict=verdict,
+        tool_calls=tool_calls,
+        agent_seconds=agent_seconds,
+        verifier_seconds=verifier_seconds,
+    )

@@ -1,0 +1,85 @@
+"""How a failing case stands to the earlier rounds of its attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from pytest_evocode.metrics.failures import judge_cases
+from pytest_evocode.results.models import Case, CaseStatus, Outcome, RoundRecord
+
+MakeRecord = Callable[..., RoundRecord]
+
+
+@pytest.mark.parametrize(
+    ("before", "kind"),
+    [
+        ((), "new miss"),
+        (({},), "new miss"),
+        (({"y": "f"},), "new miss"),
+        (({"x": "p"},), "regression"),
+        (({"x": "f"},), "carried"),
+        (({"x": "e"},), "carried"),
+        (({"x": "s"},), "carried"),
+        (({"x": "p"}, {"x": "f"}), "carried"),
+        (({"x": "f"}, {"x": "p"}), "regression"),
+        (({"x": "p"}, {"y": "p"}), "regression"),
+        (({"x": "f"}, {"y": "p"}), "carried"),
+        (({"x": "p"}, {"x": "s"}), "regression"),
+        (({"x": "f"}, {"x": "s"}), "carried"),
+    ],
+)
+@pytest.mark.parametrize("status", ["failed", "error"])
+def test_a_failing_case_is_what_it_was_when_it_was_last_run(
+    record: MakeRecord, before: tuple[dict[str, str], ...], kind: str, status: CaseStatus
+) -> None:
+    earlier = [record("t", index, "failed", of=9, cases=cases) for index, cases in enumerate(before, 1)]
+    (judged,) = judge_cases([Case(id="x", status=status)], earlier)
+    assert judged == Case(id="x", status=status, failure=kind)
+
+
+@pytest.mark.parametrize("status", ["passed", "skipped"])
+def test_a_case_that_did_not_fail_is_of_no_kind(record: MakeRecord, status: CaseStatus) -> None:
+    case = Case(id="x", status=status)
+    assert judge_cases([case], [record("t", 1, "failed", cases={"x": "f"})]) == (case,)
+
+
+@pytest.mark.parametrize("outcome", ["error", "not reached"])
+def test_a_case_that_an_unverified_round_required_first_is_carried_and_no_new_miss(
+    record: MakeRecord, outcome: Outcome
+) -> None:
+    earlier = [record("t", 1, outcome, of=2)]
+    judged = judge_cases(
+        [Case(id="x", status="failed", origin="round-1"), Case(id="y", status="failed", origin="round-2")], earlier
+    )
+    assert [case.failure for case in judged] == ["carried", "new miss"]
+
+
+def test_an_origin_that_is_no_round_says_nothing(record: MakeRecord) -> None:
+    earlier = [record("t", 1, of=2, cases={"x": "p"})]
+    cases = [Case(id="x", status="failed", origin="?"), Case(id="y", status="failed", origin="step one")]
+    assert [case.failure for case in judge_cases(cases, earlier)] == ["regression", "new miss"]
+
+
+def test_cases_without_an_id_are_not_taken_for_one_another(record: MakeRecord) -> None:
+    earlier = [record("t", 1, of=2, cases={"": "p"})]
+    (judged,) = judge_cases([Case(id="", status="failed")], earlier)
+    assert judged.failure == "new miss"
+
+
+def test_the_other_cases_and_their_order_are_left_as_they_are(record: MakeRecord) -> None:
+    cases = [Case(id="b", status="failed", reason="r"), Case(id="a", status="passed"), Case(id="b", status="skipped")]
+    judged = judge_cases(cases, [])
+    assert [(case.id, case.status, case.failure) for case in judged] == [
+        ("b", "failed", "new miss"),
+        ("a", "passed", None),
+        ("b", "skipped", None),
+    ]
+    assert judged[0].reason == "r"
+
+
+def test_judging_again_changes_nothing(record: MakeRecord) -> None:
+    earlier = [record("t", 1, of=2, cases={"x": "p"})]
+    judged = judge_cases([Case(id="x", status="failed")], earlier)
+    assert judge_cases(judged, earlier) == judged

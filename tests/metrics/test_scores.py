@@ -1,0 +1,156 @@
+"""The benchmark's numbers against sums done by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from pytest_evocode.metrics.scores import (
+    avg_rounds,
+    case_score,
+    dataset_score,
+    perfect_tasks,
+    scores,
+    trial_rewards,
+)
+from pytest_evocode.results.models import Outcome, RoundRecord
+
+MakeRecord = Callable[..., RoundRecord]
+
+
+def test_the_dataset_score_is_the_mean_over_tasks_of_the_share_of_rounds_passed(record: MakeRecord) -> None:
+    one = [record("one", 1, of=2), record("one", 2, "failed", of=2)]
+    two = [record("two", i, outcome, of=4) for i, outcome in enumerate(["passed", "passed", "passed", "failed"], 1)]
+    # (1/2 + 3/4) / 2; over all rounds it would be 4/6.
+    assert dataset_score(one + two) == pytest.approx(62.5)
+
+
+@pytest.mark.parametrize("outcome", ["failed", "error", "not reached"])
+def test_whatever_is_not_passed_counts_nothing(record: MakeRecord, outcome: Outcome) -> None:
+    assert dataset_score([record("t", 1, of=2), record("t", 2, outcome, of=2)]) == 50.0
+
+
+def test_rounds_without_a_record_count_as_not_passed(record: MakeRecord) -> None:
+    assert dataset_score([record("t", 1, of=10)]) == 10.0
+    assert case_score([record("t", 1, of=10, cases="pp")]) == 10.0
+    assert perfect_tasks([record("t", 1, of=10)]) == 0
+
+
+def test_attempts_are_averaged_inside_their_task(record: MakeRecord) -> None:
+    once = [record("once", 1, of=1)]
+    thrice = [record("thrice", 1, outcome, of=1, attempt=i) for i, outcome in enumerate(["passed", "failed", "error"])]
+    # (1 + 1/3) / 2; by attempts it would be 2/4.
+    assert dataset_score(once + thrice) == pytest.approx(200 / 3)
+
+
+def test_the_case_score_is_the_mean_share_of_passed_cases_and_not_the_share_of_all_cases(record: MakeRecord) -> None:
+    records = [
+        record("one", 1, "failed", of=2, cases="ppfe"),
+        record("one", 2, "passed", of=2, cases="p"),
+        record("two", 1, "failed", of=1, cases="fffff"),
+    ]
+    # ((2/4 + 1/1) / 2 + 0) / 2
+    assert case_score(records) == pytest.approx(37.5)
+
+
+def test_a_skipped_case_is_one_that_did_not_pass(record: MakeRecord) -> None:
+    assert case_score([record(cases="ps")]) == 50.0
+
+
+def test_a_round_without_cases_or_without_a_verdict_has_a_case_ratio_of_zero(record: MakeRecord) -> None:
+    records = [
+        record("t", 1, of=4, cases="p"),
+        record("t", 2, of=4, cases=""),
+        record("t", 3, "error", of=4),
+        record("t", 4, "not reached", of=4),
+    ]
+    assert case_score(records) == 25.0
+
+
+def test_avg_rounds_is_the_mean_of_tool_calls_over_rounds_and_then_over_tasks(record: MakeRecord) -> None:
+    records = [
+        record("one", 1, of=3, tool_calls=10),
+        record("one", 2, of=3, tool_calls=0),
+        record("one", 3, of=3, tool_calls=None),
+        record("two", 1, of=1, tool_calls=25),
+        record("three", 1, of=1, tool_calls=None),
+    ]
+    # (mean(10, 0) + 25) / 2: the round and the task without a trajectory are left out, the round without calls is not.
+    assert avg_rounds(records) == 15.0
+
+
+def test_avg_rounds_of_an_agent_without_trajectories_is_unknown_and_not_zero(record: MakeRecord) -> None:
+    assert avg_rounds([record(), record("u")]) is None
+    assert avg_rounds([record(tool_calls=0)]) == 0.0
+
+
+def test_a_failed_round_counts_in_avg_rounds(record: MakeRecord) -> None:
+    assert avg_rounds([record("t", 1, "failed", of=2, tool_calls=4), record("t", 2, "error", of=2, tool_calls=2)]) == 3.0
+
+
+def test_a_perfect_task_has_all_its_rounds_passed_in_one_attempt(record: MakeRecord) -> None:
+    halves = [
+        record("halves", 1, "passed", of=2, attempt=1),
+        record("halves", 2, "failed", of=2, attempt=1),
+        record("halves", 1, "failed", of=2, attempt=2),
+        record("halves", 2, "passed", of=2, attempt=2),
+    ]
+    assert perfect_tasks(halves) == 0
+    second = [record("second", 1, "failed", attempt=1), record("second", 1, "passed", attempt=2)]
+    assert perfect_tasks(halves + second) == 1
+
+
+def test_the_row_of_an_agent_has_everything_at_once(record: MakeRecord) -> None:
+    row = scores(
+        [
+            record("one", 1, of=1, cases="pp", tool_calls=3, agent_seconds=1.5, verifier_seconds=0.25),
+            record("two", 1, "error", of=1, agent_seconds=2.0),
+        ]
+    )
+    assert (row.dataset_score, row.case_score, row.avg_rounds) == (50.0, 50.0, 3.0)
+    assert (row.perfect_tasks, row.tasks, row.seconds) == (1, 2, 3.75)
+
+
+def test_time_that_nobody_measured_is_unknown_and_not_zero(record: MakeRecord) -> None:
+    assert scores([record("t", 1, "error")]).seconds is None
+    assert scores([record(agent_seconds=0.0)]).seconds == 0.0
+
+
+# The trial's rewards, as Harbor makes them.
+
+
+def test_the_mean_of_a_reward_is_over_the_declared_rounds(record: MakeRecord) -> None:
+    records = [
+        record("t", 1, of=4, rewards={"reward": 1.0, "style": 0.5}),
+        record("t", 2, "failed", of=4, rewards={"reward": 0.5, "style": 0.5}),
+        record("t", 3, "error", of=4),
+    ]
+    assert trial_rewards(records, 4, "mean") == {"reward": 0.375, "style": 0.25}
+
+
+def test_a_key_that_a_round_lacks_counts_zero_there(record: MakeRecord) -> None:
+    records = [record("t", 1, of=2, rewards={"reward": 1.0}), record("t", 2, of=2, rewards={"tests": 1.0})]
+    assert trial_rewards(records, 2, "mean") == {"reward": 0.5, "tests": 0.5}
+
+
+def test_the_final_reward_is_that_of_the_last_declared_round(record: MakeRecord) -> None:
+    records = [
+        record("t", 2, "failed", of=2, rewards={"reward": 0.25, "style": 1.0}),
+        record("t", 1, of=2, rewards={"reward": 1.0, "speed": 1.0}),
+    ]
+    assert trial_rewards(records, 2, "final") == {"reward": 0.25, "style": 1.0}
+
+
+@pytest.mark.parametrize("outcome", ["error", "not reached", None])
+def test_a_final_round_without_a_verdict_counts_zero_under_every_key(
+    record: MakeRecord, outcome: Outcome | None
+) -> None:
+    records = [record("t", 1, of=2, rewards={"reward": 1.0, "style": 0.5})]
+    records += [record("t", 2, outcome, of=2)] if outcome else []
+    assert trial_rewards(records, 2, "final") == {"reward": 0.0, "style": 0.0}
+
+
+@pytest.mark.parametrize("strategy", ["mean", "final"])
+def test_a_trial_without_any_verdict_has_no_rewards(record: MakeRecord, strategy: str) -> None:
+    assert trial_rewards([record("t", 1, "error", of=2)], 2, strategy) == {}  # type: ignore[arg-type]

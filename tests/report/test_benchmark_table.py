@@ -1,0 +1,163 @@
+"""The summary of a session, word for word."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_evocode.report.benchmark import benchmark_lines, by_agent, lowest_dataset_score
+from pytest_evocode.results.models import Case, Outcome, RoundRecord, Verdict
+
+LEGEND = ". passed   F failed   E error   - not reached"
+LETTERS: dict[str, Outcome] = {".": "passed", "F": "failed", "E": "error", "-": "not reached"}
+
+
+def rounds(
+    task: str,
+    marks: str,
+    *,
+    of: int | None = None,
+    agent: str = "oracle",
+    attempt: int = 1,
+    tool_calls: int | None = None,
+    seconds: float | None = None,
+) -> list[RoundRecord]:
+    """One record per mark; a passed round has two passed cases, a failed one a passed and a failed case."""
+    records = []
+    for index, letter in enumerate(marks, 1):
+        outcome = LETTERS[letter]
+        verdict = None
+        if outcome in ("passed", "failed"):
+            reward = float(outcome == "passed")
+            cases = (Case(id="a", status="passed"), Case(id="b", status=outcome))
+            verdict = Verdict.model_validate({"reward": reward, "rewards": {"reward": reward}, "cases": cases})
+        records.append(
+            RoundRecord(
+                task=task,
+                agent=agent,
+                attempt=attempt,
+                round=f"round-{index}",
+                index=index,
+                declared_rounds=of or len(marks),
+                outcome=outcome,
+                verdict=verdict,
+                tool_calls=tool_calls,
+                agent_seconds=seconds,
+            )
+        )
+    return records
+
+
+def test_one_agent_gets_a_row_and_a_grid_of_tasks() -> None:
+    records = rounds("ledger", "..F.", tool_calls=7, seconds=1.0) + rounds("stockroom", "..", seconds=0.25)
+    assert list(benchmark_lines(records, grid=True)) == [
+        "agent   Dataset Score  Case Score  Avg Rounds  Perfect Tasks   time",
+        "oracle           87.5        93.8         7.0            1/2  4.5 s",
+        "",
+        "round      1  2  3  4",
+        "ledger     .  .  F  .",
+        "stockroom  .  .",
+        LEGEND,
+    ]
+
+
+def test_every_outcome_has_its_mark() -> None:
+    lines = list(benchmark_lines(rounds("t", ".FE-", seconds=0.0), grid=True))
+    assert lines[1] == "oracle           25.0        37.5         n/a            0/1  0.0 s"
+    assert lines[4] == "t      .  F  E  -"
+
+
+def test_several_agents_get_a_row_each_in_the_order_they_came() -> None:
+    records = [
+        *rounds("ledger", "..", agent="oracle", seconds=60.0),
+        *rounds("ledger", "F-", agent="claude-opus-4-8", tool_calls=12),
+        *rounds("ledger", "F.", agent="oracle", attempt=2),
+    ]
+    assert list(benchmark_lines(records, grid=True)) == [
+        "agent            Dataset Score  Case Score  Avg Rounds  Perfect Tasks     time",
+        "oracle                    75.0        87.5         n/a            1/1  120.0 s",
+        "claude-opus-4-8            0.0        25.0        12.0            0/1      n/a",
+        "",
+        "round                   1  2",
+        "ledger oracle           .  .",
+        "ledger oracle.2         F  .",
+        "ledger claude-opus-4-8  F  -",
+        LEGEND,
+    ]
+
+
+def test_further_attempts_of_one_agent_are_named_like_their_node_ids() -> None:
+    records = rounds("ledger", ".F") + rounds("ledger", "..", attempt=2)
+    assert list(benchmark_lines(records, grid=True))[3:6] == [
+        "round            1  2",
+        "ledger           .  F",
+        "ledger oracle.2  .  .",
+    ]
+
+
+def test_without_the_grid_only_the_table_is_left() -> None:
+    assert list(benchmark_lines(rounds("t", "."), grid=False)) == [
+        "agent   Dataset Score  Case Score  Avg Rounds  Perfect Tasks  time",
+        "oracle          100.0       100.0         n/a            1/1   n/a",
+    ]
+
+
+def test_columns_stay_aligned_with_ten_rounds_and_more() -> None:
+    lines = list(benchmark_lines(rounds("t", "." * 11), grid=True))
+    assert lines[3:5] == [
+        "round  1  2  3  4  5  6  7  8  9  10  11",
+        "t      .  .  .  .  .  .  .  .  .   .   .",
+    ]
+
+
+def test_rounds_that_were_not_selected_are_blank_and_noted() -> None:
+    records = rounds("stockroom", "..", of=3) + rounds("ledger", ".", of=2) + rounds("whole", "..")
+    assert list(benchmark_lines(records, grid=True))[3:] == [
+        "round      1  2  3",
+        "stockroom  .  .",
+        "ledger     .",
+        "whole      .  .",
+        LEGEND,
+        "",
+        "Not all rounds were selected, those left out count as not passed: ledger, stockroom",
+    ]
+
+
+def test_a_partial_attempt_is_noted_beside_a_whole_one() -> None:
+    records = rounds("t", "..") + rounds("t", ".", of=2, attempt=2)
+    assert "Not all rounds" in list(benchmark_lines(records, grid=False))[-1]
+    records = rounds("t", "..") + rounds("t", ".", of=2, agent="nop")
+    assert "Not all rounds" in list(benchmark_lines(records, grid=False))[-1]
+
+
+def test_rounds_that_were_not_reached_are_no_partial_selection() -> None:
+    assert not any("Not all rounds" in line for line in benchmark_lines(rounds("t", "E--"), grid=True))
+
+
+@pytest.mark.parametrize(
+    ("least", "line"),
+    [
+        (50, "--evocode-fail-under=50: reached with a Dataset Score of 50.0"),
+        (50.5, "--evocode-fail-under=50.5: not reached with a Dataset Score of 50.0"),
+        (0, "--evocode-fail-under=0: reached with a Dataset Score of 50.0"),
+    ],
+)
+def test_the_wanted_score_is_held_against_the_lowest(least: float, line: str) -> None:
+    records = rounds("t", "..", agent="oracle") + rounds("t", ".F", agent="nop")
+    assert lowest_dataset_score(records) == 50.0
+    assert list(benchmark_lines(records, grid=False, fail_under=least))[-2:] == ["", line]
+
+
+def test_records_are_sorted_out_by_agent() -> None:
+    records = rounds("t", ".", agent="b") + rounds("t", ".", agent="a") + rounds("u", ".", agent="b")
+    assert {agent: [record.task for record in found] for agent, found in by_agent(records).items()} == {
+        "b": ["t", "u"],
+        "a": ["t"],
+    }
+    assert list(by_agent(records)) == ["b", "a"]
+
+
+def test_a_thousand_tasks_of_ten_rounds_are_summed_up() -> None:
+    records = [record for number in range(1_000) for record in rounds(f"task-{number}", "." * 10, of=11)]
+    lines = list(benchmark_lines(records, grid=True))
+    assert lines[1] == "oracle           90.9        90.9         n/a         0/1000   n/a"
+    assert len(lines) == 1_007

@@ -1,0 +1,266 @@
+"""The results directory: where files go, and that there are whole files or none."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from pytest_evocode.results.models import AttemptRecord, Case, RoundRecord, RunRecord, Verdict
+from pytest_evocode.results.store import STAMP, AttemptDirectory, claim_run, now, write_atomically, write_run
+from pytest_evocode.trajectory import AgentInfo, Step, ToolCall, Trajectory
+
+RUN = "2026-01-02__03-04-05"
+ROUND = RoundRecord(
+    task="ledger",
+    agent="oracle",
+    attempt=2,
+    round="round-1",
+    index=1,
+    declared_rounds=2,
+    outcome="failed",
+    verdict=Verdict(
+        reward=1 / 3,
+        rewards={"reward": 1 / 3},
+        cases=(Case(id="a", status="passed"), Case(id="b", status="failed", reason="why", failure="new miss")),
+    ),
+)
+TRAJECTORY = Trajectory(
+    session_id="s",
+    agent=AgentInfo(name="a", version="1"),
+    steps=(
+        Step(step_id=1, source="user", message="do"),
+        Step(
+            step_id=2,
+            source="agent",
+            tool_calls=(ToolCall(tool_call_id="1", function_name="f", arguments={"path": None}),),
+        ),
+    ),
+)
+ATTEMPT = AttemptRecord(
+    task="ledger",
+    agent="oracle",
+    attempt=2,
+    environment="sandbox",
+    started=now(),
+    finished=now(),
+    declared_rounds=("round-1", "round-2"),
+    rewards={"reward": 1 / 6},
+    rounds=(ROUND,),
+)
+NEW_RUN = RunRecord(run="", started=now(), arguments=("-q",), environment="sandbox")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> AttemptDirectory:
+    return AttemptDirectory.of(tmp_path / "results", "ledger", "oracle", RUN, 2)
+
+
+def files(root: Path) -> list[str]:
+    return sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if not path.is_dir())
+
+
+def test_an_attempt_is_where_harbors_scripts_look_for_it(tmp_path: Path, directory: AttemptDirectory) -> None:
+    directory.write_round(ROUND, output="said\n", trajectory=TRAJECTORY)
+    directory.write_attempt(ATTEMPT)
+    attempt = f"ledger/harbor_jobs/oracle/{RUN}/ledger__a2"
+    assert files(tmp_path / "results") == [
+        f"{attempt}/result.json",
+        f"{attempt}/steps/round-1/agent/trajectory.json",
+        f"{attempt}/steps/round-1/verifier/cases.json",
+        f"{attempt}/steps/round-1/verifier/reward.txt",
+        f"{attempt}/steps/round-1/verifier/test-stdout.txt",
+    ]
+    assert directory.artifacts("round-1") == tmp_path / "results" / attempt / "steps/round-1/artifacts"
+    assert directory.verifier_output("round-1").read_text() == "said\n"
+
+
+def test_what_is_written_can_be_read_again(directory: AttemptDirectory) -> None:
+    directory.write_round(ROUND, output="", trajectory=TRAJECTORY)
+    directory.write_attempt(ATTEMPT)
+    assert AttemptRecord.model_validate_json((directory.path / "result.json").read_text()) == ATTEMPT
+    step = directory.path / "steps/round-1"
+    assert Trajectory.model_validate_json((step / "agent/trajectory.json").read_text()) == TRAJECTORY
+    assert float((step / "verifier/reward.txt").read_text()) == 1 / 3
+    assert json.loads((step / "verifier/cases.json").read_text()) == [
+        {"id": "a", "status": "passed"},
+        {"id": "b", "status": "failed", "reason": "why", "failure": "new miss"},
+    ]
+
+
+def test_a_trajectory_has_no_nulls_where_others_read_lists(directory: AttemptDirectory) -> None:
+    directory.write_round(ROUND, output=None, trajectory=TRAJECTORY)
+    written = json.loads((directory.path / "steps/round-1/agent/trajectory.json").read_text())
+    assert [len(step.get("tool_calls", [])) for step in written["steps"]] == [0, 1]
+    assert written["steps"][1]["tool_calls"][0]["arguments"] == {"path": None}
+    assert "final_metrics" not in written
+
+
+def test_a_round_without_a_verdict_has_no_reward(directory: AttemptDirectory) -> None:
+    error = ROUND.model_copy(update={"outcome": "error", "verdict": None})
+    directory.write_round(error, output="Traceback", trajectory=None)
+    assert files(directory.path) == ["steps/round-1/verifier/test-stdout.txt"]
+
+
+def test_a_round_that_was_not_reached_leaves_nothing(directory: AttemptDirectory) -> None:
+    unreached = ROUND.model_copy(update={"outcome": "not reached", "verdict": None})
+    directory.write_round(unreached, output=None, trajectory=None)
+    assert not directory.path.exists()
+
+
+def test_text_that_is_not_valid_unicode_is_written_all_the_same(directory: AttemptDirectory) -> None:
+    broken = ROUND.model_copy(update={"cause": "half \ud800 and caf\u00e9"})
+    step = Step(step_id=1, source="agent", message="\udfff", extra={"nested": ["\ud83d"]})
+    directory.write_round(broken, output="\ud800", trajectory=TRAJECTORY.model_copy(update={"steps": (step,)}))
+    directory.write_attempt(ATTEMPT.model_copy(update={"rounds": (broken,)}))
+    read = AttemptRecord.model_validate_json((directory.path / "result.json").read_text(encoding="utf-8"))
+    assert read.rounds[0].cause == "half ? and caf\u00e9"
+
+
+def test_an_argument_that_is_not_valid_unicode_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
+    named = claim_run(tmp_path, NEW_RUN.model_copy(update={"arguments": (os.fsdecode(b"caf\xe9"),)}))
+    read = RunRecord.model_validate_json((tmp_path / f"runs/{named.run}.json").read_text(encoding="utf-8"))
+    assert read.arguments == ("caf?",)
+
+
+def test_files_can_be_read_by_everybody(tmp_path: Path, directory: AttemptDirectory) -> None:
+    before = os.umask(0o077)
+    try:
+        directory.write_round(ROUND, output="said", trajectory=TRAJECTORY)
+        directory.write_attempt(ATTEMPT)
+        claim_run(tmp_path / "results", NEW_RUN)
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(modes) == 6
+    assert set(modes.values()) == {0o644}
+
+
+# Whole files or none.
+
+
+def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "record.json"
+    write_atomically(path, "old")
+
+    def power_cut(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", power_cut)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, "new")
+    assert files(tmp_path) == ["record.json"]
+    assert path.read_text() == "old"
+
+
+def test_a_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
+    code = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from pytest_evocode.results.store import write_atomically\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "write_atomically(Path(sys.argv[1]), 'x' * 100_000)\n"
+    )
+    command = [sys.executable, "-B", "-c", code, str(tmp_path / "record.json")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert "File too large" in ended.stderr
+    assert files(tmp_path) == []
+
+
+def test_a_writer_killed_half_way_leaves_no_file_of_that_name(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from pytest_evocode.results.store import write_atomically\n"
+        "os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "write_atomically(Path(sys.argv[1]), 'text')\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "record.json")]
+    assert subprocess.run(command, timeout=60).returncode == -9
+    assert not (tmp_path / "record.json").exists()
+    assert list(tmp_path.glob("*.json")) == []
+
+
+def test_a_reader_sees_the_old_or_the_new_text_at_any_time(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    texts = ["a" * 50_000, "b" * 70_000]
+    write_atomically(path, texts[0])
+
+    def write(number: int) -> None:
+        for turn in range(100):
+            write_atomically(path, texts[(turn + number) % 2])
+
+    with ThreadPoolExecutor(2) as pool:
+        writers = [pool.submit(write, number) for number in range(2)]
+        while not all(writer.done() for writer in writers):
+            assert path.read_text() in texts
+        for writer in writers:
+            writer.result()
+    assert files(tmp_path) == ["record.json"]
+
+
+# Runs.
+
+
+def test_a_run_is_named_after_its_time(tmp_path: Path) -> None:
+    before = datetime.now().replace(microsecond=0)
+    named = claim_run(tmp_path, NEW_RUN)
+    assert before <= datetime.strptime(named.run, STAMP) <= datetime.now()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d__\d\d-\d\d-\d\d", named.run)
+    assert files(tmp_path) == [f"runs/{named.run}.json"]
+    assert RunRecord.model_validate_json((tmp_path / f"runs/{named.run}.json").read_text()) == named
+
+
+def test_the_end_of_a_run_replaces_its_first_record(tmp_path: Path) -> None:
+    named = claim_run(tmp_path, NEW_RUN)
+    ended = named.model_copy(update={"finished": now(), "exit_status": 1})
+    write_run(tmp_path, ended)
+    assert files(tmp_path) == [f"runs/{named.run}.json"]
+    assert RunRecord.model_validate_json((tmp_path / f"runs/{named.run}.json").read_text()) == ended
+
+
+def test_runs_that_start_in_one_second_get_names_of_their_own(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        runs = [claimed.run for claimed in pool.map(lambda _: claim_run(tmp_path, NEW_RUN), range(24))]
+    assert len(set(runs)) == 24
+    assert files(tmp_path) == sorted(f"runs/{run}.json" for run in runs)
+    for run in runs:
+        assert RunRecord.model_validate_json((tmp_path / f"runs/{run}.json").read_text()).run == run
+
+
+def test_processes_that_start_at_once_get_names_of_their_own(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from pytest_evocode.results.models import RunRecord\n"
+        "from pytest_evocode.results.store import claim_run\n"
+        "record = RunRecord(run='', started='', arguments=(), environment='sandbox')\n"
+        "sys.stdin.read()\n"
+        "print(claim_run(Path(sys.argv[1]), record).run)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    processes = [subprocess.Popen(command, text=True, **pipes) for _ in range(8)]  # type: ignore[call-overload]
+    for process in processes:
+        process.stdin.close()  # All of them wait for it, so that they claim together.
+    names = set()
+    for process in processes:
+        with process:
+            names.add(process.stdout.read().strip())
+    assert len(names) == 8
+    assert files(tmp_path) == sorted(f"runs/{name}.json" for name in names)
+
+
+def test_the_time_in_records_has_an_offset() -> None:
+    assert datetime.fromisoformat(now()).utcoffset() is not None

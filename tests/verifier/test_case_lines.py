@@ -1,0 +1,173 @@
+"""Cases from the lines that a suite prints."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_evocode.results.models import Case
+from pytest_evocode.verifier.cases import parse_case_lines
+
+
+def only_case(line: str) -> Case:
+    (case,), flags = parse_case_lines(line)
+    assert flags == ()
+    return case
+
+
+def test_a_full_line_gives_every_field_of_a_case() -> None:
+    line = (
+        "CASE_RESULT case_id=r2-sum origin_step=round-2 requirement_ref=R7 case_type=boundary status=fail "
+        'intent="sums" scenario="two rows" input="1 2" expected="3" actual="4" failure_reason="off by one"\n'
+    )
+    assert only_case(line) == Case(
+        id="r2-sum",
+        status="failed",
+        origin="round-2",
+        requirement="R7",
+        kind="boundary",
+        intent="sums",
+        scenario="two rows",
+        input="1 2",
+        expected="3",
+        actual="4",
+        reason="off by one",
+    )
+
+
+def test_fields_that_are_missing_are_empty() -> None:
+    assert only_case("CASE_RESULT case_id=a status=success") == Case(id="a", status="passed")
+    assert only_case('CASE_RESULT case_id=a status=success intent="" origin_step=') == Case(id="a", status="passed")
+
+
+@pytest.mark.parametrize(
+    ("status", "read_as"),
+    [
+        ("success", "passed"),
+        ("passed", "passed"),
+        ("fail", "failed"),
+        ("failed", "failed"),
+        ("skipped", "skipped"),
+        ("error", "error"),
+        ("SUCCESS", "error"),
+        ("maybe", "error"),
+        ("", "error"),
+    ],
+)
+def test_a_status_that_is_not_known_is_an_error(status: str, read_as: str) -> None:
+    assert only_case(f"CASE_RESULT case_id=a status={status}").status == read_as
+
+
+def test_a_line_without_a_status_is_an_error_and_never_a_pass() -> None:
+    assert only_case("CASE_RESULT case_id=a").status == "error"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        " CASE_RESULT case_id=a status=success",
+        "log: CASE_RESULT case_id=a status=success",
+        "\tCASE_RESULT case_id=a status=success",
+        "progress\rCASE_RESULT case_id=a status=success",
+        "CASE_RESULTS case_id=a status=success",
+        "case_result case_id=a status=success",
+        "CASE_RESULT",
+        "\x0cCASE_RESULT case_id=a status=success",
+        "\u2028CASE_RESULT case_id=a status=success",
+    ],
+)
+def test_what_does_not_begin_a_line_is_no_case(output: str) -> None:
+    assert parse_case_lines(f"first\n{output}\nlast\n") == ((), ())
+
+
+def test_a_result_inside_a_result_is_part_of_its_text() -> None:
+    line = 'CASE_RESULT case_id=a status=fail actual="CASE_RESULT case_id=a status=success" failure_reason="b"'
+    assert only_case(line) == Case(
+        id="a", status="failed", actual="CASE_RESULT case_id=a status=success", reason="b"
+    )
+
+
+def test_a_summary_in_the_middle_of_a_line_is_ignored() -> None:
+    assert parse_case_lines("the suite says: CASE_SUMMARY total_cases=9\n") == ((), ())
+
+
+@pytest.mark.parametrize("text", ['say "hi"', "a\\b", "two\nlines", "tab\there", "caf\u00e9", "smile \U0001f600", "x=1 y=2"])
+def test_escapes_are_those_of_json(text: str) -> None:
+    assert only_case(f"CASE_RESULT case_id=a status=success actual={json.dumps(text)}").actual == text
+    escaped = json.dumps(text, ensure_ascii=False)
+    assert only_case(f"CASE_RESULT case_id=a status=success actual={escaped} intent=after").intent == "after"
+
+
+def test_a_backslash_that_escapes_nothing_is_kept() -> None:
+    assert only_case(r'CASE_RESULT case_id=a status=success actual="C:\data \d+ \uXYZ"').actual == r"C:\data \d+ \uXYZ"
+
+
+def test_half_a_surrogate_pair_cannot_break_the_record() -> None:
+    case = only_case(r'CASE_RESULT case_id=a status=success actual="\ud83d"')
+    assert Case.model_validate_json(case.model_dump_json()) == case
+
+
+def test_an_unclosed_quote_ends_at_the_next_blank() -> None:
+    case = only_case('CASE_RESULT case_id=a status=fail actual="no end failure_reason=why')
+    assert (case.status, case.actual, case.reason) == ("failed", '"no', "why")
+
+
+def test_of_a_field_given_twice_the_last_counts() -> None:
+    assert only_case("CASE_RESULT case_id=a status=success status=fail").status == "failed"
+
+
+def test_carriage_returns_at_the_ends_of_lines_are_no_part_of_the_fields() -> None:
+    output = "CASE_RESULT case_id=a status=success\r\nCASE_SUMMARY total_cases=1 success_count=1 fail_count=0\r\n"
+    assert parse_case_lines(output) == ((Case(id="a", status="passed"),), ())
+
+
+def test_a_summary_that_agrees_is_not_mentioned() -> None:
+    output = (
+        "CASE_RESULT case_id=a status=success\nCASE_RESULT case_id=b status=fail\nCASE_RESULT case_id=c status=skipped\n"
+        "CASE_SUMMARY total_cases=3 success_count=1 fail_count=1\n"
+    )
+    cases, flags = parse_case_lines(output)
+    assert [case.id for case in cases] == ["a", "b", "c"]
+    assert flags == ()
+
+
+def test_a_summary_that_contradicts_its_lines_is_flagged_number_by_number() -> None:
+    output = "CASE_RESULT case_id=a status=fail\nCASE_SUMMARY total_cases=20 success_count=20 fail_count=many\n"
+    cases, flags = parse_case_lines(output)
+    assert [case.status for case in cases] == ["failed"]
+    assert flags == (
+        "CASE_SUMMARY says total_cases=20, its CASE_RESULT lines give 1",
+        "CASE_SUMMARY says success_count=20, its CASE_RESULT lines give 0",
+        "CASE_SUMMARY says fail_count=many, its CASE_RESULT lines give 1",
+    )
+
+
+def test_only_the_last_summary_counts() -> None:
+    output = "CASE_SUMMARY total_cases=9\nCASE_RESULT case_id=a status=success\nCASE_SUMMARY total_cases=1\n"
+    assert parse_case_lines(output)[1] == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "CASE_RESULT case_id=a status=fail " + "x" * 2_000_000,
+        "CASE_RESULT case_id=a status=fail " + "x=" * 1_000_000,
+        'CASE_RESULT case_id=a status=fail actual="' + "x" * 2_000_000,
+        'CASE_RESULT case_id=a status=fail actual="' + '\\"' * 1_000_000,
+        "CASE_RESULT case_id=a status=fail " + 'x="y ' * 400_000,
+    ],
+    ids=["one word", "no values", "open quote", "escaped quotes", "many quotes"],
+)
+def test_no_line_is_so_odd_that_reading_it_takes_for_ever(line: str) -> None:
+    (case,), _ = parse_case_lines(line)
+    assert (case.id, case.status) == ("a", "failed")
+
+
+def test_a_hundred_thousand_lines_are_read() -> None:
+    output = "".join(
+        f'noise {number}\nCASE_RESULT case_id=c{number} status=success intent="case {number}" actual="a \\"b\\""\n'
+        for number in range(100_000)
+    )
+    cases, flags = parse_case_lines(output + "CASE_SUMMARY total_cases=100000\n")
+    assert (len(cases), cases[-1].intent, flags) == (100_000, "case 99999", ())

@@ -1,0 +1,144 @@
+"""What a suite may write as its reward, and what it is told when it wrote something else."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from pytest_evocode.errors import VerifierFault
+from pytest_evocode.results.models import Verdict
+from pytest_evocode.verifier.rewards import deciding_reward, parse_reward_json, parse_reward_text
+
+WHAT_TO_WRITE = "test.sh has to write a number from 0 to 1"
+
+
+def decided(text: str) -> float:
+    return deciding_reward(parse_reward_text(text), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "reward"),
+    [("1", 1.0), ("0", 0.0), ("0.25\n", 0.25), (" 1.0 \r\n", 1.0), ("1e-3", 0.001), ("-0.0", 0.0), ("0.9990", 0.999)],
+)
+def test_a_number_from_zero_to_one_is_the_reward(text: str, reward: float) -> None:
+    assert decided(text) == reward
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "reward.txt is empty"),
+        (" \n\t", "reward.txt is empty"),
+        ("passed", "reward.txt holds 'passed', which is not a number"),
+        ("1 0", "which is not a number"),
+        ("1,0", "which is not a number"),
+        ("100%", "which is not a number"),
+        ("0x1", "which is not a number"),
+        ("nan", "which is not a finite number"),
+        ("-nan", "which is not a finite number"),
+        ("inf", "which is not a finite number"),
+        ("-Infinity", "which is not a finite number"),
+        ("1e400", "which is not a finite number"),
+        ("9" * 400, "which is not a finite number"),
+        ("2", "the reward 'reward' is 2, outside 0 to 1"),
+        ("-0.1", "the reward 'reward' is -0.1, outside 0 to 1"),
+        ("1.0000001", "outside 0 to 1"),
+    ],
+)
+def test_any_other_text_is_refused_with_what_to_write(text: str, said: str) -> None:
+    with pytest.raises(VerifierFault) as caught:
+        decided(text)
+    assert said in str(caught.value)
+    assert WHAT_TO_WRITE in str(caught.value)
+
+
+def test_a_long_text_is_quoted_in_part() -> None:
+    with pytest.raises(VerifierFault) as caught:
+        parse_reward_text("no number " * 10_000)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_table_of_numbers_gives_all_rewards() -> None:
+    assert parse_reward_json('{"reward": 1, "style": 0.5, "speed": 3.5}') == {"reward": 1.0, "style": 0.5, "speed": 3.5}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "reward.json is not JSON"),
+        ("{", "reward.json is not JSON"),
+        ("{'reward': 1}", "reward.json is not JSON"),
+        ("[" * 100_000, "reward.json is not JSON"),
+        ('{"reward": ' + "9" * 5000 + "}", "reward.json is not JSON"),
+        ("1", "not a table with at least one reward"),
+        ("null", "not a table with at least one reward"),
+        ("[1.0]", "not a table with at least one reward"),
+        ('"1"', "not a table with at least one reward"),
+        ("{}", "not a table with at least one reward"),
+        ('{"reward": "1"}', "reward.json has '\"1\"' for 'reward', not a number"),
+        ('{"reward": null}', "for 'reward', not a number"),
+        ('{"reward": true}', "reward.json has 'true' for 'reward', not a number"),
+        ('{"reward": [1]}', "for 'reward', not a number"),
+        ('{"reward": {"value": 1}}', "for 'reward', not a number"),
+        ('{"reward": 1, "style": {"lint": 1}}', "for 'style', not a number"),
+        ('{"reward": NaN}', "which is not a finite number"),
+        ('{"reward": 1, "style": Infinity}', "reward.json has inf for 'style', which is not a finite number"),
+        ('{"reward": -Infinity}', "which is not a finite number"),
+        ('{"reward": 1e999}', "which is not a finite number"),
+        ('{"reward": ' + "9" * 400 + "}", "which is not a finite number"),
+        ('{"\\ud800": 1}', "reward.json is not JSON"),
+    ],
+)
+def test_any_other_json_is_refused_with_what_to_write(text: str, said: str) -> None:
+    with pytest.raises(VerifierFault) as caught:
+        parse_reward_json(text)
+    assert said in str(caught.value)
+    assert WHAT_TO_WRITE in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("value", [2, -0.1, 1.001, 10**300])
+def test_a_table_whose_deciding_reward_lies_outside_zero_to_one_is_refused(value: float) -> None:
+    with pytest.raises(VerifierFault, match="outside 0 to 1"):
+        deciding_reward(parse_reward_json(json.dumps({"reward": value})), None)
+
+
+def test_a_reward_that_does_not_decide_may_be_any_finite_number() -> None:
+    assert deciding_reward({"reward": 1.0, "seconds": 17.5}, None) == 1.0
+
+
+def test_the_key_reward_decides_even_where_the_task_names_another() -> None:
+    assert deciding_reward({"reward": 0.25, "tests": 1.0}, "tests") == 0.25
+
+
+def test_an_only_reward_decides_whatever_its_name() -> None:
+    assert deciding_reward({"correctness": 0.5}, None) == 0.5
+
+
+def test_of_several_rewards_the_one_that_the_task_names_decides() -> None:
+    assert deciding_reward({"tests": 0.75, "style": 0.5}, "tests") == 0.75
+
+
+def test_several_rewards_without_a_deciding_one_are_listed() -> None:
+    with pytest.raises(VerifierFault) as caught:
+        deciding_reward({"tests": 1.0, "style": 1.0}, None)
+    assert str(caught.value) == (
+        "reward.json has several rewards (style, tests) and none named 'reward'; name the one that decides with "
+        "reward_key below [metadata.evocode] in task.toml"
+    )
+
+
+def test_a_named_reward_that_the_suite_did_not_write_is_an_error_that_lists_what_it_wrote() -> None:
+    with pytest.raises(VerifierFault) as caught:
+        deciding_reward({"tests": 1.0, "style": 1.0}, "correctness")
+    assert "has no 'correctness'" in str(caught.value)
+    assert str(caught.value).endswith("it has style, tests")
+
+
+@pytest.mark.parametrize(
+    ("reward", "passed"), [(1.0, True), (0.999, True), (0.9989, False), (math.nextafter(0.999, 0), False), (0.0, False)]
+)
+def test_a_round_passes_from_0_999_on(reward: float, passed: bool) -> None:
+    assert Verdict(reward=reward, rewards={"reward": reward}).passed is passed
