@@ -51,7 +51,6 @@ class SessionPlugin:
         self._run: RunRecord | None = None
         self._errors = 0
         self._foreign_collection_errors = 0
-        self._previous_handler: Any = None
 
     # What collection and trials ask for.
 
@@ -72,6 +71,8 @@ class SessionPlugin:
 
             hidden = [self.config.rootpath, self.settings.results, self.config.invocation_params.dir]
             self._engine, self._why = choose_engine(self.settings.environment, hidden=hidden)
+            # Not at the session's end: one that is refused after this has none.
+            self.config.add_cleanup(self._engine.close)
         return self._engine
 
     def start_trial(self, attempt: Attempt) -> Trial:
@@ -149,7 +150,7 @@ class SessionPlugin:
             engine = self.engine
         except EvocodeError as error:
             raise pytest.UsageError(str(error)) from None
-        self._previous_handler = signal.signal(signal.SIGTERM, _exit_on_signal)
+        _exit_on_sigterm(self.config)
         record = RunRecord(
             run="", started=now(), arguments=tuple(self.config.invocation_params.args), environment=engine.name
         )
@@ -200,7 +201,7 @@ class SessionPlugin:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Decide the exit status, write the run's record, stop the engine."""
+        """Decide the exit status and write the run's record."""
         if self.settings.fail_under is not None and session.exitstatus in (0, 1) and self.records:
             from pytest_evocode.report.benchmark import lowest_dataset_score
 
@@ -209,10 +210,6 @@ class SessionPlugin:
         result = yield
         if self._run is not None:
             self._write_run(int(session.exitstatus))
-        if self._engine is not None:
-            self._engine.close()
-        if self._previous_handler is not None:
-            signal.signal(signal.SIGTERM, self._previous_handler)
         return result
 
     def _write_run(self, exit_status: int) -> None:
@@ -257,6 +254,14 @@ def _record_from(properties: dict[str, Any]) -> RoundRecord:
     return RoundRecord.model_validate(values)
 
 
-def _exit_on_signal(number: int, frame: object) -> None:
+def _exit_on_sigterm(config: pytest.Config) -> None:
     """Without this, SIGTERM would skip every teardown and leave containers behind."""
-    pytest.exit(f"stopped by {signal.Signals(number).name}", returncode=128 + number)
+
+    def leave(number: int, frame: object) -> None:
+        pytest.exit(f"stopped by {signal.Signals(number).name}", returncode=128 + number)
+
+    def restore() -> None:
+        signal.signal(signal.SIGTERM, previous or signal.SIG_DFL)
+
+    previous = signal.signal(signal.SIGTERM, leave)
+    config.add_cleanup(restore)

@@ -22,6 +22,7 @@ from pytest_evocode.results.store import AttemptDirectory, now
 from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_env
 from pytest_evocode.verifier import FRESH, SuiteRun, run_suite
 
+_STOPPED = "the session was stopped"
 _SETUP_TIMEOUT = 600.0  # seconds for a round's setup.sh
 
 
@@ -31,6 +32,11 @@ class _Turn:
 
     transcript: RoundTranscript
     seconds: float
+
+    @property
+    def tool_calls(self) -> int | None:
+        trajectory = self.transcript.trajectory
+        return None if trajectory is None else trajectory.tool_call_count
 
 
 class Trial:
@@ -129,7 +135,9 @@ class Trial:
                 if round_.min_reward is not None and not self._reaches(round_, round_.min_reward):
                     self._skip_after(round_.index, f"{round_.name} stayed below its min_reward")
                     break
-        except Exception as error:
+        except (
+            BaseException
+        ) as error:  # An agent may call sys.exit(); those who wait for records must not wait for ever.
             self._break_off(submitted + 1, error)
         finally:
             self._finish()
@@ -166,8 +174,8 @@ class Trial:
     def _prepare(self, environment: Environment, round_: Round) -> None:
         """Bring the round's files and make sure that the workspace is ready for the agent."""
         if round_.workdir is not None:
-            # An agent that is not root has to be able to edit what it is given.
-            environment.upload([round_.workdir], environment.workdir, writable=round_.agent_user is not None)
+            # An agent that is not root, by the task or by the image, has to be able to edit what it is given.
+            environment.upload([round_.workdir], environment.workdir, writable=True)
             if (round_.workdir / "setup.sh").is_file():
                 result = environment.exec(["bash", "setup.sh"], timeout=_SETUP_TIMEOUT)
                 if not result.ok:
@@ -201,7 +209,7 @@ class Trial:
 
     def _refuse_when_cancelled(self) -> None:
         if self._cancelled.is_set():
-            raise Cancelled("the session was stopped")
+            raise Cancelled(_STOPPED)
 
     # Verdicts.
 
@@ -222,7 +230,14 @@ class Trial:
                     snapshot.discard()
             record = self._judge(round_, turn, suite)
         except Exception as error:
-            record = self._record(round_, outcome="error", cause=_describe(error), agent_seconds=turn.seconds)
+            stopped = self._cancelled.is_set()  # Then what was killed under it is to blame, and not the engine.
+            record = self._record(
+                round_,
+                outcome="not reached" if stopped else "error",
+                cause=_STOPPED if stopped else _describe(error),
+                tool_calls=turn.tool_calls,
+                agent_seconds=turn.seconds,
+            )
         self._deliver(record, suite, turn)
 
     @contextlib.contextmanager
@@ -242,7 +257,11 @@ class Trial:
         timed_out = "agent" if transcript.timed_out else "verifier" if verdict and verdict.timed_out else None
         causes = []
         if transcript.timed_out:
-            causes.append(f"the agent was stopped at its timeout of {round_.agent_timeout:g} s")
+            # Without a deadline of the task's it is the agent's own, such as its model's.
+            limit = round_.agent_timeout
+            causes.append(
+                f"the agent was stopped at its timeout of {limit:g} s" if limit else "the agent ran out of time"
+            )
         if verdict is not None and verdict.timed_out:
             causes.append(f"the suite was stopped at its timeout of {round_.verifier_timeout:g} s")
         if suite.fault:
@@ -252,14 +271,13 @@ class Trial:
             cases = judge_cases(verdict.cases, earlier)
             left_out = (f"artifact left out: {reason}" for reason in suite.left_out)
             verdict = verdict.model_copy(update={"cases": cases, "flags": (*verdict.flags, *left_out)})
-        trajectory = transcript.trajectory
         return self._record(
             round_,
             outcome="error" if verdict is None else "passed" if verdict.passed else "failed",
             cause="\n".join(causes),
             verdict=verdict,
             timed_out=timed_out,
-            tool_calls=None if trajectory is None else trajectory.tool_call_count,
+            tool_calls=turn.tool_calls,
             agent_seconds=turn.seconds,
             verifier_seconds=suite.seconds,
         )
@@ -285,7 +303,7 @@ class Trial:
                     output=suite.output if suite else None,
                     trajectory=turn.transcript.trajectory if turn else None,
                 )
-        except OSError as error:
+        except (OSError, ValueError) as error:  # A trajectory may hold what JSON has no form for.
             cause = f"the results could not be written: {error}"
             record = record.model_copy(update={"outcome": "error", "cause": cause})
         self._records[record.index].set_result(record)
@@ -304,12 +322,12 @@ class Trial:
         for round_ in self._rounds[index:]:
             self._deliver(self._record(round_, outcome="not reached", cause=cause))
 
-    def _break_off(self, index: int, error: Exception) -> None:
+    def _break_off(self, index: int, error: BaseException) -> None:
         """Put the error on the round it happened in; the chain never reaches the others."""
         if not self._ready.done():
             self._ready.set_exception(error)
         if self._cancelled.is_set():
-            self._skip_after(index - 1, "the session was stopped")
+            self._skip_after(index - 1, _STOPPED)
             return
         round_ = self._rounds[index - 1]
         self._deliver(self._record(round_, outcome="error", cause=_describe(error)))
@@ -345,7 +363,7 @@ def _read_instruction(round_: Round) -> str:
         raise TaskError(f"the instruction cannot be read: {error}; save it as UTF-8", round_.instruction) from None
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: BaseException) -> str:
     """An error of ours speaks for itself; anything else is a defect of this program and shows where."""
     if isinstance(error, EvocodeError):
         return str(error)

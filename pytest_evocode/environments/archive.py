@@ -6,7 +6,7 @@ import fnmatch
 import os
 import shutil
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -14,34 +14,44 @@ from typing import IO
 DOWNLOAD_LIMIT = 512 * 2**20
 
 
+def lay_over(sources: Sequence[Path]) -> dict[str, Path]:
+    """What is below directories laid over one another, by relative path; later sources win."""
+    members: dict[str, Path] = {}
+    for source in sources:
+        for directory, names, files in os.walk(source):
+            for name in (*names, *files):
+                path = Path(directory, name)
+                relative = path.relative_to(source).as_posix()
+                covered = members.get(relative)
+                if covered is not None and covered.is_dir() and (path.is_symlink() or not path.is_dir()):
+                    members = {key: kept for key, kept in members.items() if not key.startswith(f"{relative}/")}
+                members[relative] = path
+    return members
+
+
 def pack(
-    sources: Sequence[Path],
+    members: Mapping[str, Path],
     target: str,
     stream: IO[bytes],
     *,
     writable: bool = False,
     directories: Sequence[str] = (),
+    present: Container[str] = (),
 ) -> None:
-    """Write a tar of directories laid over one another, to be unpacked at ``/``, so that they end up in ``target``.
+    """Write a tar of ``members`` to be unpacked at ``/``, so that they end up in ``target``.
 
-    Later sources win. Everything belongs to root; times are kept, and with ``writable`` every user may write.
-    ``directories`` are made as well, for every user to write.
+    Everything belongs to root; times are kept, and with ``writable`` every user may write. ``directories`` are made as
+    well, for every user to write. ``present`` are relative paths of directories that get no entry, because unpacking
+    one that is there already would give it the owner and mode of its entry; ``.`` is the target.
     """
-    members: dict[str, Path] = {}
-    for source in sources:
-        for directory, names, files in os.walk(source):
-            names.sort()
-            for name in (*names, *sorted(files)):
-                path = Path(directory, name)
-                members[path.relative_to(source).as_posix()] = path
     prefix = PurePosixPath(target.lstrip("/"))
     with tarfile.open(fileobj=stream, mode="w|") as archive:
         add_directories(archive, directories, mode=0o777)
-        # Docker gives a directory that is there already the owner and mode of its entry, so the target has none
-        # unless it is to be everybody's; unpacking makes it when it is missing.
-        if (writable or not members) and target not in directories:
+        if "." not in present and target not in directories:
             add_directories(archive, [target], mode=0o777 if writable else 0o755)
         for relative in sorted(members):
+            if relative in present:
+                continue
             info = archive.gettarinfo(members[relative], str(prefix / relative))
             if info is None:  # A socket: tar has no form for it.
                 continue
@@ -77,19 +87,20 @@ def unpack(
     written = 0
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
+            shown = member.name.encode("utf-8", "replace").decode()  # A name may be no UTF-8; a report has to be.
             if _excluded(member.name, exclude):
                 continue
             if not (member.isreg() or member.isdir()):
-                left_out.append(f"{member.name}: neither a file nor a directory")
+                left_out.append(f"{shown}: neither a file nor a directory")
                 continue
             if written + member.size > limit:
-                left_out.append(f"{member.name}: over the limit of {limit} bytes, it and all that follows")
+                left_out.append(f"{shown}: over the limit of {limit} bytes, it and all that follows")
                 break
             written += member.size
             # Written by hand: no link is ever made below target, so a checked name cannot lead out of it.
             parts = PurePosixPath(member.name).parts
             if ".." in parts or member.name.startswith("/"):
-                left_out.append(f"{member.name}: leads out of the directory")
+                left_out.append(f"{shown}: leads out of the directory")
                 continue
             path = target.joinpath(*parts[1:])
             try:
@@ -103,15 +114,12 @@ def unpack(
                 with path.open("wb") as file:
                     shutil.copyfileobj(contents, file)
             except OSError as error:  # A name the host's file system cannot hold, a file where a directory should be.
-                left_out.append(f"{member.name}: {error.strerror}")
+                left_out.append(f"{shown}: {error.strerror}")
     return tuple(left_out)
 
 
 def _excluded(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a pattern matches the path, or the name of any part of it, as in rsync and .gitignore."""
+    """Whether a pattern matches the name or the path of the entry or of a directory above it, as in .gitignore."""
     parts = PurePosixPath(name).parts[1:]  # The first part is the source itself.
-    relative = "/".join(parts)
-    return any(
-        fnmatch.fnmatch(relative, pattern) or any(fnmatch.fnmatch(part, pattern) for part in parts)
-        for pattern in (pattern.rstrip("/") for pattern in patterns)
-    )
+    candidates = {*parts, *("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))}
+    return any(fnmatch.fnmatch(each, pattern.rstrip("/")) for pattern in patterns for each in candidates)

@@ -81,7 +81,9 @@ class Environment(Protocol):
     def upload(self, sources: Sequence[Path], target: str, *, writable: bool = False) -> None:
         """Put the contents of directories, one over the other, into the directory ``target``, made when missing.
 
-        Files belong to root and keep their mode; ``writable`` lets every user write them.
+        Files belong to root and keep their mode; ``writable`` lets every user write them, and the directories they are
+        in. Directories that are there already keep owner and mode otherwise, and so do symlinks to directories;
+        whatever else stands where a file or directory is to be is replaced.
         """
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:

@@ -60,11 +60,7 @@ def _partly_run(records: Sequence[RoundRecord]) -> list[str]:
         attempt = (record.task, record.agent, record.attempt)
         last[attempt] = max(last[attempt], record.index)
     return sorted(
-        {
-            record.task
-            for record in records
-            if last[record.task, record.agent, record.attempt] < record.declared_rounds
-        }
+        {record.task for record in records if last[record.task, record.agent, record.attempt] < record.declared_rounds}
     )
 
 

@@ -176,7 +176,8 @@ def run_tasks(pytester: pytest.Pytester) -> RunTasks:
         ours = [f"--evocode-agent={agent}"] if agent else []
         ours += [f"--evocode-env={env}"] if env else []
         start = pytester.runpytest_subprocess if subprocess else pytester.runpytest_inprocess
-        return Session(start("-W", "error", "-p", "no:unraisableexception", *ours, *arguments), pytester.path)
+        # Hypothesis' plugin takes a second where bytecode is not cached.
+        return Session(start("-W", "error", "-p", "no:hypothesispytest", *ours, *arguments), pytester.path)
 
     return run
 

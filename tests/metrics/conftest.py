@@ -14,7 +14,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from pytest_evocode.results.models import Case, CaseStatus, Outcome, RoundRecord, Verdict
 
 # The same examples on every machine, however slow it is, and nothing left in the source tree.
-hypothesis.settings.register_profile("evocode", database=None, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("evocode", database=None, deadline=None, derandomize=True, max_examples=60)
 hypothesis.settings.load_profile("evocode")
 set_hypothesis_home_dir(Path(tempfile.gettempdir(), f"pytest-evocode-hypothesis-{os.getuid()}"))
 
@@ -23,7 +23,7 @@ MakeRecord = Callable[..., RoundRecord]
 
 @pytest.fixture
 def record() -> MakeRecord:
-    """A round; ``cases`` is one letter per case: p passed, f failed, s skipped, e error, or a table of id and letter."""
+    """A round; ``cases`` has a letter per case (passed, failed, skipped, error), or is a table of ids and letters."""
     return make_record
 
 

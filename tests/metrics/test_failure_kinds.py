@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from pytest_evocode.metrics.failures import judge_cases
-from pytest_evocode.results.models import Case, CaseStatus, Outcome, RoundRecord
+from pytest_evocode.results.models import Case, CaseStatus, FailureKind, Outcome, RoundRecord
 
 MakeRecord = Callable[..., RoundRecord]
 
@@ -32,7 +32,7 @@ MakeRecord = Callable[..., RoundRecord]
 )
 @pytest.mark.parametrize("status", ["failed", "error"])
 def test_a_failing_case_is_what_it_was_when_it_was_last_run(
-    record: MakeRecord, before: tuple[dict[str, str], ...], kind: str, status: CaseStatus
+    record: MakeRecord, before: tuple[dict[str, str], ...], kind: FailureKind, status: CaseStatus
 ) -> None:
     earlier = [record("t", index, "failed", of=9, cases=cases) for index, cases in enumerate(before, 1)]
     (judged,) = judge_cases([Case(id="x", status=status)], earlier)

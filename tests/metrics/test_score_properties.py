@@ -61,7 +61,7 @@ def matrices(draw: st.DrawFn) -> Matrix:
         st.sampled_from((0.0, 0.25, 0.5, 1.0)),
         st.none() | st.integers(0, 50),
     )
-    rounds = {}
+    rounds: dict[tuple[str, int, int], tuple[Outcome, tuple[CaseStatus, ...], float, int | None]] = {}
     for task, last in declared.items():
         for attempt in range(1, draw(st.integers(1, 3), label="attempts") + 1):
             # An attempt is known by its records, so it has at least one; any others may be missing.

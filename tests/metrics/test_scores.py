@@ -86,7 +86,9 @@ def test_avg_rounds_of_an_agent_without_trajectories_is_unknown_and_not_zero(rec
 
 
 def test_a_failed_round_counts_in_avg_rounds(record: MakeRecord) -> None:
-    assert avg_rounds([record("t", 1, "failed", of=2, tool_calls=4), record("t", 2, "error", of=2, tool_calls=2)]) == 3.0
+    assert (
+        avg_rounds([record("t", 1, "failed", of=2, tool_calls=4), record("t", 2, "error", of=2, tool_calls=2)]) == 3.0
+    )
 
 
 def test_a_perfect_task_has_all_its_rounds_passed_in_one_attempt(record: MakeRecord) -> None:

@@ -98,9 +98,7 @@ def test_a_case_that_was_not_judged_is_listed() -> None:
 def test_a_reward_below_one_without_a_failing_case_says_so() -> None:
     flag = "the reward is 0.5, but none of 1 cases failed"
     assert failed(PASSED, reward=0.5, flags=(flag,)) == (
-        "round-2 failed: reward 0.5, no failed case reported\n"
-        f"note: {flag}\n"
-        "suite output: results/test-stdout.txt"
+        f"round-2 failed: reward 0.5, no failed case reported\nnote: {flag}\nsuite output: results/test-stdout.txt"
     )
 
 
@@ -166,7 +164,9 @@ def test_no_more_than_twenty_cases_of_a_kind_are_shown(count: int, more: int | N
         *(case(f"old-{number}", "regression") for number in range(count)),
     ).splitlines()
     shown = min(count, 20)
-    assert lines[0] == f"round-2 failed: {2 * count} of {2 * count} cases failed ({count} new misses, {count} regressions)"
+    assert (
+        lines[0] == f"round-2 failed: {2 * count} of {2 * count} cases failed ({count} new misses, {count} regressions)"
+    )
     assert [line.strip() for line in lines if line.startswith("  new-")] == [f"new-{i}" for i in range(shown)]
     assert [line.strip() for line in lines if line.startswith("  old-")] == [f"old-{i}" for i in range(shown)]
     assert [line for line in lines if "more" in line] == ([f"  ... and {more} more"] * 2 if more else [])

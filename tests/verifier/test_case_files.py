@@ -118,7 +118,8 @@ def test_a_junit_file_of_pytest_gives_one_case_per_test(reports: Path) -> None:
 
 
 def test_junit_takes_the_text_of_a_failure_without_a_message() -> None:
-    text = '<?xml version="1.0" encoding="utf-8"?><testsuite><testcase name="a"><failure>\n why \n</failure></testcase></testsuite>'
+    test = "<testcase name='a'><failure>\n why \n</failure></testcase>"
+    text = f'<?xml version="1.0" encoding="utf-8"?><testsuite>{test}</testsuite>'
     assert parse_case_file("junit.xml", text) == (Case(id="a", status="failed", reason="why"),)
 
 
@@ -236,7 +237,10 @@ WRONG_ANY = ["", "not json", "[", "[1]", "null", "1", '"text"', "[" * 100_000, "
     [
         *(("ctrf.json", text) for text in WRONG_CTRF + WRONG_ANY),
         *(("report.json", text) for text in WRONG_JSON_REPORT + WRONG_ANY),
-        *(("junit.xml", text) for text in ["<testsuite>", "<a></b>", "<testsuite/>x", "&bomb;", "<a>\ud800</a>", *WRONG_ANY]),
+        *(
+            ("junit.xml", text)
+            for text in ["<testsuite>", "<a></b>", "<testsuite/>x", "&bomb;", "<a>\ud800</a>", *WRONG_ANY]
+        ),
     ],
     ids=lambda value: value[:40],
 )

@@ -83,16 +83,16 @@ def test_what_does_not_begin_a_line_is_no_case(output: str) -> None:
 
 def test_a_result_inside_a_result_is_part_of_its_text() -> None:
     line = 'CASE_RESULT case_id=a status=fail actual="CASE_RESULT case_id=a status=success" failure_reason="b"'
-    assert only_case(line) == Case(
-        id="a", status="failed", actual="CASE_RESULT case_id=a status=success", reason="b"
-    )
+    assert only_case(line) == Case(id="a", status="failed", actual="CASE_RESULT case_id=a status=success", reason="b")
 
 
 def test_a_summary_in_the_middle_of_a_line_is_ignored() -> None:
     assert parse_case_lines("the suite says: CASE_SUMMARY total_cases=9\n") == ((), ())
 
 
-@pytest.mark.parametrize("text", ['say "hi"', "a\\b", "two\nlines", "tab\there", "caf\u00e9", "smile \U0001f600", "x=1 y=2"])
+@pytest.mark.parametrize(
+    "text", ['say "hi"', "a\\b", "two\nlines", "tab\there", "caf\u00e9", "smile \U0001f600", "x=1 y=2"]
+)
 def test_escapes_are_those_of_json(text: str) -> None:
     assert only_case(f"CASE_RESULT case_id=a status=success actual={json.dumps(text)}").actual == text
     escaped = json.dumps(text, ensure_ascii=False)
@@ -124,7 +124,9 @@ def test_carriage_returns_at_the_ends_of_lines_are_no_part_of_the_fields() -> No
 
 def test_a_summary_that_agrees_is_not_mentioned() -> None:
     output = (
-        "CASE_RESULT case_id=a status=success\nCASE_RESULT case_id=b status=fail\nCASE_RESULT case_id=c status=skipped\n"
+        "CASE_RESULT case_id=a status=success\n"
+        "CASE_RESULT case_id=b status=fail\n"
+        "CASE_RESULT case_id=c status=skipped\n"
         "CASE_SUMMARY total_cases=3 success_count=1 fail_count=1\n"
     )
     cases, flags = parse_case_lines(output)

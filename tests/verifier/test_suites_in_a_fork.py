@@ -71,7 +71,7 @@ def test_a_suite_has_the_verifiers_variables_and_the_tasks(suite: RunSuite) -> N
 def test_what_the_agent_put_where_tests_and_rewards_go_is_not_there(suite: RunSuite) -> None:
     run = suite(
         "ls -A /tests /logs/verifier",
-        workspace="mkdir -p /tests /logs && ln -s /app /logs/verifier && echo 1 > reward.txt && touch /tests/conftest.py",
+        workspace="mkdir /tests && touch /tests/conftest.py && ln -s /app /logs/verifier && echo 1 > reward.txt",
     )
     assert run.output == "/logs/verifier:\n\n/tests:\ntest.sh\n"
     assert run.verdict is None
@@ -94,7 +94,7 @@ def test_what_a_suite_changes_stays_in_its_fork(suite: RunSuite) -> None:
 
 
 def test_reward_json_wins_over_reward_txt(suite: RunSuite) -> None:
-    run = suite("cd /logs/verifier; echo 1 > reward.txt; echo '{\"reward\": 0.5, \"style\": 1}' > reward.json")
+    run = suite('cd /logs/verifier; echo 1 > reward.txt; echo \'{"reward": 0.5, "style": 1}\' > reward.json')
     assert verdict(run) == Verdict(reward=0.5, rewards={"reward": 0.5, "style": 1.0})
 
 
@@ -105,7 +105,7 @@ def test_a_bad_reward_json_is_an_error_beside_a_good_reward_txt(suite: RunSuite)
 
 
 def test_the_task_names_the_reward_that_decides(suite: RunSuite) -> None:
-    write = "echo '{\"tests\": 1, \"style\": 0.5}' > /logs/verifier/reward.json"
+    write = 'echo \'{"tests": 1, "style": 0.5}\' > /logs/verifier/reward.json'
     assert verdict(suite(write, toml='[metadata.evocode]\nreward_key = "tests"\n')).reward == 1.0
     run = suite(write)
     assert run.verdict is None
@@ -126,7 +126,7 @@ def test_the_task_names_the_reward_that_decides(suite: RunSuite) -> None:
         ("mkfifo reward.txt", "/logs/verifier/reward.txt is not a regular file"),
         ("truncate -s 1G reward.txt", "/logs/verifier/reward.txt is 1073741824 bytes long, over the limit"),
         (r"printf '\377\376' > reward.txt", "which is not a number"),
-        ("rm -rf /logs/verifier; echo 1 > /logs/verifier", "a reward has to be a small regular file"),
+        ("rm -rf /logs/verifier; echo 1 > /logs/verifier", "test.sh wrote no reward"),
     ],
 )
 def test_a_suite_without_a_usable_reward_gives_no_verdict_and_says_why(suite: RunSuite, write: str, said: str) -> None:
@@ -222,6 +222,14 @@ def test_cases_that_contradict_the_reward_are_flagged_and_the_reward_stands(
 def test_a_summary_that_contradicts_the_lines_is_flagged(suite: RunSuite) -> None:
     found = verdict(suite(f"echo {LINE}\necho CASE_SUMMARY total_cases=5\n{PASS}"))
     assert found.flags == ("CASE_SUMMARY says total_cases=5, its CASE_RESULT lines give 1",)
+
+
+def test_of_a_flood_of_output_the_cases_at_both_ends_are_read(suite: RunSuite) -> None:
+    flood = "yes 'a line that nobody needs' | head -c 100M"
+    run = suite(f"echo CASE_RESULT case_id=first status=success\n{flood}\necho; echo {LINE}\n{PASS}")
+    assert [case.id for case in verdict(run).cases] == ["first", "printed"]
+    assert len(run.output) < 32 * 2**20
+    assert "bytes left out" in run.output
 
 
 # Deadlines.

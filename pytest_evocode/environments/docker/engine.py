@@ -47,7 +47,13 @@ class DockerEngine:
         labels = {OWNER: self._owner, "evocode.task": task.name}
         environment = DockerEnvironment(
             ContainerSettings(
-                self._client, labels, config.get("User") or "0", dict(env), wanted.cpus, wanted.memory_mb
+                self._client,
+                labels,
+                config.get("User") or "0",
+                dict(env),
+                wanted.cpus,
+                wanted.memory_mb,
+                tuple(config.get("Volumes") or ()),
             ),
             image["Id"],
             workdir=wanted.workdir or config.get("WorkingDir") or "/",

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import io
-import socket
-import struct
+import os
 import tarfile
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING
 
-from pytest_evocode.environments.archive import add_directories, pack, unpack
+from pytest_evocode.environments.archive import add_directories, lay_over, pack, unpack
 from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, Unreadable, User
+from pytest_evocode.environments.docker.files import ChunkReader, is_directory, is_link, look_up, refusal
+from pytest_evocode.environments.docker.stream import ExecStream
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network
 
@@ -54,17 +56,22 @@ class ContainerSettings:
     env: Mapping[str, str] = field(default_factory=dict)
     cpus: float | None = None
     memory_mb: int | None = None
+    volumes: tuple[str, ...] = ()
+    """What the image declares as VOLUME: the engine keeps it apart from the container's files."""
 
 
 @dataclass(frozen=True, slots=True)
 class DockerSnapshot:
-    """An image committed from a container."""
+    """An image committed from a container, and tars of the volumes, which no commit holds."""
 
     settings: ContainerSettings
     image: str
+    volumes: Mapping[str, IO[bytes]]
 
     def discard(self) -> None:
         """Remove the image."""
+        for contents in self.volumes.values():
+            contents.close()
         with faults("removing a snapshot"):
             self.settings.client.remove_image(self.image, force=True)
 
@@ -80,24 +87,54 @@ class DockerEnvironment:
         workdir: str,
         network: Network | None,
         fresh: Sequence[str] = (),
+        volumes: Mapping[str, IO[bytes]] | None = None,
     ) -> None:
         self.workdir = workdir
+        self._volumes = volumes or {}
         self._settings = settings
         self._client = settings.client
         self._image = image
         self._network = network
         self._fresh = tuple(fresh)
         self._container: str | None = None
+        self._own_image: str | None = None
+        self._killing = threading.Lock()  # Or each of two kills would wait for the other's process to go.
         # Every transfer costs the engine a process of 50 ms, so directories to be made wait for the next one.
         self._pending: list[str] = []
 
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
+        try:
+            self._start()
+            with faults("looking at the mounts"):
+                planted = any(is_link(self._client, self._id, path) for path in self._fresh)
+        except EnvironmentFault:
+            if not self._fresh:
+                raise
+            planted = True  # A volume cannot be mounted over a file.
+        if planted:
+            self._remove_container()
+            self._clear_way()
+            self._start()
+        self._pending = ["/logs/agent", "/logs/artifacts", *self._fresh]
+
+    def _clear_way(self) -> None:
+        """Take a copy of the image in which only directories are where the fresh ones go, and above them."""
+        with faults("preparing fresh directories"):
+            created = self._client.create_container(self._image, command=["true"], labels=dict(self._settings.labels))
+            self._container = created["Id"]
+            self.make_directories(self._fresh)
+            tag = uuid.uuid4().hex[:12]
+            self._client.commit(self._container, repository=SNAPSHOT_REPOSITORY, tag=tag)
+            self._image = self._own_image = f"{SNAPSHOT_REPOSITORY}:{tag}"
+        self._remove_container()
+
+    def _start(self) -> None:
         from docker.types import Mount
 
         settings = self._settings
         # Anonymous volumes are empty whatever the image holds there, and making them runs nothing in the container.
-        mounts = [Mount(path, None, type="volume", no_copy=True) for path in self._fresh]
+        mounts = [Mount(path, None, type="volume", no_copy=True) for path in (*self._fresh, *self._volumes)]
         with faults("starting a container"):
             host_config = self._client.create_host_config(
                 network_mode="none" if self._network == "no-network" else "bridge",
@@ -117,7 +154,10 @@ class DockerEnvironment:
             )
             self._container = created["Id"]
             self._client.start(self._container)
-        self._pending = ["/logs/agent", "/logs/artifacts", *self._fresh]
+            for path, contents in self._volumes.items():
+                # Opened anew, because several forks may read it at once.
+                with open(f"/proc/self/fd/{contents.fileno()}", "rb") as stream:
+                    self._client.put_archive(self._container, os.path.dirname(path), stream)
 
     @property
     def _id(self) -> str:
@@ -146,13 +186,11 @@ class DockerEnvironment:
                 environment=dict(env or {}),
                 workdir=cwd or self.workdir,
             )
-            stream: Any = self._client.exec_start(created["Id"], socket=True)
-            connection: socket.socket = getattr(stream, "_sock", stream)  # With TLS it is the socket itself.
-            with contextlib.closing(connection), contextlib.closing(stream._response):
-                timed_out = not _collect(connection, output, None if timeout is None else started + timeout)
+            with ExecStream(self._client.exec_start(created["Id"], socket=True), output) as stream:
+                timed_out = not stream.collect(None if timeout is None else started + timeout)
                 if timed_out:
                     self.kill_processes()
-                    _collect(connection, output, time.monotonic() + _KILL_GRACE)
+                    stream.collect(time.monotonic() + _KILL_GRACE)
             exit_code = self._exit_code(created["Id"])
         if self._container is None:
             raise EnvironmentFault("the container was stopped while a command ran")
@@ -172,37 +210,52 @@ class DockerEnvironment:
 
     def upload(self, sources: Sequence[Path], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        with tempfile.TemporaryFile() as stream:
+        members = lay_over(sources)
+        with tempfile.TemporaryFile() as stream, faults(f"uploading to {target}"):
+            present = set() if writable else self._present_directories(target, members)
             pending, self._pending = self._pending, []
-            pack(sources, target, stream, writable=writable, directories=pending)
+            pack(members, target, stream, writable=writable, directories=pending, present=present)
             stream.seek(0)
-            with faults(f"uploading to {target}"):
-                self._client.put_archive(self._id, "/", stream)
+            self._client.put_archive(self._id, "/", stream)
+
+    def _present_directories(self, target: str, members: Mapping[str, Path]) -> set[str]:
+        """Which of the directories to upload are there already: the engine would give them a new owner and mode."""
+        present: set[str] = set()
+        directories = sorted(name for name, path in members.items() if path.is_dir() and not path.is_symlink())
+        for name in (".", *directories):
+            parent_is_present = name == "." or (os.path.dirname(name) or ".") in present
+            if parent_is_present and is_directory(self._client, self._id, os.path.join(target, name)):
+                present.add(name)
+        return present
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        from docker.errors import NotFound
+        from docker.errors import APIError, NotFound
 
         with faults(f"downloading {source}"):
             try:
                 chunks, _ = self._client.get_archive(self._id, source)
-            except NotFound:
-                return ()
-            return unpack(io.BufferedReader(_ChunkReader(chunks)), target, exclude=exclude)
+            except APIError as error:
+                if isinstance(error, NotFound) or look_up(self._client, self._id, source) is None:
+                    return ()
+                raise
+            return unpack(io.BufferedReader(ChunkReader(chunks)), target, exclude=exclude)
 
     def read(self, path: str, limit: int) -> bytes | None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        from docker.errors import NotFound
+        from docker.errors import APIError, NotFound
 
         with faults(f"reading {path}"):
             try:
                 chunks, info = self._client.get_archive(self._id, path)
-            except NotFound:
-                return None
+            except APIError as error:
+                if isinstance(error, NotFound) or look_up(self._client, self._id, path) is None:
+                    return None
+                raise
             with contextlib.closing(chunks):
-                if refusal := _refusal(info, limit):
-                    raise Unreadable(f"{path} is {refusal}")
-                with tarfile.open(fileobj=io.BufferedReader(_ChunkReader(chunks)), mode="r|") as archive:
+                if why := refusal(info, limit):
+                    raise Unreadable(f"{path} is {why}")
+                with tarfile.open(fileobj=io.BufferedReader(ChunkReader(chunks)), mode="r|") as archive:
                     member = archive.next()
                     contents = archive.extractfile(member) if member is not None and member.isreg() else None
                     if contents is None:
@@ -219,32 +272,34 @@ class DockerEnvironment:
             raise EnvironmentFault(f"could not be removed from the container: {', '.join(left)}")
 
     def _exists(self, path: str) -> bool:
-        """Ask the engine, not the container's own tools, which the agent may have changed."""
-        url = self._client._url("/containers/{0}/archive", self._id)  # type: ignore[attr-defined]
         with faults(f"looking for {path}"):
-            response = self._client.head(url, params={"path": path})
-            if response.status_code not in (200, 404):
-                response.raise_for_status()
-        return bool(response.status_code == 200)
+            return look_up(self._client, self._id, path) is not None
 
     def make_directories(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        self._pending += paths
+        with faults("making directories"):
+            above = sorted({parent.as_posix() for path in paths for parent in PurePosixPath(path).parents[:-1]})
+            in_the_way = [path for path in above if not is_directory(self._client, self._id, path)]
         self._make_pending()
+        self._put_directories([(path, 0o755) for path in in_the_way] + [(path, 0o777) for path in paths])
 
     def _make_pending(self) -> None:
-        if not self._pending:
-            return
-        stream = io.BytesIO()
         pending, self._pending = self._pending, []
+        if pending:
+            self._put_directories([(path, 0o777) for path in pending])
+
+    def _put_directories(self, directories: Sequence[tuple[str, int]]) -> None:
+        """Make directories of a mode; anything else of that name makes way."""
+        stream = io.BytesIO()
         with tarfile.open(fileobj=stream, mode="w") as archive:
-            add_directories(archive, pending, mode=0o777)
+            for path, mode in directories:
+                add_directories(archive, [path], mode=mode)
         with faults("making directories"):
             self._client.put_archive(self._id, "/", stream.getvalue())
 
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        with faults("killing the container's processes"):
+        with self._killing, faults("killing the container's processes"):
             created = self._client.exec_create(self._id, ["bash", "-c", "kill -9 -1"], user="0", workdir="/")
             self._client.exec_start(created["Id"])
             # The container's bash may be the agent's; the engine's own kill is slower and asks nobody.
@@ -261,79 +316,40 @@ class DockerEnvironment:
         tag = uuid.uuid4().hex[:12]
         with faults("taking a snapshot"):  # The engine pauses the container meanwhile.
             self._client.commit(self._id, repository=SNAPSHOT_REPOSITORY, tag=tag)
-        return DockerSnapshot(self._settings, f"{SNAPSHOT_REPOSITORY}:{tag}")
+            volumes = {path: self._copy_volume(path) for path in self._settings.volumes}
+        return DockerSnapshot(self._settings, f"{SNAPSHOT_REPOSITORY}:{tag}", volumes)
+
+    def _copy_volume(self, path: str) -> IO[bytes]:
+        contents = tempfile.TemporaryFile()  # noqa: SIM115 - the snapshot keeps it
+        for chunk in self._client.get_archive(self._id, path)[0]:
+            contents.write(chunk)
+        contents.flush()
+        return contents
 
     def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         assert isinstance(snapshot, DockerSnapshot)
-        return DockerEnvironment(self._settings, snapshot.image, workdir=self.workdir, network=network, fresh=fresh)
+        return DockerEnvironment(
+            self._settings,
+            snapshot.image,
+            workdir=self.workdir,
+            network=network,
+            fresh=fresh,
+            volumes=snapshot.volumes,
+        )
 
     def stop(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
+        self._remove_container()
+        image, self._own_image = self._own_image, None
+        if image is not None:
+            with faults("removing an image"):
+                self._client.remove_image(image, force=True)
+
+    def _remove_container(self) -> None:
         from docker.errors import NotFound
 
         container, self._container = self._container, None
         if container is not None:
             with faults("removing a container"), contextlib.suppress(NotFound):
                 self._client.remove_container(container, v=True, force=True)
-
-
-class _ChunkReader(io.RawIOBase):
-    """A file over the chunks of a streamed response."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._rest:
-            self._rest = next(self._chunks, b"")
-        part = self._rest[: len(buffer)]
-        self._rest = self._rest[len(part) :]
-        buffer[: len(part)] = part
-        return len(part)
-
-
-def _refusal(info: Mapping[str, Any], limit: int) -> str | None:
-    """Why a file is not read, from the engine's own look at it; Go's mode bits tell its type."""
-    mode = int(info["mode"])
-    if mode & 1 << 27:
-        return "a symlink"
-    if mode & 1 << 31:
-        return "a directory"
-    if mode & (1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19):
-        return "not a regular file"
-    if int(info["size"]) > limit:
-        return f"{info['size']} bytes long, over the limit of {limit}"
-    return None
-
-
-def _collect(stream: socket.socket, output: CappedOutput, deadline: float | None) -> bool:
-    """Take the frames of an exec stream until it ends; False at the deadline."""
-    buffer = bytearray()
-    frame_left = 0
-    while True:
-        if deadline is not None:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return False
-            stream.settimeout(left)
-        try:
-            chunk = stream.recv(2**18)
-        except TimeoutError:
-            return False
-        if not chunk:
-            return True
-        buffer += chunk
-        # A frame is eight bytes, the last four of them its length, and its payload; stdout and stderr are kept as one.
-        while buffer and (frame_left or len(buffer) >= 8):
-            if not frame_left:
-                frame_left = struct.unpack(">I", buffer[4:8])[0]
-                del buffer[:8]
-            output.add(bytes(buffer[:frame_left]))
-            taken = min(frame_left, len(buffer))
-            del buffer[:taken]
-            frame_left -= taken

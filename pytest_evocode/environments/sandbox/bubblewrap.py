@@ -84,6 +84,11 @@ def sandbox_argv(
     for path in hidden:
         argv += ["--tmpfs", str(path)]
     argv += ["--proc", "/proc", "--dev", "/dev"]
+    # The kernel lets uid 0 write settings of the whole machine without any capability, a program to run for every core
+    # dump among them, and bubblewrap covers only what looks writable: /proc/sys itself does not.
+    for name in ("sys", "fs", "irq", "bus", "sysrq-trigger", "acpi", "scsi", "mtrr"):
+        if os.path.exists(f"/proc/{name}"):
+            argv += ["--ro-bind", f"/proc/{name}", f"/proc/{name}"]
     # PID 1 ignores SIGCHLD, so that the kernel reaps every orphan; no signal from inside can end it.
     keeper = "trap '' CHLD; echo ready; exec tail -f /dev/null >/dev/null 2>&1"
     return [*argv, "--", "bash", "-c", keeper]

@@ -71,6 +71,7 @@ class Replay:
 
     dockerfile: Path
     base: str = ""
+    base_line: int = 1
     steps: list[tuple[Copy | Run | Directory, str, str]] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     workdir: str = "/"
@@ -106,7 +107,7 @@ def read_dockerfile(dockerfile: Path) -> Replay:
             case "FROM":
                 if replay.base:
                     raise NeedsDocker(dockerfile, line, "a build of several stages is not replayed")
-                replay.base = _split(value, known)[0]
+                replay.base, replay.base_line = _split(value, known)[0], line
             case "ARG":
                 key, _, default = value.strip().partition("=")
                 arguments[key] = "".join(_split(default, known))

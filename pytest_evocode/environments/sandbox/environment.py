@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.environments.archive import pack, unpack
+from pytest_evocode.environments.archive import lay_over, pack, unpack
 from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, Unreadable, User
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, Layers, receive, sandbox_argv
@@ -73,6 +73,7 @@ class SandboxEnvironment:
         self._fresh = tuple(fresh)
         self._pidfd = -1
         self._lock = threading.Lock()
+        self._signalling = threading.Lock()  # Or two kills at once would be about each other.
         self.layers = Layers(tuple(below), settings.state / f"sandbox-{uuid.uuid4().hex[:12]}")
 
     def start(self) -> None:
@@ -176,11 +177,11 @@ class SandboxEnvironment:
         read, write = os.pipe()
         with os.fdopen(write, "wb") as stream:
             try:
-                reply = self._begin("unpack", [read])
+                reply = self._begin("unpack", [read], writable=writable)
             finally:
                 os.close(read)
             with contextlib.suppress(BrokenPipeError):  # The reply tells why.
-                pack(sources, target, stream, writable=writable)
+                pack(lay_over(sources), target, stream, writable=writable)
                 stream.flush()
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
@@ -227,17 +228,22 @@ class SandboxEnvironment:
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
-        if not self._ask("signal", signal=number)["done"]:
-            self._relaunch()
+        with self._signalling:
+            if not self._ask("signal", signal=number)["done"]:
+                self._relaunch()
 
     def snapshot(self) -> Snapshot:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         layer = self._settings.state / f"snapshot-{uuid.uuid4().hex[:12]}"
-        self._signal(signal.SIGSTOP)
         try:
-            copy_layer(self._settings, self.layers.top, layer)
-        finally:
-            self._signal(signal.SIGCONT)
+            self._signal(signal.SIGSTOP)
+            try:
+                copy_layer(self._settings, self.layers.top, layer)
+            finally:
+                self._signal(signal.SIGCONT)
+        except EnvironmentFault:  # It was stopped meanwhile: half a copy is of no use.
+            remove_tree(self._settings.launcher, layer)
+            raise
         return SandboxSnapshot(self._settings, layer)
 
     def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:

@@ -11,11 +11,13 @@ import re
 import shutil
 import tarfile
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock
 
+from pytest_evocode.environments.base import ExecResult
 from pytest_evocode.environments.contents import hash_directory
 from pytest_evocode.environments.sandbox.dockerfile import Copy, Directory, NeedsDocker, Replay, Run, read_dockerfile
 from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment, SandboxSettings, remove_tree
@@ -71,7 +73,7 @@ def build_image(settings: SandboxSettings, cache: Path, task: Task) -> SandboxIm
         directory.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{directory}.lock"):
             if not directory.exists():
-                _build(settings, task.dockerfile, directory)
+                _build(settings, task.dockerfile, directory, task.config.environment.build_timeout_sec)
     recorded = json.loads((directory / "image.json").read_text())
     return SandboxImage((directory / "base", directory / "added"), **recorded)
 
@@ -83,13 +85,13 @@ def host_system() -> str:
     return "Linux"
 
 
-def _build(settings: SandboxSettings, dockerfile: Path, directory: Path) -> None:
+def _build(settings: SandboxSettings, dockerfile: Path, directory: Path, timeout: float) -> None:
     replay = read_dockerfile(dockerfile)
     _check_promise(replay)
     building = Path(tempfile.mkdtemp(prefix=f"{directory.name}.", dir=directory.parent))
     try:
         lay_base(building / "base", replay)
-        _replay(settings, replay, building)
+        _replay(settings, replay, building, timeout)
         image = {"env": replay.env, "workdir": replay.workdir, "user": replay.user}
         (building / "image.json").write_text(json.dumps(image))
         building.rename(directory)
@@ -101,9 +103,8 @@ def _build(settings: SandboxSettings, dockerfile: Path, directory: Path) -> None
 def _check_promise(replay: Replay) -> None:
     tool = replay.promised_tool
     if tool and not shutil.which(tool, path=PATH):
-        raise NeedsDocker(
-            replay.dockerfile, 1, f"FROM {replay.base} promises {tool}, and this system has none below /usr"
-        )
+        why = f"FROM {replay.base} promises {tool}, and this system has none below /usr"
+        raise NeedsDocker(replay.dockerfile, replay.base_line, why)
 
 
 def lay_base(base: Path, replay: Replay) -> None:
@@ -144,80 +145,96 @@ def _copy_public(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
-def _replay(settings: SandboxSettings, replay: Replay, building: Path) -> None:
+def _replay(settings: SandboxSettings, replay: Replay, building: Path, timeout: float) -> None:
     """Carry the instructions out in a sandbox whose top layer becomes the image's own layer."""
+    deadline = time.monotonic() + timeout
     environment = SandboxEnvironment(settings, [building / "base"], workdir="/", user="0", env={}, network="public")
     try:
         environment.start()
         for step, workdir, user in replay.steps:
             match step:
                 case Directory():
-                    _expect(replay, step.line, environment, ["mkdir", "-p", step.path], "/", "0", {})
+                    made = environment.exec(["mkdir", "-p", step.path], timeout=60)
+                    _expect(made, replay.dockerfile, step.line, f"mkdir -p {step.path}")
                 case Run():
-                    _expect(replay, step.line, environment, list(step.argv), workdir, user, step.env)
+                    left = max(0.1, deadline - time.monotonic())
+                    ran = environment.exec(list(step.argv), cwd=workdir, user=user, env=step.env, timeout=left)
+                    _expect(ran, replay.dockerfile, step.line, step.text, f"did not end in {timeout:g} s, the build's")
                 case Copy():
-                    _copy(replay.dockerfile, step, environment)
+                    _copy(replay.dockerfile, step, environment, rootless=settings.rootless)
         environment.remove(["/logs"])
         environment.end(keep_files=True)
         (building / "added").mkdir()
-        for name in ("root", "usr"):
-            (environment.layers.top / name).rename(building / "added" / name)
+        layers = [str(environment.layers.top / name) for name in ("root", "usr")]
+        settings.launcher.host_command(["mv", "--", *layers, str(building / "added")])  # Maybe to another disk.
         remove_tree(settings.launcher, environment.layers.top)
     finally:
         environment.stop()
 
 
-def _expect(
-    replay: Replay,
-    line: int,
-    environment: SandboxEnvironment,
-    argv: list[str],
-    workdir: str,
-    user: str,
-    env: dict[str, str] | object,
-) -> None:
-    assert isinstance(env, dict)
-    result = environment.exec(argv, cwd=workdir, user=user, env=env, timeout=600)
+def _expect(result: ExecResult, dockerfile: Path, line: int, what: str, late: str = "did not end in time") -> None:
     if not result.ok:
-        ending = "did not end in 600 s" if result.timed_out else f"ended with exit code {result.exit_code}"
+        ending = late if result.timed_out else f"ended with exit code {result.exit_code}"
         tail = "\n".join(result.output.splitlines()[-20:])
-        raise NeedsDocker(
-            replay.dockerfile, line, f"replayed on {host_system()}, '{' '.join(argv)}' {ending}:\n{tail}\nOr:"
+        raise BuildError(
+            f"{dockerfile}:{line}: replayed on {host_system()}, '{what}' {ending}. Correct it, or, where it needs its "
+            f"own base image, start Docker and run with --evocode-env=docker. Its last lines were:\n{tail}"
         )
 
 
-def _copy(dockerfile: Path, copy: Copy, environment: SandboxEnvironment) -> None:
+def _copy(dockerfile: Path, copy: Copy, environment: SandboxEnvironment, *, rootless: bool) -> None:
     """COPY and ADD by Docker's rules: a directory's contents, several sources only into a directory."""
-    context = dockerfile.parent
-    kept = _context_files(context, dockerfile)
+    target = copy.target.rstrip("/") or "/"
+    is_there = environment.exec(["test", "-d", target]).ok
     with tempfile.TemporaryDirectory() as staging_name:
         staging = Path(staging_name)
-        into_directory = copy.target.endswith("/") or len(copy.sources) > 1
-        target = copy.target.rstrip("/") or "/"
-        parent, name = target, ""
-        for source in copy.sources:
-            found = _find(context, source, kept, dockerfile, copy.line)
-            for path in found:
-                if copy.extract and path.is_file() and tarfile.is_tarfile(path):
-                    shutil.unpack_archive(path, staging)
-                elif path.is_dir():
-                    _copy_kept(path, staging, context, kept)
-                elif into_directory or len(found) > 1:
-                    shutil.copy2(path, staging / path.name)
-                else:
-                    parent, name = os.path.split(target)
-                    shutil.copy2(path, staging / name)
-        if copy.mode is not None:
-            for path in staging.rglob("*"):
-                path.chmod(copy.mode)
+        into_directory = _stage(dockerfile, copy, staging, is_there or copy.target.endswith("/"))
+        parent = target if into_directory else os.path.dirname(target)
         environment.upload([staging], parent)
-    if copy.owner:
-        result = environment.exec(["chown", "-R", copy.owner, f"{parent.rstrip('/')}/{name}"])
-        if not result.ok:
-            raise NeedsDocker(dockerfile, copy.line, f"--chown={copy.owner} failed here: {result.output.strip()}")
+        copied = [os.path.join(parent, name) for name in os.listdir(staging)]
+    if into_directory and not is_there:
+        copied.append(target)
+    changes = []
+    if copy.owner is not None and not rootless:  # There, files have one owner, whatever name it goes by.
+        group = copy.owner if copy.owner.isdigit() else ""
+        changes.append(["chown", "-R", copy.owner if ":" in copy.owner else f"{copy.owner}:{group}"])
+    if copy.mode is not None:
+        changes.append(["chmod", "-R", f"{copy.mode:o}"])
+    for change in changes if copied else ():
+        _expect(environment.exec([*change, "--", *copied]), dockerfile, copy.line, " ".join(change))
 
 
-def _context_files(context: Path, dockerfile: Path) -> set[str]:
+def _stage(dockerfile: Path, copy: Copy, staging: Path, into_directory: bool) -> bool:
+    """Lay out on the host what is to be copied; whether it goes into the target or is the target."""
+    context = dockerfile.parent
+    kept = _context_files(context)
+    found = [path for source in copy.sources for path in _find(context, source, kept, dockerfile, copy.line)]
+    into_directory = into_directory or len(found) > 1
+    for path in found:
+        if copy.extract and path.is_file() and tarfile.is_tarfile(path):
+            _extract(path, staging, dockerfile, copy.line)
+            into_directory = True
+        elif path.is_dir():
+            _copy_kept(path, staging, context, kept)
+            into_directory = True
+        else:
+            shutil.copy2(path, staging / (path.name if into_directory else os.path.basename(copy.target)))
+    return into_directory
+
+
+def _extract(path: Path, staging: Path, dockerfile: Path, line: int) -> None:
+    with tarfile.open(path) as archive:
+        # Unknown to Python 3.11.0 to 3.11.3, which would follow names out of the directory.
+        archive.extraction_filter = getattr(tarfile, "tar_filter", None)
+        try:
+            if archive.extraction_filter is None:
+                raise tarfile.TarError("this Python has no safe way to do it, 3.11.4 has")
+            archive.extractall(staging)
+        except (tarfile.TarError, OSError) as error:
+            raise BuildError(f"{dockerfile}:{line}: {path.name} cannot be unpacked: {error}") from None
+
+
+def _context_files(context: Path) -> set[str]:
     """The relative paths of the build context that .dockerignore leaves in."""
     ignore = context / ".dockerignore"
     if not ignore.is_file():
@@ -226,7 +243,8 @@ def _context_files(context: Path, dockerfile: Path) -> set[str]:
 
     lines = [line.strip() for line in ignore.read_text().splitlines()]
     patterns = [line for line in lines if line and not line.startswith("#")]
-    return set(exclude_paths(str(context), patterns, dockerfile=dockerfile.name))
+    # The function keeps the Dockerfile against the patterns, for the engine to read; no other file needs that here.
+    return set(exclude_paths(str(context), patterns, dockerfile=".dockerignore/none"))
 
 
 def _find(context: Path, source: str, kept: set[str], dockerfile: Path, line: int) -> list[Path]:
@@ -236,10 +254,17 @@ def _find(context: Path, source: str, kept: set[str], dockerfile: Path, line: in
     if clean == ".":
         return [context]
     found = [Path(path) for path in sorted(glob.glob(str(context / clean)))]
-    found = [path for path in found if path.relative_to(context).as_posix() in kept or path.is_dir()]
+    found = [path for path in found if path.relative_to(context).as_posix() in kept or _holds_any(path, context, kept)]
+    if any(not path.resolve().is_relative_to(context.resolve()) for path in found):
+        raise BuildError(f"{dockerfile}:{line}: {source} is a link out of the build context {context}")
     if not found:
         raise BuildError(f"{dockerfile}:{line}: {source} is not in the build context {context}")
     return found
+
+
+def _holds_any(path: Path, context: Path, kept: set[str]) -> bool:
+    below = f"{path.relative_to(context).as_posix()}/"
+    return any(name.startswith(below) for name in kept)
 
 
 def _copy_kept(source: Path, target: Path, context: Path, kept: set[str]) -> None:

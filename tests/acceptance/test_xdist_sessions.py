@@ -1,0 +1,128 @@
+"""pytest-xdist: the same session on several workers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+
+
+def outcomes_by_node_id(session: Session) -> dict[str, str]:
+    """The outcome of every test that ``--json-report`` has."""
+    return {test["nodeid"]: test["outcome"] for test in session.json_report()["tests"]}
+
+
+def workers_by_attempt(session: Session) -> dict[str, set[str]]:
+    """The workers that ran the rounds of each attempt, out of verbose lines."""
+    workers = defaultdict(set)
+    for line in session.result.outlines:
+        match = re.match(r"\[(gw\d)\] \[ *\d+%\] [A-Z]+ (.*/task\.toml::[^:]*)::", line)
+        if match:
+            workers[match[2]].add(match[1])
+    return workers
+
+
+def write_mixed_tasks(pytester: pytest.Pytester, write_task: WriteTask) -> None:
+    write_task("a", 3, solve={2: "echo wrong >> log.txt"})
+    write_task("b", 3, solve={2: "exit 1"})
+    write_task("c", 2)
+    pytester.makepyfile(test_plain="def test_good(): pass\ndef test_bad(): assert 0\ndef test_other(): pass")
+
+
+def test_workers_change_neither_node_ids_nor_outcomes_nor_scores(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_mixed_tasks(pytester, write_task)
+    alone = run_tasks("--json-report", "--evocode-attempts=2", subprocess=True)
+    outcomes, scores = outcomes_by_node_id(alone), alone.run.scores["oracle"]
+    shutil.rmtree(alone.results)
+    shared = run_tasks("--json-report", "--evocode-attempts=2", "-n2", subprocess=True)
+    assert outcomes_by_node_id(shared) == outcomes
+    assert shared.outcomes == alone.outcomes
+    assert shared.exit_status == alone.exit_status == 1
+    assert {**shared.run.scores["oracle"], "seconds": 0} == {**scores, "seconds": 0}
+
+
+@pytest.mark.parametrize("dist", ["load", "loadscope", "loadfile", "loadgroup", "worksteal"])
+def test_an_attempt_stays_on_one_worker_whatever_dist_says(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, dist: str
+) -> None:
+    write_task("a", 4)
+    pytester.makepyfile(test_plain="def test_good(): pass\ndef test_other(): pass")
+    session = run_tasks("-v", "-n2", f"--dist={dist}", "--evocode-attempts=2", subprocess=True)
+    assert session.outcomes == {"passed": 10}
+    workers = workers_by_attempt(session)
+    assert set(workers) == {"tasks/a/task.toml::oracle", "tasks/a/task.toml::oracle.2"}
+    assert all(len(ran) == 1 for ran in workers.values())
+
+
+def test_attempts_are_shared_out(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2, solve={1: "sleep 1; echo line-1 > log.txt"})
+    session = run_tasks("-v", "-n2", "--evocode-attempts=2", "tasks", subprocess=True)
+    assert set().union(*workers_by_attempt(session).values()) == {"gw0", "gw1"}
+
+
+def test_workers_write_into_one_run(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    write_task("b", 1)
+    session = run_tasks("-n2", "tasks", subprocess=True)
+    session.has("evocode: environment sandbox (asked for; *)", "oracle * 100.0 * 2/2 *")
+    assert len(list((session.results / "runs").iterdir())) == 1
+    assert len(session.run.attempts) == 2
+    for task in ("a", "b"):
+        assert session.record(task).rounds[0].passed
+
+
+def test_a_selected_round_brings_predecessors_along_on_workers(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 3)
+    session = run_tasks("-n2", "-k", "round-2", "tasks", subprocess=True)
+    assert session.outcomes == {"passed": 2}
+    assert len(session.record().rounds) == 2
+
+
+def test_a_failed_round_of_a_worker_names_its_cases(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2, solve={2: "sed -i /line-1/d log.txt; echo line-2 >> log.txt"})
+    run_tasks("-n2", "tasks", subprocess=True).has(
+        "round-2 failed: 1 of 2 cases failed (0 new misses, 1 regression)",
+        "  has-line-1 [[]round-1]",
+        "suite output: *",
+        "FAILED tasks/a/task.toml::oracle::round-2 - round-2 failed: 1 of 2 cases failed*",
+    )
+
+
+def test_a_wanted_score_decides_the_status_of_workers(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2, solve={2: "true"})
+    assert run_tasks("-n2", "--evocode-fail-under=50", "tasks", subprocess=True).exit_status == 0
+
+
+def test_a_broken_task_is_one_error_on_workers(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2)
+    write_task("broken", 1, toml="no toml")
+    session = run_tasks("-n2", "tasks", subprocess=True)
+    assert session.exit_status == 1
+    session.has("*tasks/broken/task.toml:1: not valid TOML*")
+    assert session.outcomes == {"passed": 2, "errors": 1}
+
+
+def test_an_unknown_agent_is_refused_before_workers_start(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    session = run_tasks("-n2", "tasks", agent="oracel", subprocess=True)
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert "did you mean 'oracle'?" in session.text
+    session.lacks("*worker*")
+
+
+def test_without_an_agent_workers_are_scheduled_as_ever(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    pytester.makepyfile(test_plain="def test_good(): pass\ndef test_other(): pass")
+    session = run_tasks("-n2", "-v", agent=None, env=None, subprocess=True)
+    assert session.outcomes == {"passed": 2}
+    session.has("*scheduling tests via LoadScheduling*")

@@ -1,0 +1,397 @@
+"""How a sandbox replays a Dockerfile on the host's own system, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.errors import BuildError
+from pytest_evocode.tasks import Task
+
+if TYPE_CHECKING:
+    from tests.environments.conftest import MakeTask
+
+FROM = "FROM python:3.11-slim-bookworm\n"
+Build = Callable[..., Environment]
+
+
+@pytest.fixture
+def build(sandbox_engine: Engine, make_task: MakeTask) -> Iterator[Build]:
+    """Starts a sandbox of the Dockerfile that begins with :data:`FROM` and goes on as said."""
+    made: list[Environment] = []
+
+    def start(text: str, **files: str | bytes) -> Environment:
+        context = {name.replace("__", "/"): contents for name, contents in files.items()}
+        task = make_task(FROM + text, files=context)
+        environment = sandbox_engine.create(task, env={}, network=None)
+        environment.start()
+        made.append(environment)
+        return environment
+
+    yield start
+    for environment in made:
+        environment.stop()
+
+
+def output(environment: Environment, script: str) -> str:
+    result = environment.exec(script)
+    assert result.ok, result.output
+    return result.output
+
+
+# Instructions.
+
+
+def test_workdir_is_made_relative_to_the_last_one_and_used(build: Build) -> None:
+    environment = build("WORKDIR /srv/one\nWORKDIR two\nRUN pwd > here\n")
+    assert environment.workdir == "/srv/one/two"
+    assert output(environment, "pwd; cat here") == "/srv/one/two\n/srv/one/two\n"
+
+
+def test_env_in_both_forms_with_variables_put_in(build: Build) -> None:
+    environment = build(
+        "ENV ONE=1 TWO=\"two words\"\nENV OLD the old form\nENV BOTH=$ONE-${TWO} PATH=/opt/bin:$PATH\n"
+        "RUN echo \"$BOTH\" > /both\nENV ONE=changed\n"
+    )
+    assert output(environment, "echo $ONE; echo $OLD; echo $BOTH; cat /both") == (
+        "changed\nthe old form\n1-two words\n1-two words\n"
+    )
+    assert output(environment, "echo $PATH").startswith("/opt/bin:/usr/local/sbin:/usr/local/bin:")
+
+
+def test_arg_is_there_for_the_build_only(build: Build) -> None:
+    environment = build('ARG NAME=app\nARG EMPTY\nENV KEPT=${NAME}\nWORKDIR /$NAME\nRUN echo "$NAME|$EMPTY" > built\n')
+    assert environment.workdir == "/app"
+    assert output(environment, 'cat built; echo "$NAME|$KEPT"') == "app|\n|app\n"
+
+
+def test_arg_before_from(sandbox_engine: Engine, make_task: MakeTask) -> None:
+    task = make_task("ARG TAG=3.11-slim-bookworm\nFROM python:${TAG}\nWORKDIR /ok\n")
+    assert sandbox_engine.create(task, env={}, network=None).workdir == "/ok"
+
+
+def test_run_in_shell_and_exec_form(build: Build) -> None:
+    environment = build('RUN echo "$0" > /shell && \\\n    # a comment between\n    echo more >> /shell\n'
+                        'RUN ["touch", "/exec $HOME"]\n')  # fmt: skip
+    assert output(environment, "cat /shell; ls -d /exec*") == "/bin/sh\nmore\n/exec $HOME\n"
+
+
+def test_shell_changes_the_shell_form(build: Build) -> None:
+    environment = build('SHELL ["/bin/bash", "-o", "pipefail", "-c"]\nRUN [[ -o pipefail ]] && echo $0 > /shell\n')
+    assert output(environment, "cat /shell") == "/bin/bash\n"
+
+
+def test_user_holds_for_later_runs_and_for_commands(build: Build) -> None:
+    environment = build("RUN id -u > /before\nUSER nobody:nogroup\nRUN id -un > /tmp/after\n")
+    assert output(environment, "cat /before /tmp/after; id -un") == "0\nnobody\nnobody\n"
+
+
+def test_a_user_made_by_the_dockerfile(build: Build) -> None:
+    environment = build("RUN echo 'dev:x:4321:4321::/home/dev:/bin/bash' >> /etc/passwd && mkdir /home/dev\nUSER dev\n")
+    assert output(environment, "id -u; echo $HOME") == "4321\n/home/dev\n"
+
+
+def test_volume_makes_directories(build: Build) -> None:
+    assert output(build('VOLUME /data /more\nVOLUME ["/json"]\n'), "ls -d /data /more /json") == "/data\n/json\n/more\n"
+
+
+def test_instructions_for_running_change_nothing(build: Build) -> None:
+    environment = build(
+        'LABEL a="b c"\nEXPOSE 80\nMAINTAINER x\nSTOPSIGNAL SIGINT\nHEALTHCHECK CMD true\nCMD ["x"]\nENTRYPOINT exit 1\n'
+    )
+    assert environment.exec(["true"]).ok
+
+
+def test_lower_case_instructions_and_a_comment_on_top(sandbox_engine: Engine, make_task: MakeTask) -> None:
+    task = make_task("# syntax=docker/dockerfile:1\nfrom python:3.11-slim-bookworm\nworkdir /low\n")
+    assert sandbox_engine.create(task, env={}, network=None).workdir == "/low"
+
+
+def test_an_image_named_python_has_python(build: Build) -> None:
+    assert output(build(""), "python -c 'print(1)'; python3 -c 'print(2)'") == "1\n2\n"
+
+
+# COPY and ADD.
+
+CONTEXT = {"a.txt": "a", "b.txt": "b", "dir__c": "c", "dir__sub__d": "d", ".hidden": "h"}
+
+
+@pytest.mark.parametrize(
+    ("copy", "found"),
+    [
+        ("COPY a.txt /new/name", "name"),
+        ("COPY a.txt /new/", "a.txt"),
+        ("RUN mkdir /new\nCOPY a.txt /new", "a.txt"),
+        ("WORKDIR /new\nCOPY a.txt .", "a.txt"),
+        ("WORKDIR /new\nCOPY a.txt ./name", "name"),
+        ("COPY a.txt b.txt /new/", "a.txt b.txt"),
+        ("COPY *.txt /new/", "a.txt b.txt"),
+        ("COPY ?.txt /new", "a.txt b.txt"),
+        ("COPY dir /new", "c sub sub/d"),
+        ("COPY dir/ /new/", "c sub sub/d"),
+        ("COPY ./dir/sub/.. /new", "c sub sub/d"),
+        ("COPY a.txt dir /new/", "a.txt c sub sub/d"),
+        ("COPY . /new", ".hidden Dockerfile a.txt b.txt dir dir/c dir/sub dir/sub/d"),
+        ("WORKDIR /new\nCOPY / ./", ".hidden Dockerfile a.txt b.txt dir dir/c dir/sub dir/sub/d"),
+        ('COPY ["a.txt", "/new/with space"]', "with space"),
+        ("ARG WHAT=a\nCOPY $WHAT.txt /new/${WHAT}", "a"),
+        ("ADD a.txt /new/", "a.txt"),
+    ],
+)
+def test_copy_follows_dockers_rules(build: Build, copy: str, found: str) -> None:
+    environment = build(f"{copy}\n", **CONTEXT)
+    listed = output(environment, "cd /new && find . -mindepth 1 | cut -c3- | LC_ALL=C sort")
+    assert " ".join(listed.splitlines()) == found
+    assert set(output(environment, "cd /new && find . -mindepth 1 -exec stat -c %u {} +").split()) == {"0"}
+
+
+def test_copy_keeps_exec_bits_and_links(build: Build, make_task: MakeTask, sandbox_engine: Engine) -> None:
+    task = make_task(f"{FROM}COPY . /new\n", files={"script": "#!/bin/sh\necho ran\n", "dir/file": "text"})
+    (task.environment_directory / "script").chmod(0o755)
+    (task.environment_directory / "link").symlink_to("dir/file")
+    environment = sandbox_engine.create(task, env={}, network=None)
+    environment.start()
+    assert output(environment, "/new/script; readlink /new/link; cat /new/link") == "ran\ndir/file\ntext"
+    environment.stop()
+
+
+def test_dockerignore_leaves_files_out(build: Build) -> None:
+    ignore = "# comment\n*.txt\n!b.txt\ndir/sub\n.dockerignore\nDockerfile\n\n"
+    environment = build("COPY . /new\n", **CONTEXT, **{".dockerignore": ignore})
+    listed = output(environment, "cd /new && find . -mindepth 1 | cut -c3- | LC_ALL=C sort")
+    assert listed.split() == [".hidden", "b.txt", "dir", "dir/c"]
+
+
+def test_copy_gives_owner_and_mode(build: Build, sandbox_engine: Engine) -> None:
+    environment = build(
+        "RUN mkdir /there && touch /there/before\n"
+        "COPY --chown=nobody --chmod=640 a.txt /there/\nCOPY --chown=12:34 dir /new\nCOPY --chmod=755 dir /mode\n"
+        "COPY --chown=7 b.txt /top.txt\n",
+        **CONTEXT,
+    )
+    stat = "stat -c '%n %u:%g' /there /there/before /there/a.txt /new /new/sub/d /top.txt"
+    if output(environment, "cat /proc/self/uid_map").split()[:3] == ["0", "0", "4294967295"]:
+        assert output(environment, stat).splitlines() == [
+            "/there 0:0", "/there/before 0:0", "/there/a.txt 65534:65534", "/new 12:34", "/new/sub/d 12:34", "/top.txt 7:7"
+        ]  # fmt: skip
+    else:  # One owner has everything, under whatever number it runs.
+        assert environment.exec("cat /there/a.txt /new/sub/d", user="nobody").output == "ad"
+    assert output(environment, "stat -c %a /there/a.txt /mode/c /mode/sub /usr /there").split() == [
+        "640", "755", "755", "755", "755"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["files.tar", "files.tar.gz", "files.tar.xz"])
+def test_add_unpacks_a_tar_and_copy_does_not(build: Build, name: str) -> None:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=f"w:{name.rpartition('.')[2].replace('tar', '')}") as archive:
+        info = tarfile.TarInfo("inner/file")
+        info.size, info.mode = 4, 0o755
+        archive.addfile(info, io.BytesIO(b"text"))
+    environment = build(f"ADD {name} /unpacked\nCOPY {name} /whole/\n", **{name: stream.getvalue()})
+    assert output(environment, "cat /unpacked/inner/file; ls /whole") == f"text{name}\n"
+
+
+@pytest.mark.parametrize("kind", ["../evil", "/evil", "link"])
+def test_add_of_a_tar_that_leads_out_writes_nothing_there(build: Build, tmp_path: Path, kind: str) -> None:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        info = tarfile.TarInfo(kind)
+        if kind == "link":
+            info.type, info.linkname = tarfile.SYMTYPE, str(tmp_path)
+            archive.addfile(info)
+            info = tarfile.TarInfo("link/evil")
+        archive.addfile(info)
+    if kind == "/evil":
+        assert output(build("ADD evil.tar /unpacked/\n", **{"evil.tar": stream.getvalue()}), "ls /unpacked") == "evil\n"
+    else:
+        with pytest.raises(BuildError, match=r"Dockerfile:2: evil.tar cannot be unpacked"):
+            build("ADD evil.tar /unpacked/\n", **{"evil.tar": stream.getvalue()})
+    assert list(tmp_path.iterdir()) == []
+
+
+# Refusals.
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "why"),
+    [
+        ("FROM python:3.11 AS two\n", 2, "several stages"),
+        ("COPY --from=builder /x /x\n", 2, "COPY --from"),
+        ("RUN cat <<EOF > /x\ntext\nEOF\n", 2, "here-document"),
+        ("COPY <<EOF /x\ntext\nEOF\n", 2, "here-document"),
+        ("WORKDIR /x\n\nADD https://example.org/x.tar /x\n", 4, "needs a network"),
+        ("ADD git@github.com:o/r.git /x\n", 2, "needs a network"),
+        ("RUN apt-get update && apt-get install -y gcc\n", 2, "'apt-get update' installs into a base image"),
+        ("RUN set -e; \\\n  apk --no-cache add git\n", 2, "'apk --no-cache add' installs"),
+        ("RUN --mount=type=cache,target=/c true\n", 2, "RUN --mount"),
+        ("COPY --link a /a\n", 2, "COPY --link"),
+        ("COPY --chmod=u+x a.txt /a\n", 2, "write it in octal"),
+        ("ENV X=${Y:-1}\n", 2, "the default in"),
+        ("ONBUILD RUN true\n", 2, "ONBUILD is not replayed"),
+    ],
+)
+def test_what_has_no_replay_needs_docker(build: Build, text: str, line: int, why: str) -> None:
+    with pytest.raises(BuildError) as caught:
+        build(text, **CONTEXT)
+    message = str(caught.value)
+    assert f"environment/Dockerfile:{line}: this task needs Docker: " in message
+    assert why in message
+    assert "--evocode-env=docker" in message
+    assert "\n" not in message
+
+
+def test_a_failing_run_shows_its_last_lines(build: Build) -> None:
+    with pytest.raises(BuildError) as caught:
+        build("WORKDIR /x\nRUN for i in $(seq 100); do echo line $i; done; echo oops >&2; exit 3\n")
+    message = str(caught.value)
+    assert "environment/Dockerfile:3: replayed on " in message
+    assert "ended with exit code 3" in message
+    assert "start Docker" in message
+    assert message.endswith("\nline 100\noops")
+    assert "line 81\n" not in message
+
+
+def test_a_run_over_the_builds_time_limit(sandbox_engine: Engine, make_task: MakeTask) -> None:
+    task = make_task(f"{FROM}RUN echo begun; sleep 300\n", toml="[environment]\nbuild_timeout_sec = 0.5\n")
+    with pytest.raises(BuildError, match=r"Dockerfile:2: .*did not end in 0.5 s(.|\n)*begun$"):
+        sandbox_engine.create(task, env={}, network=None)
+
+
+def test_a_base_whose_language_is_missing_here(sandbox_engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
+    task = make_task("# A comment\nFROM registry.example.org/library/eclipse-temurin:21-jdk@sha256:0\n")
+    if Path("/usr/bin/java").exists():
+        pytest.skip("this machine has a Java below /usr")
+    with pytest.raises(BuildError, match=r"Dockerfile:2: this task needs Docker: .* promises java, and this system"):
+        sandbox_engine.create(task, env={}, network=None)
+
+
+@pytest.mark.parametrize(
+    ("copy", "why"),
+    [
+        ("COPY missing.txt /x", "missing.txt is not in the build context"),
+        ("COPY *.missing /x/", "is not in the build context"),
+        ("COPY ignored /x", "ignored is not in the build context"),
+        ("COPY ../task.toml /x", "lies outside the build context"),
+        ("COPY a.txt", "needs a source and a target"),
+        ("COPY passwd /x", "is a link out of the build context"),
+        ("COPY etc/passwd /x", "is a link out of the build context"),
+    ],
+)
+def test_copy_of_what_is_not_there(sandbox_engine: Engine, make_task: MakeTask, copy: str, why: str) -> None:
+    task = make_task(f"{FROM}{copy}\n", files={**CONTEXT, "ignored/file": "", ".dockerignore": "ignored\n"})
+    (task.environment_directory / "passwd").symlink_to("/etc/passwd")
+    (task.environment_directory / "etc").symlink_to("/etc")
+    with pytest.raises(BuildError) as caught:
+        sandbox_engine.create(task, env={}, network=None)
+    assert "environment/Dockerfile:2: " in str(caught.value)
+    assert why in str(caught.value)
+
+
+def test_a_dockerfile_without_from(sandbox_engine: Engine, make_task: MakeTask) -> None:
+    with pytest.raises(BuildError, match="no FROM line"):
+        sandbox_engine.create(make_task("WORKDIR /x\n"), env={}, network=None)
+
+
+def test_a_finished_image_needs_docker(sandbox_engine: Engine, make_task: MakeTask) -> None:
+    task = make_task(None, toml='[environment]\ndocker_image = "python:3.11"\n')
+    with pytest.raises(BuildError, match=r"task.toml: this task needs Docker: docker_image names a finished image"):
+        sandbox_engine.create(task, env={}, network=None)
+
+
+# Once per content.
+
+STAMP = f"{FROM}COPY . /context\nRUN date +%s.%N > /stamp\n"
+
+
+def stamp(engine: Engine, task: Task) -> str:
+    """When the task's image was built."""
+    environment = engine.create(task, env={}, network=None)
+    environment.start()
+    try:
+        return output(environment, "cat /stamp")
+    finally:
+        environment.stop()
+
+
+def test_an_image_is_built_once_per_content(sandbox_engine: Engine, make_task: MakeTask) -> None:
+    task = make_task(STAMP, files={"file": "text", "sub/file": "text"})
+    first = stamp(sandbox_engine, task)
+    assert stamp(sandbox_engine, task) == first
+    assert stamp(sandbox_engine, make_task(STAMP, files={"file": "text", "sub/file": "text"})) == first
+    seen = {first}
+    context = task.environment_directory
+    for change in (
+        lambda: (context / "file").write_text("tex!"),
+        lambda: (context / "file").chmod(0o755),
+        lambda: (context / "sub" / "file").rename(context / "sub" / "other"),
+        lambda: (context / "link").symlink_to("file"),
+        lambda: (context / "empty").mkdir(),
+        lambda: (context / "Dockerfile").write_text(f"{STAMP}ENV A=1\n"),
+    ):
+        change()
+        seen.add(stamp(sandbox_engine, task))
+    assert len(seen) == 7
+
+
+def test_two_processes_build_an_image_once(sandbox_engine: Engine, make_task: MakeTask) -> None:
+    task = make_task(f"{FROM}RUN sleep 0.3; date +%s.%N > /stamp\n")
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from pytest_evocode.environments.sandbox.engine import SandboxEngine; from pytest_evocode.tasks import load_task\n"
+        "engine = SandboxEngine(); e = engine.create(load_task(Path(sys.argv[1])), env={}, network=None); e.start()\n"
+        "print(e.exec('cat /stamp').output, end=''); engine.close()"
+    )
+    argv = [sys.executable, "-c", script, str(task.directory)]
+    running = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    stamps = [process.communicate(timeout=120)[0] for process in running]
+    assert len(set(stamps)) == 1
+    assert stamps[0].strip()
+
+
+@pytest.mark.parametrize("text", ["RUN echo > /made; exit 1\n", "RUN true\nCOPY missing /x\n", "RUN true\nONBUILD x\n"])
+def test_a_failed_build_leaves_nothing_behind(
+    sandbox_engine: Engine, make_task: MakeTask, cache: Path, text: str
+) -> None:
+    def directories() -> set[Path]:
+        return {path for pattern in ("sandbox-images/*", "sandboxes/*/*") for path in cache.glob(pattern) if path.is_dir()}
+
+    before = directories()
+    task = make_task(FROM + text)
+    for _ in range(2):  # And the second try is a fresh one.
+        with pytest.raises(BuildError):
+            sandbox_engine.create(task, env={}, network=None)
+    assert directories() == before
+
+
+def test_an_image_is_built_where_cache_and_sandboxes_are_on_different_disks(
+    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from pytest_evocode.environments.sandbox.engine import SandboxEngine
+
+    elsewhere = Path("/dev/shm/evocode-test-state")
+    if Path("/dev/shm").stat().st_dev == Path(make_task().directory).stat().st_dev:
+        pytest.skip("/dev/shm and the temporary directory are on one disk")
+    engine = SandboxEngine()
+    settings = engine._settings
+    try:
+        elsewhere.mkdir()
+        monkeypatch.setattr(engine, "_settings", replace(settings, state=elsewhere))
+        environment = engine.create(make_task(f"{FROM}RUN echo x > /x && rm /usr/bin/env\n"), env={}, network=None)
+        environment.start()
+        assert output(environment, "cat /x; test ! -e /usr/bin/env") == "x\n"
+        environment.stop()
+    finally:
+        monkeypatch.undo()
+        engine.close()
+        subprocess.run(["rm", "-rf", str(elsewhere)], check=True)

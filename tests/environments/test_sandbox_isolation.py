@@ -1,0 +1,262 @@
+"""What a sandbox hides of its host, as root's and as everybody's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pytest_evocode
+from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.environments.sandbox.engine import SandboxEngine
+from pytest_evocode.tasks import Task
+
+# Docker's default capabilities but MKNOD and NET_RAW.
+CAPABILITIES = "00000000a00405fb"
+
+
+@pytest.fixture(scope="module")
+def inside(sandbox_engine: Engine, plain_task: Task) -> Iterator[Environment]:
+    """One sandbox for tests that leave nothing behind."""
+    environment = sandbox_engine.create(plain_task, env={}, network=None)
+    environment.start()
+    yield environment
+    environment.stop()
+
+
+def test_home_directories_and_the_state_of_the_host_are_empty(inside: Environment) -> None:
+    assert inside.exec("ls -A /home /root /run /srv /mnt /media /opt | grep -v : | grep .").output == ""
+    assert inside.exec("find /var -type f | wc -l").output == "0\n"
+
+
+def test_the_project_the_tests_and_the_hosts_temporary_files_are_out_of_sight(
+    inside: Environment, tmp_path: Path
+) -> None:
+    for path in (tmp_path, Path(__file__).parent, Path(pytest_evocode.__file__).parent):
+        assert not inside.exec(["test", "-e", str(path)]).ok
+    assert inside.exec("ls -A /tmp /var/tmp | grep -v : | grep .").output == ""
+
+
+def test_the_top_level_is_that_of_a_small_system(inside: Environment) -> None:
+    known = set("app bin dev etc home lib lib32 lib64 libx32 logs media mnt opt proc root run sbin srv tmp usr var".split())
+    assert set(inside.exec("ls -A /").output.split()) <= known
+
+
+def test_users_and_secrets_of_the_host_are_not_in_etc(inside: Environment) -> None:
+    names = [line.split(":")[0] for line in inside.exec("cat /etc/passwd").output.splitlines()]
+    assert names == ["root", "daemon", "nobody"]
+    for name in ("shadow", "gshadow", "sudoers", "ssh", "machine-id", "fstab", "environment", "ssl/private"):
+        assert not inside.exec(["test", "-e", f"/etc/{name}"]).ok
+    assert os.uname().nodename not in inside.exec("hostname; cat /etc/hosts /etc/hostname").output.split()
+
+
+def test_the_hosts_variables_stay_outside(
+    inside: Environment, monkeypatch: pytest.MonkeyPatch, sandbox_engine: Engine, plain_task: Task
+) -> None:
+    monkeypatch.setenv("EVOCODE_TEST_SECRET", "secret")
+    for environment in (inside, sandbox_engine.create(plain_task, env={}, network=None)):
+        environment.start() if environment is not inside else None
+        assert "secret" not in environment.exec("env; cat /proc/1/environ").output
+        environment.stop() if environment is not inside else None
+
+
+def test_only_processes_of_the_sandbox_are_in_sight(inside: Environment) -> None:
+    assert inside.exec("cat /proc/[0-9]*/comm").output.split() == ["tail", "cat"]
+
+
+def test_a_command_has_three_descriptors_and_none_of_the_hosts(inside: Environment) -> None:
+    script = "import os; print(*(f'{fd} {os.readlink(f\"/proc/self/fd/{fd}\")}' for fd in range(256) if os.path.lexists(f'/proc/self/fd/{fd}')), sep='\\n')"
+    listed = inside.exec(["python3", "-c", script]).output.splitlines()
+    assert [line.split()[0] for line in listed] == ["0", "1", "2"]
+    assert listed[0] == "0 /dev/null"
+    assert all("pipe:" in line for line in listed[1:])
+    assert inside.exec("ls /proc/1/fd").output.split() == ["0", "1", "2", "3"]  # tail -f reads its file.
+
+
+def test_capabilities_are_at_most_those_of_a_container(inside: Environment) -> None:
+    status = dict(line.split(":\t") for line in inside.exec("grep Cap /proc/self/status").output.splitlines())
+    assert status["CapBnd"] == status["CapEff"] == status["CapPrm"] == CAPABILITIES
+    assert set(inside.exec("grep -h Cap /proc/self/status", user="nobody").output.split()[3:6:2]) <= {
+        "0000000000000000", CAPABILITIES
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mount -t tmpfs none /mnt",
+        "umount /proc",
+        "mount -o remount,rw /proc/sys",
+        "chroot /proc/1/root true && mount -t proc proc /mnt",
+        "mknod /tmp/disk b 254 0 && head -c1 /tmp/disk",
+        "hostname changed",
+        "nsenter -t 1 -m true",
+        "dmesg --read-clear",
+        "ip link add dummy0 type dummy",
+        "unshare -m sh -c 'umount /proc/sys'",
+        "unshare -Urm sh -c 'umount /proc/sys || mount -o remount,bind,rw /proc/sys'",
+        "unshare -Urmpf mount -t proc proc /proc",
+    ],
+)
+def test_what_only_the_hosts_root_may_do_fails(inside: Environment, command: str) -> None:
+    result = inside.exec(command, timeout=30)
+    assert not result.ok
+    assert not result.timed_out
+
+
+def test_no_setting_of_the_machine_can_be_opened_for_writing(inside: Environment) -> None:
+    # Opened for appending and nothing written: where this fails, nothing has happened to the host.
+    script = """
+import os
+for directory, names, files in os.walk("/proc"):
+    names[:] = [name for name in names if not name.isdigit() and name not in ("self", "thread-self", "pressure")]
+    for name in files:
+        path = os.path.join(directory, name)
+        try:
+            if os.stat(path).st_mode & 0o222:
+                os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
+                print(path)
+        except OSError:
+            continue
+print("looked")
+"""
+    assert inside.exec(["python3", "-c", script], timeout=60).output == "looked\n"
+
+
+def test_what_is_written_does_not_reach_the_host(inside: Environment) -> None:
+    name = f"evocode-{os.getpid()}"
+    paths = [f"/{directory}/{name}" for directory in ("usr", "usr/bin", "usr/lib", "etc", "tmp", "var/tmp", "dev/shm")]
+    assert inside.exec(["touch", *paths]).ok
+    assert not any(os.path.lexists(path) for path in paths)
+    assert inside.exec("echo gone > /usr/bin/env && rm /usr/bin/id").ok
+    assert Path("/usr/bin/env").read_bytes()[:4] == b"\x7fELF"
+    assert Path("/usr/bin/id").exists()
+
+
+def test_directories_below_usr_can_be_hidden(plain_task: Task) -> None:
+    hidden = Path("/usr/share/doc")
+    if not hidden.is_dir():
+        pytest.skip(f"{hidden} is not there to be hidden")
+    engine = SandboxEngine([hidden, Path("/usr/no/such"), Path("/home")])
+    try:
+        environment = engine.create(plain_task, env={}, network=None)
+        environment.start()
+        assert environment.exec(["ls", "-A", str(hidden)]).output == ""
+        assert environment.exec(["ls", "/usr/share"]).output != ""
+        fork = environment.fork(environment.snapshot(), network=None)
+        fork.start()
+        assert fork.exec(["ls", "-A", str(hidden)]).output == ""
+    finally:
+        engine.close()
+
+
+def test_closing_an_engine_stops_its_sandboxes_and_leaves_no_file(plain_task: Task, cache: Path) -> None:
+    states = cache / "sandboxes"
+    before = set(states.iterdir()) if states.exists() else set()
+    engine = SandboxEngine()
+    environments = [engine.create(plain_task, env={}, network=None) for _ in range(3)]
+    for environment in environments[:2]:
+        environment.start()
+    environments[0].exec("mkdir /app/locked; touch /app/locked/f; chmod 000 /app/locked; sleep 300 >/dev/null 2>&1 &")
+    snapshot = environments[0].snapshot()
+    fork = environments[0].fork(snapshot, network=None)
+    fork.start()
+    engine.close()
+    engine.close()
+    assert {path for path in states.iterdir() if path.is_dir()} == {path for path in before if path.is_dir()}
+
+
+def test_a_killed_session_takes_its_sandboxes_along_and_the_next_one_its_files(cache: Path, plain_task: Task) -> None:
+    script = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from pytest_evocode.environments.sandbox.engine import SandboxEngine; from pytest_evocode.tasks import load_task\n"
+        "engine = SandboxEngine(); e = engine.create(load_task(Path(sys.argv[1])), env={}, network=None); e.start()\n"
+        "e.exec('sleep 31415 >/dev/null 2>&1 &'); print(engine._settings.state, flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, plain_task.directory], capture_output=True, text=True)
+    assert done.returncode == -9, done.stderr
+    state = Path(done.stdout.strip())
+    assert state.is_dir()
+    engine = SandboxEngine()
+    try:
+        assert not state.exists()
+        assert "31415" not in subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout
+    finally:
+        engine.close()
+
+
+UNPRIVILEGED = """
+import os, sys
+from pathlib import Path
+from pytest_evocode.environments.sandbox.engine import SandboxEngine
+from pytest_evocode.tasks import load_task
+
+engine = SandboxEngine()
+environment = engine.create(load_task(Path(sys.argv[1])), env={}, network=None)
+environment.start()
+print(environment.exec("id -u; cat from-image; touch /usr/local/bin/mine && ls /usr/local/bin/mine").output.split())
+print(environment.exec(["id", "-un"], user="nobody").output.split())
+environment.exec("mkdir locked; echo deep > locked/f; chmod 000 locked/f locked; rm from-image; sleep 300 >/dev/null 2>&1 &")
+fork = environment.fork(environment.snapshot(), network="no-network", fresh=["/tests", "/logs/verifier"])
+fork.start()
+print(fork.exec("ls; cat locked/f").output.split())
+print(fork.download("/app", Path(sys.argv[1], "out")), Path(sys.argv[1], "out/locked/f").read_text().split())
+print(environment.exec(["sleep", "300"], timeout=0.2).timed_out)
+engine.close()
+print(sorted(path.name for path in Path(os.environ["EVOCODE_CACHE"], "sandboxes").iterdir() if path.is_dir()))
+"""
+
+
+def run_as_nobody(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with this session's packages as a user without rights; skips where that user can read none of it."""
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "EVOCODE_CACHE": str(home / "cache"),
+        "PYTHONPATH": os.pathsep.join([str(Path(pytest_evocode.__file__).parents[1]), *filter(None, sys.path)]),
+        "PYTHONSAFEPATH": "1",
+    }
+    # root's own Python is often out of reach; the system's will do where it is the same version.
+    same = shutil.which(f"python{sys.version_info[0]}.{sys.version_info[1]}", path="/usr/bin:/usr/local/bin")
+    for python in filter(None, (sys.executable, same)):
+        for words in (["-c", "import pydantic, pytest_evocode"], list(arguments)):
+            try:
+                done = subprocess.run(
+                    [python, *words], user=65534, group=65534, extra_groups=[], cwd=home, env=environ,
+                    capture_output=True, text=True, timeout=120,
+                )  # fmt: skip
+            except PermissionError:
+                break
+            if words[0] == "-c" and done.returncode != 0:
+                break
+        else:
+            return done
+    pytest.skip("a user without rights can read neither this Python nor the system's of the same version")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become an unprivileged user; the other tests run as one")
+def test_a_user_without_rights_has_the_whole_sandbox(plain_task: Task) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        shutil.copytree(plain_task.directory, home / "task")
+        (home / "script.py").write_text(UNPRIVILEGED)
+        for path in (home, *home.rglob("*")):
+            os.chown(path, 65534, 65534)
+        done = run_as_nobody(home, "script.py", "task")
+        if "bubblewrap cannot make a sandbox here" in done.stderr:
+            pytest.skip(done.stderr.splitlines()[-1])
+        assert done.stderr == ""
+        assert done.stdout.splitlines() == [
+            "['0', 'original', '/usr/local/bin/mine']",
+            "['nobody']",
+            "['locked', 'tree', 'deep']",
+            "() ['deep']",
+            "True",
+            "[]",
+        ]
