@@ -135,9 +135,7 @@ class Trial:
                 if round_.min_reward is not None and not self._reaches(round_, round_.min_reward):
                     self._skip_after(round_.index, f"{round_.name} stayed below its min_reward")
                     break
-        except (
-            BaseException
-        ) as error:  # An agent may call sys.exit(); those who wait for records must not wait for ever.
+        except BaseException as error:  # An agent may call sys.exit(): nobody must wait for its records for ever.
             self._break_off(submitted + 1, error)
         finally:
             self._finish()

@@ -16,8 +16,7 @@ def hash_directory(directory: Path, *salt: str) -> str:
     digest = hashlib.sha256("\0".join(salt).encode())
     for root, names, files in os.walk(directory):
         names.sort()
-        links = [name for name in names if os.path.islink(os.path.join(root, name))]
-        for name in sorted([*files, *links]):
+        for name in sorted([*files, *names]):
             path = os.path.join(root, name)
             info = os.lstat(path)
             digest.update(f"{os.path.relpath(path, directory)}\0{stat.S_IFMT(info.st_mode)}\0".encode())

@@ -14,17 +14,17 @@ ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_what_an_agent_wrote_before_its_timeout_counts(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
-    write_task("a", 2, solve={1: "echo line-1 >> log.txt; sleep 600"}, step={1: "agent.timeout_sec = 1"})
+    write_task("a", 2, solve={1: "echo line-1 >> log.txt; sleep 600"}, step={1: "agent.timeout_sec = 2"})
     session = run_tasks("tasks", env=env)
     assert session.outcomes == {"passed": 2}
     first, second = session.record().rounds
     assert first.timed_out == "agent"
-    assert first.cause == "the agent was stopped at its timeout of 1 s"
+    assert first.cause == "the agent was stopped at its timeout of 2 s"
     assert second.timed_out is None
 
 
 def test_a_failed_round_tells_of_the_agents_timeout(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2, solve={1: "sleep 600; echo line-1 >> log.txt"}, toml="[agent]\ntimeout_sec = 0.5")
+    write_task("a", 2, solve={1: "sleep 600; echo line-1 >> log.txt"}, step={1: "agent.timeout_sec = 0.5"})
     session = run_tasks("tasks")
     session.has(
         "round-1 failed: agent timeout, 1 of 1 cases failed*",
@@ -34,7 +34,7 @@ def test_a_failed_round_tells_of_the_agents_timeout(write_task: WriteTask, run_t
 
 
 def test_nothing_that_a_timed_out_agent_started_lives_on(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    background = "(setsid bash -c 'while sleep 0.1; do date +%s%N > beat; done' &) ; sleep 600"
+    background = "echo 0 > beat; (setsid bash -c 'while sleep 0.1; do date +%s%N > beat; done' &) ; sleep 600"
     suite = """
         before=$(cat beat); sleep 0.5
         [ -n "$before" ] && [ "$before" = "$(cat beat)" ] && echo 1 > /logs/verifier/reward.txt
@@ -47,6 +47,33 @@ def test_nothing_that_a_timed_out_agent_started_lives_on(write_task: WriteTask, 
         step={1: "agent.timeout_sec = 1"},
     )
     assert run_tasks("tasks").outcomes == {"passed": 2}
+
+
+def test_nothing_lives_on_of_an_agent_that_says_it_timed_out(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    pytester.makeconftest(
+        """
+        from pytest_evocode.agents import RoundTranscript
+
+        BACKGROUND = "(setsid bash -c 'while sleep 0.1; do date +%s%N > beat; done' &); until [ -e beat ]; do :; done"
+
+        class Late:
+            name = "late"
+
+            def run_round(self, context):
+                if context.round.index == 1:
+                    context.environment.exec(f"{BACKGROUND}; echo line-1 > log.txt")
+                else:
+                    context.environment.exec("cp beat first; sleep 0.5; cmp beat first && echo line-2 >> log.txt")
+                return RoundTranscript(timed_out=True)
+
+        def pytest_evocode_make_agent(name):
+            return Late() if name == "late" else None
+        """
+    )
+    write_task("a", 2)
+    assert run_tasks("tasks", agent="late").outcomes == {"passed": 2}
 
 
 def test_a_solution_that_fails_is_an_error_with_its_output(write_task: WriteTask, run_tasks: RunTasks) -> None:

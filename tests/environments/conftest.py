@@ -51,9 +51,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def make_task(tmp_path_factory: pytest.TempPathFactory) -> MakeTask:
     """``files`` go into the build context."""
 
-    def make(
-        dockerfile: str | None = DOCKERFILE, *, files: Mapping[str, str | bytes] = {}, toml: str = ""
-    ) -> Task:
+    def make(dockerfile: str | None = DOCKERFILE, *, files: Mapping[str, str | bytes] = {}, toml: str = "") -> Task:
         directory = tmp_path_factory.mktemp("task")
         context: dict[str, str | bytes] = {"environment/Dockerfile": dockerfile} if dockerfile is not None else {}
         context |= {f"environment/{name}": contents for name, contents in files.items()}
@@ -109,9 +107,7 @@ def make_environment(engine: Engine, plain_task: Task) -> Iterator[MakeEnvironme
     """For tests that want an environment of their own kind."""
     made: list[Environment] = []
 
-    def make(
-        task: Task | None = None, *, env: Mapping[str, str] = {}, network: Network | None = None
-    ) -> Environment:
+    def make(task: Task | None = None, *, env: Mapping[str, str] = {}, network: Network | None = None) -> Environment:
         environment = engine.create(task or plain_task, env=env, network=network)
         made.append(environment)
         environment.start()

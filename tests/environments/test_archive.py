@@ -101,11 +101,9 @@ def test_short_output_is_kept_whole() -> None:
 
 def test_long_output_keeps_head_and_tail_and_counts_the_gap() -> None:
     output = CappedOutput(10)
-    for start in range(0, 1000, 7):
-        output.add(bytes(range(65, 72)))
-    text = output.text()
-    assert text == "ABCDEFGABC\n[... 981 bytes left out ...]\nEFGABCDEFG"
-    assert start == 994
+    for _ in range(143):
+        output.add(b"ABCDEFG")
+    assert output.text() == "ABCDEFGABC\n[... 981 bytes left out ...]\nEFGABCDEFG"
 
 
 def test_one_chunk_over_both_limits_is_cut() -> None:

@@ -137,7 +137,7 @@ def test_a_process_that_waits_in_vfork_does_not_keep_a_snapshot_from_being_taken
     # clone(CLONE_VFORK | SIGCHLD) by number: the parent waits uninterruptibly until its child ends.
     script = "import ctypes, platform, time; n = {'x86_64': 56, 'aarch64': 220}[platform.machine()]\n" \
         "if ctypes.CDLL(None).syscall(n, 0x4000 | 17, 0, 0, 0, 0) == 0: time.sleep(300)"  # fmt: skip
-    environment.exec(f"python3 -c \"{script}\" >/dev/null 2>&1 &")
+    environment.exec(f'python3 -c "{script}" >/dev/null 2>&1 &')
     assert environment.exec("until grep -q ' D ' /proc/[0-9]*/stat; do sleep 0.02; done", timeout=30).ok
     with forked(environment) as fork:
         assert fork.exec("cat from-image").output == "original\n"
@@ -221,8 +221,8 @@ def test_fresh_directories_are_ordinary_ones(environment: Environment) -> None:
 
 @pytest.mark.parametrize("network", ["no-network", None])
 def test_a_fork_has_a_network_of_its_own(environment: Environment, network: Network | None) -> None:
-    server = "import socket, time; s = socket.create_server(('127.0.0.1', 18080)); open('/app/up', 'w'); time.sleep(300)"
-    environment.exec(f'python3 -c "{server}" >/dev/null 2>&1 &')
+    server = "import socket, time; s = socket.create_server(('127.0.0.1', 18080)); open('/app/up', 'w')"
+    environment.exec(f'python3 -c "{server}; time.sleep(300)" >/dev/null 2>&1 &')
     environment.exec("until [ -e /app/up ]; do sleep 0.02; done", timeout=30)
     connect = ["python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 18080), 5)"]
     assert environment.exec(connect, timeout=30).ok

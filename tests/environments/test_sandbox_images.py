@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
+import shutil
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.environments.sandbox.environment import PATH
 from pytest_evocode.errors import BuildError
-from pytest_evocode.tasks import Task
 
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeTask
@@ -58,8 +57,8 @@ def test_workdir_is_made_relative_to_the_last_one_and_used(build: Build) -> None
 
 def test_env_in_both_forms_with_variables_put_in(build: Build) -> None:
     environment = build(
-        "ENV ONE=1 TWO=\"two words\"\nENV OLD the old form\nENV BOTH=$ONE-${TWO} PATH=/opt/bin:$PATH\n"
-        "RUN echo \"$BOTH\" > /both\nENV ONE=changed\n"
+        'ENV ONE=1 TWO="two words"\nENV OLD the old form\nENV BOTH=$ONE-${TWO} PATH=/opt/bin:$PATH\n'
+        'RUN echo "$BOTH" > /both\nENV ONE=changed\n'
     )
     assert output(environment, "echo $ONE; echo $OLD; echo $BOTH; cat /both") == (
         "changed\nthe old form\n1-two words\n1-two words\n"
@@ -105,7 +104,8 @@ def test_volume_makes_directories(build: Build) -> None:
 
 def test_instructions_for_running_change_nothing(build: Build) -> None:
     environment = build(
-        'LABEL a="b c"\nEXPOSE 80\nMAINTAINER x\nSTOPSIGNAL SIGINT\nHEALTHCHECK CMD true\nCMD ["x"]\nENTRYPOINT exit 1\n'
+        'LABEL a="b c"\nEXPOSE 80\nMAINTAINER x\nSTOPSIGNAL SIGINT\n'
+        'HEALTHCHECK CMD true\nCMD ["x"]\nENTRYPOINT exit 1\n'
     )
     assert environment.exec(["true"]).ok
 
@@ -180,7 +180,8 @@ def test_copy_gives_owner_and_mode(build: Build, sandbox_engine: Engine) -> None
     stat = "stat -c '%n %u:%g' /there /there/before /there/a.txt /new /new/sub/d /top.txt"
     if output(environment, "cat /proc/self/uid_map").split()[:3] == ["0", "0", "4294967295"]:
         assert output(environment, stat).splitlines() == [
-            "/there 0:0", "/there/before 0:0", "/there/a.txt 65534:65534", "/new 12:34", "/new/sub/d 12:34", "/top.txt 7:7"
+            "/there 0:0", "/there/before 0:0", "/there/a.txt 65534:65534",
+            "/new 12:34", "/new/sub/d 12:34", "/top.txt 7:7",
         ]  # fmt: skip
     else:  # One owner has everything, under whatever number it runs.
         assert environment.exec("cat /there/a.txt /new/sub/d", user="nobody").output == "ad"
@@ -192,7 +193,8 @@ def test_copy_gives_owner_and_mode(build: Build, sandbox_engine: Engine) -> None
 @pytest.mark.parametrize("name", ["files.tar", "files.tar.gz", "files.tar.xz"])
 def test_add_unpacks_a_tar_and_copy_does_not(build: Build, name: str) -> None:
     stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode=f"w:{name.rpartition('.')[2].replace('tar', '')}") as archive:
+    mode: Any = f"w:{name.rpartition('.')[2].replace('tar', '')}"
+    with tarfile.open(fileobj=stream, mode=mode) as archive:
         info = tarfile.TarInfo("inner/file")
         info.size, info.mode = 4, 0o755
         archive.addfile(info, io.BytesIO(b"text"))
@@ -266,12 +268,16 @@ def test_a_run_over_the_builds_time_limit(sandbox_engine: Engine, make_task: Mak
         sandbox_engine.create(task, env={}, network=None)
 
 
-def test_a_base_whose_language_is_missing_here(sandbox_engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
-    task = make_task("# A comment\nFROM registry.example.org/library/eclipse-temurin:21-jdk@sha256:0\n")
-    if Path("/usr/bin/java").exists():
-        pytest.skip("this machine has a Java below /usr")
-    with pytest.raises(BuildError, match=r"Dockerfile:2: this task needs Docker: .* promises java, and this system"):
-        sandbox_engine.create(task, env={}, network=None)
+def test_a_base_whose_language_is_missing_here(sandbox_engine: Engine, make_task: MakeTask) -> None:
+    languages = {"eclipse-temurin": "java", "golang": "go", "ruby": "ruby", "php": "php", "rust": "cargo"}
+    for image, tool in languages.items():
+        if shutil.which(tool, path=PATH) is None:
+            task = make_task(f"# A comment\nFROM registry.example.org/library/{image}:21@sha256:0\n")
+            why = f"Dockerfile:2: this task needs Docker: FROM .* promises {tool}, and this system has none"
+            with pytest.raises(BuildError, match=why):
+                sandbox_engine.create(task, env={}, network=None)
+            return
+    pytest.skip("this machine has all of " + ", ".join(languages.values()))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +289,7 @@ def test_a_base_whose_language_is_missing_here(sandbox_engine: Engine, make_task
         ("COPY ../task.toml /x", "lies outside the build context"),
         ("COPY a.txt", "needs a source and a target"),
         ("COPY passwd /x", "is a link out of the build context"),
-        ("COPY etc/passwd /x", "is a link out of the build context"),
+        ("COPY etc /x", "is a link out of the build context"),
     ],
 )
 def test_copy_of_what_is_not_there(sandbox_engine: Engine, make_task: MakeTask, copy: str, why: str) -> None:
@@ -305,93 +311,3 @@ def test_a_finished_image_needs_docker(sandbox_engine: Engine, make_task: MakeTa
     task = make_task(None, toml='[environment]\ndocker_image = "python:3.11"\n')
     with pytest.raises(BuildError, match=r"task.toml: this task needs Docker: docker_image names a finished image"):
         sandbox_engine.create(task, env={}, network=None)
-
-
-# Once per content.
-
-STAMP = f"{FROM}COPY . /context\nRUN date +%s.%N > /stamp\n"
-
-
-def stamp(engine: Engine, task: Task) -> str:
-    """When the task's image was built."""
-    environment = engine.create(task, env={}, network=None)
-    environment.start()
-    try:
-        return output(environment, "cat /stamp")
-    finally:
-        environment.stop()
-
-
-def test_an_image_is_built_once_per_content(sandbox_engine: Engine, make_task: MakeTask) -> None:
-    task = make_task(STAMP, files={"file": "text", "sub/file": "text"})
-    first = stamp(sandbox_engine, task)
-    assert stamp(sandbox_engine, task) == first
-    assert stamp(sandbox_engine, make_task(STAMP, files={"file": "text", "sub/file": "text"})) == first
-    seen = {first}
-    context = task.environment_directory
-    for change in (
-        lambda: (context / "file").write_text("tex!"),
-        lambda: (context / "file").chmod(0o755),
-        lambda: (context / "sub" / "file").rename(context / "sub" / "other"),
-        lambda: (context / "link").symlink_to("file"),
-        lambda: (context / "empty").mkdir(),
-        lambda: (context / "Dockerfile").write_text(f"{STAMP}ENV A=1\n"),
-    ):
-        change()
-        seen.add(stamp(sandbox_engine, task))
-    assert len(seen) == 7
-
-
-def test_two_processes_build_an_image_once(sandbox_engine: Engine, make_task: MakeTask) -> None:
-    task = make_task(f"{FROM}RUN sleep 0.3; date +%s.%N > /stamp\n")
-    script = (
-        "import sys; from pathlib import Path\n"
-        "from pytest_evocode.environments.sandbox.engine import SandboxEngine; from pytest_evocode.tasks import load_task\n"
-        "engine = SandboxEngine(); e = engine.create(load_task(Path(sys.argv[1])), env={}, network=None); e.start()\n"
-        "print(e.exec('cat /stamp').output, end=''); engine.close()"
-    )
-    argv = [sys.executable, "-c", script, str(task.directory)]
-    running = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    stamps = [process.communicate(timeout=120)[0] for process in running]
-    assert len(set(stamps)) == 1
-    assert stamps[0].strip()
-
-
-@pytest.mark.parametrize("text", ["RUN echo > /made; exit 1\n", "RUN true\nCOPY missing /x\n", "RUN true\nONBUILD x\n"])
-def test_a_failed_build_leaves_nothing_behind(
-    sandbox_engine: Engine, make_task: MakeTask, cache: Path, text: str
-) -> None:
-    def directories() -> set[Path]:
-        return {path for pattern in ("sandbox-images/*", "sandboxes/*/*") for path in cache.glob(pattern) if path.is_dir()}
-
-    before = directories()
-    task = make_task(FROM + text)
-    for _ in range(2):  # And the second try is a fresh one.
-        with pytest.raises(BuildError):
-            sandbox_engine.create(task, env={}, network=None)
-    assert directories() == before
-
-
-def test_an_image_is_built_where_cache_and_sandboxes_are_on_different_disks(
-    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dataclasses import replace
-
-    from pytest_evocode.environments.sandbox.engine import SandboxEngine
-
-    elsewhere = Path("/dev/shm/evocode-test-state")
-    if Path("/dev/shm").stat().st_dev == Path(make_task().directory).stat().st_dev:
-        pytest.skip("/dev/shm and the temporary directory are on one disk")
-    engine = SandboxEngine()
-    settings = engine._settings
-    try:
-        elsewhere.mkdir()
-        monkeypatch.setattr(engine, "_settings", replace(settings, state=elsewhere))
-        environment = engine.create(make_task(f"{FROM}RUN echo x > /x && rm /usr/bin/env\n"), env={}, network=None)
-        environment.start()
-        assert output(environment, "cat /x; test ! -e /usr/bin/env") == "x\n"
-        environment.stop()
-    finally:
-        monkeypatch.undo()
-        engine.close()
-        subprocess.run(["rm", "-rf", str(elsewhere)], check=True)

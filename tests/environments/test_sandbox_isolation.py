@@ -44,8 +44,10 @@ def test_the_project_the_tests_and_the_hosts_temporary_files_are_out_of_sight(
 
 
 def test_the_top_level_is_that_of_a_small_system(inside: Environment) -> None:
-    known = set("app bin dev etc home lib lib32 lib64 libx32 logs media mnt opt proc root run sbin srv tmp usr var".split())
-    assert set(inside.exec("ls -A /").output.split()) <= known
+    listed = inside.exec("ls -A /").output.split()
+    assert [name for name in listed if not name.startswith("lib") and name not in ("bin", "sbin")] == [
+        "app", "dev", "etc", "home", "logs", "media", "mnt", "opt", "proc", "root", "run", "srv", "tmp", "usr", "var"
+    ]  # fmt: skip
 
 
 def test_users_and_secrets_of_the_host_are_not_in_etc(inside: Environment) -> None:
@@ -57,13 +59,13 @@ def test_users_and_secrets_of_the_host_are_not_in_etc(inside: Environment) -> No
 
 
 def test_the_hosts_variables_stay_outside(
-    inside: Environment, monkeypatch: pytest.MonkeyPatch, sandbox_engine: Engine, plain_task: Task
+    monkeypatch: pytest.MonkeyPatch, sandbox_engine: Engine, plain_task: Task
 ) -> None:
     monkeypatch.setenv("EVOCODE_TEST_SECRET", "secret")
-    for environment in (inside, sandbox_engine.create(plain_task, env={}, network=None)):
-        environment.start() if environment is not inside else None
-        assert "secret" not in environment.exec("env; cat /proc/1/environ").output
-        environment.stop() if environment is not inside else None
+    environment = sandbox_engine.create(plain_task, env={}, network=None)
+    environment.start()
+    assert "secret" not in environment.exec("env; cat /proc/1/environ").output
+    environment.stop()
 
 
 def test_only_processes_of_the_sandbox_are_in_sight(inside: Environment) -> None:
@@ -71,7 +73,12 @@ def test_only_processes_of_the_sandbox_are_in_sight(inside: Environment) -> None
 
 
 def test_a_command_has_three_descriptors_and_none_of_the_hosts(inside: Environment) -> None:
-    script = "import os; print(*(f'{fd} {os.readlink(f\"/proc/self/fd/{fd}\")}' for fd in range(256) if os.path.lexists(f'/proc/self/fd/{fd}')), sep='\\n')"
+    script = """
+import os
+for fd in range(256):
+    if os.path.lexists(f"/proc/self/fd/{fd}"):
+        print(fd, os.readlink(f"/proc/self/fd/{fd}"))
+"""
     listed = inside.exec(["python3", "-c", script]).output.splitlines()
     assert [line.split()[0] for line in listed] == ["0", "1", "2"]
     assert listed[0] == "0 /dev/null"
@@ -175,7 +182,8 @@ def test_closing_an_engine_stops_its_sandboxes_and_leaves_no_file(plain_task: Ta
 def test_a_killed_session_takes_its_sandboxes_along_and_the_next_one_its_files(cache: Path, plain_task: Task) -> None:
     script = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from pytest_evocode.environments.sandbox.engine import SandboxEngine; from pytest_evocode.tasks import load_task\n"
+        "from pytest_evocode.environments.sandbox.engine import SandboxEngine\n"
+        "from pytest_evocode.tasks import load_task\n"
         "engine = SandboxEngine(); e = engine.create(load_task(Path(sys.argv[1])), env={}, network=None); e.start()\n"
         "e.exec('sleep 31415 >/dev/null 2>&1 &'); print(engine._settings.state, flush=True); os.kill(os.getpid(), 9)"
     )
@@ -202,7 +210,8 @@ environment = engine.create(load_task(Path(sys.argv[1])), env={}, network=None)
 environment.start()
 print(environment.exec("id -u; cat from-image; touch /usr/local/bin/mine && ls /usr/local/bin/mine").output.split())
 print(environment.exec(["id", "-un"], user="nobody").output.split())
-environment.exec("mkdir locked; echo deep > locked/f; chmod 000 locked/f locked; rm from-image; sleep 300 >/dev/null 2>&1 &")
+environment.exec("mkdir locked; echo deep > locked/f; chmod 000 locked/f locked; rm from-image")
+environment.exec("sleep 300 >/dev/null 2>&1 &")
 fork = environment.fork(environment.snapshot(), network="no-network", fresh=["/tests", "/logs/verifier"])
 fork.start()
 print(fork.exec("ls; cat locked/f").output.split())

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
 
 PASS = "echo 1 > /logs/verifier/reward.txt"
+BOUND = "[verifier]\ntimeout_sec = 60\n"  # For the suites that sleep, should nobody wake them.
 FindProcesses = Callable[[str], list[int]]
 
 
@@ -43,7 +44,7 @@ def test_the_next_turn_begins_while_the_suite_still_runs(
         for process in woken:
             os.kill(process, signal.SIGKILL)
 
-    task = make_task(f"sleep {moment}\n{PASS}", PASS)
+    task = make_task(f"sleep {moment}\n{PASS}", PASS, toml=BOUND)
     records = finish(Trial(task, scripted("true", wake_suite_one), engine))
     assert len(woken) == 1
     assert [record.outcome for record in records] == ["passed", "passed"]
@@ -63,7 +64,7 @@ def test_suites_run_beside_one_another(
             os.kill(process, signal.SIGKILL)
 
     suite = f"sleep {moment}\n{PASS}"
-    records = finish(Trial(make_task(suite, suite, PASS), scripted("true", "true", wake_both), engine))
+    records = finish(Trial(make_task(suite, suite, PASS, toml=BOUND), scripted("true", "true", wake_both), engine))
     assert len(both) == 2
     assert [record.outcome for record in records] == ["passed"] * 3
 
@@ -77,7 +78,7 @@ def test_a_suite_judges_the_moment_its_round_ended_and_not_what_came_after(
         for process in found:
             os.kill(process, signal.SIGKILL)
 
-    task = make_task(f"sleep {moment}; cat answer.txt; grep -q one answer.txt && {PASS}", PASS)
+    task = make_task(f"sleep {moment}; cat answer.txt; grep -q one answer.txt && {PASS}", PASS, toml=BOUND)
     first, _ = finish(Trial(task, scripted("echo one > answer.txt", change_and_wake), engine))
     assert first.outcome == "passed", first.cause
 

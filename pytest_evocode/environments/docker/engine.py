@@ -97,11 +97,20 @@ def connect() -> APIClient:
             if context is not None and context.Host:
                 settings["base_url"] = context.Host
     try:
+        _knock(settings.get("base_url") or "unix:///var/run/docker.sock")
         client = APIClient(version="auto", timeout=_PING_TIMEOUT, num_pools=32, **settings)
     except (DockerException, RequestException, OSError) as error:
         raise EnvironmentUnavailable(f"no Docker daemon answers at {host or 'its usual socket'}: {error}") from None
     client.timeout = _API_TIMEOUT
     return client
+
+
+def _knock(url: str) -> None:
+    """Connect to a socket file and hang up: where that fails, the SDK would leave its own socket open."""
+    if url.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as knocking:
+            knocking.settimeout(_PING_TIMEOUT)
+            knocking.connect(url.removeprefix("unix://"))
 
 
 def owner_of(pid: int) -> str:
@@ -120,8 +129,9 @@ def remove_leftovers(client: APIClient) -> None:
         ]
     owners = {entry["Labels"][OWNER] for entry in labelled if entry.get("Labels")}
     for owner in owners:
-        host, pid, _ = owner.split("/")
-        if host != socket.gethostname():
+        host, _, process = owner.partition("/")
+        pid = process.partition("/")[0]
+        if host != socket.gethostname() or not pid.isdigit():
             continue
         with contextlib.suppress(OSError):
             if owner_of(int(pid)) == owner:

@@ -20,6 +20,7 @@ from pytest_evocode.environments.sandbox import launcher
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 
 _START_TIMEOUT = 20.0  # seconds until a sandbox says it is ready; it takes 5 ms on an idle machine
+_DATAGRAM_LIMIT = 2**16  # bytes; the kernel's default for the whole socket is some 200 KiB
 _OVERLAY_SINCE = (0, 11)
 
 
@@ -117,10 +118,16 @@ class Launcher:
         return self._control
 
     def send(self, request: Mapping[str, Any], fds: Sequence[int]) -> None:
-        """Hand a request over."""
+        """Hand a request over, in a file where it is too long for a datagram."""
+        message = json.dumps(request).encode()
         try:
-            with self._lock:
-                socket.send_fds(self._connection(), [json.dumps(request).encode()], list(fds))
+            with contextlib.ExitStack() as stack:
+                if len(message) > _DATAGRAM_LIMIT:
+                    file = stack.enter_context(open(os.memfd_create("request"), "w+b", buffering=0))
+                    file.write(message)
+                    message, fds = launcher.IN_A_FILE, [*fds, file.fileno()]
+                with self._lock:
+                    socket.send_fds(self._connection(), [message], list(fds))
         except OSError as error:
             raise EnvironmentFault(f"the sandbox launcher does not take a request: {error}") from error
 

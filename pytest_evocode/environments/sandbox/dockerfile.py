@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytest_evocode.environments.sandbox.environment import PATH
 from pytest_evocode.errors import BuildError
 
 #: Interpreters that a FROM image promises and the host has to have instead.
@@ -20,7 +21,7 @@ _PACKAGE_MANAGER = re.compile(r"\b(apt-get|apt|apk|dnf|yum|microdnf|zypper|pacma
 _WITHOUT_EFFECT = {"LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "HEALTHCHECK", "CMD", "ENTRYPOINT"}
 _HERE_DOCUMENT = re.compile(r"<<-?[\"']?[A-Za-z_]")
 _DEFAULT = re.compile(r"\$\{\w+:[^}]*\}")
-_COPY_OPTION = re.compile(r"--(\w+)=(\S+)\s+")
+_COPY_OPTION = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
 
 
 class NeedsDocker(BuildError):
@@ -94,7 +95,7 @@ def read_dockerfile(dockerfile: Path) -> Replay:
     shell: tuple[str, ...] = ("/bin/sh", "-c")
     for entry in structure:
         line, name, value = entry["startline"] + 1, entry["instruction"].upper(), entry["value"]
-        known = {**arguments, **replay.env}
+        known = {"PATH": PATH, **arguments, **replay.env}
         match name:
             case "COMMENT":
                 continue
@@ -146,7 +147,7 @@ def _run(dockerfile: Path, line: int, value: str, shell: tuple[str, ...], env: M
 def _copy(dockerfile: Path, line: int, name: str, value: str, known: Mapping[str, str], workdir: str) -> Copy:
     options: dict[str, str] = {}
     while match := _COPY_OPTION.match(value):
-        options[match[1]] = match[2]
+        options[match[1]] = match[2] or ""
         value = value[match.end() :]
     if unknown := set(options) - {"chmod", "chown"}:
         raise NeedsDocker(dockerfile, line, f"{name} --{min(unknown)} is not replayed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import glob
 import json
 import os
@@ -243,8 +244,11 @@ def _context_files(context: Path) -> set[str]:
 
     lines = [line.strip() for line in ignore.read_text().splitlines()]
     patterns = [line for line in lines if line and not line.startswith("#")]
-    # The function keeps the Dockerfile against the patterns, for the engine to read; no other file needs that here.
-    return set(exclude_paths(str(context), patterns, dockerfile=".dockerignore/none"))
+    # The function keeps two files against the patterns, for an engine to read them; nobody has to here.
+    kept: set[str] = set(exclude_paths(str(context), patterns, dockerfile="no such file"))
+    if any(fnmatch.fnmatch(".dockerignore", pattern.lstrip("/")) for pattern in patterns):
+        kept.discard(".dockerignore")
+    return kept
 
 
 def _find(context: Path, source: str, kept: set[str], dockerfile: Path, line: int) -> list[Path]:

@@ -33,6 +33,8 @@ CLONE_NEWNET = 0x40000000
 # Docker's default capabilities without MKNOD and NET_RAW: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID,
 # SETPCAP, NET_BIND_SERVICE, SYS_CHROOT, AUDIT_WRITE, SETFCAP.
 CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31)
+#: The datagram for a request that is in the last of the file descriptors.
+IN_A_FILE = b"in a file"
 _PR_CAPBSET_DROP = 24
 _CAPABILITY_VERSION_3 = 0x20080522
 
@@ -348,6 +350,10 @@ def main(control: socket.socket) -> None:
             return
         for fd in fds:  # recv_fds passes no MSG_CMSG_CLOEXEC on, and a sandbox must not inherit the host's descriptors.
             os.set_inheritable(fd, False)
+        if message == IN_A_FILE:
+            long = fds.pop()
+            message = os.pread(long, os.fstat(long).st_size, 0)
+            os.close(long)
         request = json.loads(message)
         if request["operation"] == "spawn":
             _spawn(request, *fds)

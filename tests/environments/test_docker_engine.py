@@ -1,0 +1,276 @@
+"""What only Docker has: built images, labels, limits, and traces to be left nowhere."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evocode.environments.base import CappedOutput
+from pytest_evocode.environments.contents import hash_directory
+from pytest_evocode.environments.docker.engine import OWNER, DockerEngine, owner_of
+from pytest_evocode.environments.docker.environment import SNAPSHOT_REPOSITORY
+from pytest_evocode.environments.docker.stream import ExecStream
+from pytest_evocode.errors import BuildError, EnvironmentUnavailable
+from pytest_evocode.tasks import Task
+
+if TYPE_CHECKING:
+    from tests.environments.conftest import MakeTask
+
+FROM = "FROM python:3.11-slim-bookworm\n"
+BASE = "python:3.11-slim-bookworm"
+
+
+@pytest.fixture(scope="module")
+def docker(cache: Path) -> Iterator[DockerEngine]:
+    """An engine of this module's own."""
+    try:
+        engine = DockerEngine()
+    except EnvironmentUnavailable as error:
+        pytest.skip(str(error))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def unique(make_task: MakeTask, docker: DockerEngine) -> Iterator[Task]:
+    """A task whose image nobody has built yet, and which is removed again."""
+    task = make_task(f"{FROM}WORKDIR /app\nRUN date +%s.%N > /stamp\nLABEL unique={uuid.uuid4().hex}\n")
+    yield task
+    if tag_of(task) in tags(docker, "evocode-task"):
+        docker._client.remove_image(tag_of(task), force=True)
+
+
+def tag_of(task: Task) -> str:
+    return f"evocode-task:{hash_directory(task.environment_directory)[:32]}"
+
+
+def tags(engine: DockerEngine, repository: str) -> set[str]:
+    return {tag for image in engine._client.images(name=repository) for tag in image["RepoTags"] or ()}
+
+
+def containers(engine: DockerEngine, owner: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = engine._client.containers(all=True, filters={"label": f"{OWNER}={owner}"})
+    return found
+
+
+def volumes(engine: DockerEngine) -> set[str]:
+    return {volume["Name"] for volume in engine._client.volumes()["Volumes"] or ()}
+
+
+@pytest.mark.docker
+def test_an_image_is_built_once_per_content(docker: DockerEngine, unique: Task) -> None:
+    stamps = []
+    for _ in range(2):
+        environment = docker.create(unique, env={}, network=None)
+        environment.start()
+        stamps.append(environment.exec(["cat", "/stamp"]).output)
+        environment.stop()
+    assert stamps[0] == stamps[1]
+    assert tag_of(unique) in tags(docker, "evocode-task")
+
+
+@pytest.mark.docker
+def test_two_processes_build_an_image_once(docker: DockerEngine, unique: Task) -> None:
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from pytest_evocode.environments.docker.engine import DockerEngine\n"
+        "from pytest_evocode.tasks import load_task\n"
+        "engine = DockerEngine(); e = engine.create(load_task(Path(sys.argv[1])), env={}, network=None); e.start()\n"
+        "print(e.exec('cat /stamp').output, end=''); engine.close()"
+    )
+    argv = [sys.executable, "-c", script, str(unique.directory)]
+    running = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    stamps = [process.communicate(timeout=180)[0] for process in running]
+    assert stamps[0].strip()
+    assert stamps[0] == stamps[1]
+
+
+@pytest.mark.docker
+def test_a_failing_build_shows_its_last_lines(docker: DockerEngine, make_task: MakeTask) -> None:
+    task = make_task(f"{FROM}RUN for i in 1 2 3; do echo said $i; done; echo oops-$((40 + 2)) >&2; exit 3\n")
+    with pytest.raises(BuildError) as caught:
+        docker.create(task, env={}, network=None)
+    message = str(caught.value)
+    assert message.startswith(f"{task.dockerfile}: the build failed. Correct the Dockerfile; its last lines were:\n")
+    assert "said 3" in message
+    assert "oops-42" in message
+    assert len(message.splitlines()) <= 21
+
+
+@pytest.mark.docker
+def test_a_build_over_its_time_limit(docker: DockerEngine, make_task: MakeTask) -> None:
+    task = make_task(f"{FROM}RUN sleep 300\n", toml="[environment]\nbuild_timeout_sec = 3\n")
+    with pytest.raises(BuildError, match="the build did not end within build_timeout_sec = 3"):
+        docker.create(task, env={}, network=None)
+
+
+@pytest.mark.docker
+def test_a_finished_image_is_taken_as_it_is(docker: DockerEngine, make_task: MakeTask) -> None:
+    task = make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\n')
+    before = tags(docker, "evocode-task")
+    environment = docker.create(task, env={}, network="no-network")
+    environment.start()
+    assert environment.exec(["python3", "--version"]).output.startswith("Python 3.11")
+    assert environment.workdir == "/"
+    environment.stop()
+    assert tags(docker, "evocode-task") == before
+
+
+@pytest.mark.docker
+def test_a_finished_image_that_is_nowhere(docker: DockerEngine, make_task: MakeTask) -> None:
+    task = make_task(None, toml='[environment]\ndocker_image = "localhost:1/no/such:image"\n')
+    with pytest.raises(BuildError) as caught:
+        docker.create(task, env={}, network=None)
+    where = task.directory / "task.toml"
+    assert str(caught.value).startswith(f"{where}: the image localhost:1/no/such:image is neither")
+    assert "correct docker_image" in str(caught.value)
+
+
+@pytest.mark.docker
+def test_limits_and_labels_reach_the_container(docker: DockerEngine, make_task: MakeTask) -> None:
+    task = make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\ncpus = 0.5\nmemory = "64M"\n')
+    environment = docker.create(task, env={}, network="no-network")
+    environment.start()
+    snapshot = environment.snapshot()
+    fork = environment.fork(snapshot, network="public")
+    fork.start()
+    for each, network in ((environment, "none"), (fork, "bridge")):
+        seen = docker._client.inspect_container(each._container)  # type: ignore[attr-defined]
+        assert seen["HostConfig"]["NanoCpus"] == 500_000_000
+        assert seen["HostConfig"]["Memory"] == 64 * 2**20
+        assert seen["HostConfig"]["NetworkMode"] == network
+        assert seen["Config"]["Labels"][OWNER] == owner_of(os.getpid())
+        assert seen["Config"]["Labels"]["evocode.task"] == task.name
+    fork.stop()
+    snapshot.discard()
+    environment.stop()
+
+
+@pytest.mark.docker
+def test_nothing_is_left_of_an_attempt(docker: DockerEngine, make_task: MakeTask) -> None:
+    task = make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\n')
+    engine = DockerEngine()
+    volumes_before, snapshots_before = volumes(docker), tags(docker, SNAPSHOT_REPOSITORY)
+    environment = engine.create(task, env={}, network=None)
+    environment.start()
+    environment.exec("ln -s /nowhere /tests")  # The fork makes an image of its own then.
+    snapshot = environment.snapshot()
+    fork = environment.fork(snapshot, network=None, fresh=["/tests", "/logs/verifier"])
+    fork.start()
+    assert len(volumes(docker) - volumes_before) >= 2
+    assert len(tags(docker, SNAPSHOT_REPOSITORY) - snapshots_before) >= 2
+    fork.stop()
+    snapshot.discard()
+    mine = owner_of(os.getpid())
+    assert len(containers(docker, mine)) == 1
+    environment.stop()
+    assert containers(docker, mine) == []
+    assert docker._client.images(filters={"label": f"{OWNER}={mine}"}) == []
+    engine.close()
+
+
+@pytest.mark.docker
+def test_closing_an_engine_removes_what_still_runs(make_task: MakeTask, docker: DockerEngine) -> None:
+    task = make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\n')
+    engine = DockerEngine()
+    environment = engine.create(task, env={}, network=None)
+    environment.start()
+    snapshot = environment.snapshot()
+    environment.fork(snapshot, network=None).start()
+    mine = owner_of(os.getpid())
+    assert len(containers(docker, mine)) == 2
+    engine.close()
+    assert containers(docker, mine) == []
+    assert docker._client.images(filters={"label": f"{OWNER}={mine}"}) == []
+
+
+@pytest.mark.docker
+def test_leftovers_of_a_dead_session_are_removed_and_a_living_ones_kept(
+    make_task: MakeTask, docker: DockerEngine
+) -> None:
+    task = make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\n')
+    script = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from pytest_evocode.environments.docker.engine import DockerEngine, owner_of\n"
+        "from pytest_evocode.tasks import load_task\n"
+        "engine = DockerEngine(); e = engine.create(load_task(Path(sys.argv[1])), env={}, network=None); e.start()\n"
+        "e.snapshot(); print(owner_of(os.getpid()), flush=True); signal.pause()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(task.directory)], stdout=subprocess.PIPE, text=True
+    ) as session:
+        assert session.stdout is not None
+        owner = session.stdout.readline().strip()
+        DockerEngine().close()
+        assert len(containers(docker, owner)) == 1
+        assert len(docker._client.images(filters={"label": f"{OWNER}={owner}"})) == 1
+        session.kill()
+    DockerEngine().close()
+    assert containers(docker, owner) == []
+    assert docker._client.images(filters={"label": f"{OWNER}={owner}"}) == []
+
+
+@pytest.mark.docker
+def test_leftovers_with_a_label_that_is_not_ours_are_left_alone(docker: DockerEngine) -> None:
+    label = {OWNER: "somebody-else"}
+    container = docker._client.create_container(BASE, ["true"], labels=label)["Id"]
+    try:
+        DockerEngine().close()
+        assert len(containers(docker, "somebody-else")) == 1
+    finally:
+        docker._client.remove_container(container, force=True)
+
+
+# The stream of a command's output, without an engine.
+
+
+def frame(payload: bytes, channel: int = 1) -> bytes:
+    return struct.pack(">BxxxI", channel, len(payload)) + payload
+
+
+def connect(sent: bytes) -> tuple[Any, socket.socket]:
+    """What the SDK returns for a started command, and the engine's end of its connection."""
+    ours, theirs = socket.socketpair()
+    theirs.sendall(b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n" + sent)
+    response = http.client.HTTPResponse(ours)
+    response.begin()
+    stream: Any = response.fp.raw
+    stream._response = SimpleNamespace(raw=SimpleNamespace(_fp=response), close=response.close)
+    return stream, theirs
+
+
+def test_output_that_comes_with_the_header_is_kept() -> None:
+    output = CappedOutput()
+    stream, engine = connect(frame(b"early ") + frame(b"late", 2)[:10])
+    with engine, ExecStream(stream, output) as collected:
+        engine.sendall(b"te")
+        engine.shutdown(socket.SHUT_WR)
+        assert collected.collect(time.monotonic() + 30)
+    assert output.text() == "early late"
+
+
+def test_a_frame_that_is_cut_by_a_deadline_goes_on_after_it() -> None:
+    output = CappedOutput()
+    stream, engine = connect(b"")
+    with engine, ExecStream(stream, output) as collected:
+        sent = frame(b"one") + frame(b"two", 2)
+        for cut in (3, 6, 5):
+            part, sent = sent[:cut], sent[cut:]
+            engine.sendall(part)
+            assert not collected.collect(time.monotonic() + 0.05)
+        engine.sendall(sent)
+        engine.shutdown(socket.SHUT_WR)
+        assert collected.collect(None)
+    assert output.text() == "onetwo"
