@@ -36,10 +36,7 @@ class TaskDirectory(pytest.Directory):
 
     def collect(self) -> Iterable[pytest.Collector]:
         """The task file only."""
-        path = self.path / TASK_FILE
-        named = self.session.isinitpath(path)
-        if named or not self.ihook.pytest_ignore_collect(collection_path=path, config=self.config):
-            yield TaskFile.from_parent(self, path=path)
+        yield TaskFile.from_parent(self, path=self.path / TASK_FILE)
 
 
 class InsideTask(pytest.Directory):

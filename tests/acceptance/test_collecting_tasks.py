@@ -267,13 +267,6 @@ def test_ignored_tasks_are_not_collected(write_task: WriteTask, run_tasks: RunTa
     assert node_ids(session) == ["tasks/c/task.toml::oracle::round-1"]
 
 
-def test_an_ignored_task_file_is_not_collected(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    write_task("b", 1)
-    session = run_tasks("--collect-only", "-q", "--ignore=tasks/a/task.toml", "tasks")
-    assert node_ids(session) == ["tasks/b/task.toml::oracle::round-1"]
-
-
 def test_an_unknown_round_is_a_usage_error(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
     session = run_tasks("tasks/a/task.toml::oracle::round-7")
