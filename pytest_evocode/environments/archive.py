@@ -115,6 +115,9 @@ def unpack(
                     shutil.copyfileobj(contents, file)
             except OSError as error:  # A name the host's file system cannot hold, a file where a directory should be.
                 left_out.append(f"{shown}: {error.strerror}")
+        else:
+            while stream.read(2**16):  # Padding follows the archive's end, and its writer wants to be rid of it.
+                pass
     return tuple(left_out)
 
 

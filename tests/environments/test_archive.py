@@ -75,6 +75,15 @@ def test_excluded_entries_do_not_count_towards_the_limit(tmp_path: Path) -> None
     assert unpack(stream, tmp_path / "t", limit=100, exclude=["*.bin"]) == ()
 
 
+def test_a_stream_is_read_to_its_end(tmp_path: Path) -> None:
+    stream = tar(entry("out/file"))
+    stream.seek(0, io.SEEK_END)
+    stream.write(b"\0" * 100_000)
+    stream.seek(0)
+    assert unpack(stream, tmp_path / "t") == ()
+    assert stream.read() == b""
+
+
 def test_a_name_the_host_cannot_hold_is_left_out(tmp_path: Path) -> None:
     (left_out,) = unpack(tar(entry("out/" + "n" * 300), entry("out/fine")), tmp_path / "t")
     assert left_out.endswith("File name too long")

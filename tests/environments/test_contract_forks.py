@@ -66,14 +66,17 @@ def test_a_fork_and_its_origin_go_separate_ways(environment: Environment) -> Non
 def test_deleted_and_replaced_things_stay_so(environment: Environment) -> None:
     environment.exec(
         "rm from-image; rm -r tree/sub; mkdir tree/sub; touch tree/sub/other;"  # An opaque directory over the image's.
-        "rm -r /usr/share/doc; rm -r /srv; echo file > /srv; rm /usr/bin/env"
+        "rm -r /srv; echo file > /srv;"
+        "rm -r /usr/share/doc && rm /usr/bin/env && touch /app/usr-is-writable"  # Not for a user without rights.
     )
     with forked(environment) as fork:
-        assert fork.exec("ls; ls tree/sub").output == "tree\nother\n"
-        assert not fork.exec("test -e /usr/share/doc || test -e /usr/bin/env").ok
+        assert fork.exec("ls tree/sub").output == "other\n"
+        assert not fork.exec("test -e from-image").ok
+        assert fork.exec("test ! -e usr-is-writable || test ! -e /usr/share/doc -a ! -e /usr/bin/env").ok
         assert fork.exec("cat /srv").output == "file\n"
         with forked(fork) as second:  # And again, over one layer more.
-            assert second.exec("ls; ls tree/sub; cat /srv").output == "tree\nother\nfile\n"
+            assert second.exec("ls tree/sub; cat /srv").output == "other\nfile\n"
+            assert not second.exec("test -e from-image").ok
 
 
 def test_a_directory_renamed_out_of_the_image_is_complete(environment: Environment) -> None:

@@ -19,8 +19,7 @@ import pytest
 
 from pytest_evocode.environments.base import CappedOutput
 from pytest_evocode.environments.contents import hash_directory
-from pytest_evocode.environments.docker.engine import OWNER, DockerEngine, owner_of
-from pytest_evocode.environments.docker.environment import SNAPSHOT_REPOSITORY
+from pytest_evocode.environments.docker.engine import ENGINE, OWNER, DockerEngine, owner_of
 from pytest_evocode.environments.docker.stream import ExecStream
 from pytest_evocode.errors import BuildError, EnvironmentUnavailable
 from pytest_evocode.tasks import Task
@@ -60,8 +59,13 @@ def tags(engine: DockerEngine, repository: str) -> set[str]:
     return {tag for image in engine._client.images(name=repository) for tag in image["RepoTags"] or ()}
 
 
-def containers(engine: DockerEngine, owner: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = engine._client.containers(all=True, filters={"label": f"{OWNER}={owner}"})
+def containers(engine: DockerEngine, value: str, label: str = ENGINE) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = engine._client.containers(all=True, filters={"label": f"{label}={value}"})
+    return found
+
+
+def images(engine: DockerEngine, value: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = engine._client.images(filters={"label": f"{ENGINE}={value}"})
     return found
 
 
@@ -162,22 +166,28 @@ def test_limits_and_labels_reach_the_container(docker: DockerEngine, make_task: 
 def test_nothing_is_left_of_an_attempt(docker: DockerEngine, make_task: MakeTask) -> None:
     task = make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\n')
     engine = DockerEngine()
-    volumes_before, snapshots_before = volumes(docker), tags(docker, SNAPSHOT_REPOSITORY)
+    volumes_before = volumes(docker)
     environment = engine.create(task, env={}, network=None)
     environment.start()
     environment.exec("ln -s /nowhere /tests")  # The fork makes an image of its own then.
     snapshot = environment.snapshot()
     fork = environment.fork(snapshot, network=None, fresh=["/tests", "/logs/verifier"])
     fork.start()
-    assert len(volumes(docker) - volumes_before) >= 2
-    assert len(tags(docker, SNAPSHOT_REPOSITORY) - snapshots_before) >= 2
+    assert len(images(docker, engine._own[ENGINE])) == 2
+    mounted = {
+        mount["Name"]
+        for mount in docker._client.inspect_container(fork._container)["Mounts"]  # type: ignore[attr-defined]
+    }
+    assert len(mounted) == 2
+    assert mounted <= volumes(docker) - volumes_before
     fork.stop()
     snapshot.discard()
-    mine = owner_of(os.getpid())
+    assert not mounted & volumes(docker)
+    mine = engine._own[ENGINE]
     assert len(containers(docker, mine)) == 1
     environment.stop()
     assert containers(docker, mine) == []
-    assert docker._client.images(filters={"label": f"{OWNER}={mine}"}) == []
+    assert images(docker, mine) == []
     engine.close()
 
 
@@ -189,11 +199,11 @@ def test_closing_an_engine_removes_what_still_runs(make_task: MakeTask, docker: 
     environment.start()
     snapshot = environment.snapshot()
     environment.fork(snapshot, network=None).start()
-    mine = owner_of(os.getpid())
+    mine = engine._own[ENGINE]
     assert len(containers(docker, mine)) == 2
     engine.close()
     assert containers(docker, mine) == []
-    assert docker._client.images(filters={"label": f"{OWNER}={mine}"}) == []
+    assert images(docker, mine) == []
 
 
 @pytest.mark.docker
@@ -203,10 +213,10 @@ def test_leftovers_of_a_dead_session_are_removed_and_a_living_ones_kept(
     task = make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\n')
     script = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from pytest_evocode.environments.docker.engine import DockerEngine, owner_of\n"
+        "from pytest_evocode.environments.docker.engine import DockerEngine\n"
         "from pytest_evocode.tasks import load_task\n"
         "engine = DockerEngine(); e = engine.create(load_task(Path(sys.argv[1])), env={}, network=None); e.start()\n"
-        "e.snapshot(); print(owner_of(os.getpid()), flush=True); signal.pause()"
+        "e.snapshot(); print(engine._own['evocode.engine'], flush=True); signal.pause()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script, str(task.directory)], stdout=subprocess.PIPE, text=True
@@ -215,11 +225,21 @@ def test_leftovers_of_a_dead_session_are_removed_and_a_living_ones_kept(
         owner = session.stdout.readline().strip()
         DockerEngine().close()
         assert len(containers(docker, owner)) == 1
-        assert len(docker._client.images(filters={"label": f"{OWNER}={owner}"})) == 1
+        assert len(images(docker, owner)) == 1
         session.kill()
     DockerEngine().close()
     assert containers(docker, owner) == []
-    assert docker._client.images(filters={"label": f"{OWNER}={owner}"}) == []
+    assert images(docker, owner) == []
+
+
+@pytest.mark.docker
+def test_closing_an_engine_leaves_those_of_another_one_alone(make_task: MakeTask, docker: DockerEngine) -> None:
+    task = make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\n')
+    environment = docker.create(task, env={}, network=None)
+    environment.start()
+    DockerEngine().close()
+    assert environment.exec(["true"]).ok
+    environment.stop()
 
 
 @pytest.mark.docker
@@ -228,7 +248,7 @@ def test_leftovers_with_a_label_that_is_not_ours_are_left_alone(docker: DockerEn
     container = docker._client.create_container(BASE, ["true"], labels=label)["Id"]
     try:
         DockerEngine().close()
-        assert len(containers(docker, "somebody-else")) == 1
+        assert len(containers(docker, "somebody-else", OWNER)) == 1
     finally:
         docker._client.remove_container(container, force=True)
 

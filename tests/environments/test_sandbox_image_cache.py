@@ -95,9 +95,9 @@ def test_an_image_is_built_where_cache_and_sandboxes_are_on_different_disks(
     try:
         elsewhere.mkdir()
         monkeypatch.setattr(engine, "_settings", replace(settings, state=elsewhere))
-        environment = engine.create(make_task(f"{FROM}RUN echo x > /x && rm /usr/bin/env\n"), env={}, network=None)
+        environment = engine.create(make_task(f"{FROM}RUN echo x > /x && rm /etc/hostname\n"), env={}, network=None)
         environment.start()
-        assert environment.exec("test ! -e /usr/bin/env && cat /x").output == "x\n"
+        assert environment.exec("test ! -e /etc/hostname && cat /x").output == "x\n"
         environment.stop()
     finally:
         monkeypatch.undo()

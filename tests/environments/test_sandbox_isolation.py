@@ -138,10 +138,12 @@ print("looked")
 
 def test_what_is_written_does_not_reach_the_host(inside: Environment) -> None:
     name = f"evocode-{os.getpid()}"
-    paths = [f"/{directory}/{name}" for directory in ("usr", "usr/bin", "usr/lib", "etc", "tmp", "var/tmp", "dev/shm")]
+    directories = ("usr", "usr/local/bin", "etc", "tmp", "var/tmp", "dev/shm")
+    paths = [f"/{directory}/{name}" for directory in directories]
     assert inside.exec(["touch", *paths]).ok
     assert not any(os.path.lexists(path) for path in paths)
-    assert inside.exec("echo gone > /usr/bin/env && rm /usr/bin/id").ok
+    # Root can, in its own layer; everybody else is kept from it by the host's modes.
+    assert inside.exec("echo gone > /usr/bin/env && rm /usr/bin/id").ok == (os.getuid() == 0)
     assert Path("/usr/bin/env").read_bytes()[:4] == b"\x7fELF"
     assert Path("/usr/bin/id").exists()
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import threading
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 OWNER = "evocode.owner"
+ENGINE = "evocode.engine"
 _PING_TIMEOUT = 5  # seconds
 _API_TIMEOUT = 120  # seconds for one answer; a commit of a large workspace takes a few
 
@@ -34,7 +36,7 @@ class DockerEngine:
         with faults("asking the engine for its version"):
             version = self._client.version()["Version"]
         self.description = f"engine {version}"
-        self._owner = owner_of(os.getpid())
+        self._own = {OWNER: owner_of(os.getpid()), ENGINE: uuid.uuid4().hex}  # A process may have two engines.
         self._lock = threading.Lock()
         self._running: list[DockerEnvironment] = []
         remove_leftovers(self._client)
@@ -44,7 +46,7 @@ class DockerEngine:
         image = ensure_image(self._client, task)
         config = image.get("Config") or {}
         wanted = task.config.environment
-        labels = {OWNER: self._owner, "evocode.task": task.name}
+        labels = {**self._own, "evocode.task": task.name}
         environment = DockerEnvironment(
             ContainerSettings(
                 self._client,
@@ -71,7 +73,7 @@ class DockerEngine:
             with contextlib.suppress(EnvironmentFault):
                 environment.stop()
         with contextlib.suppress(EnvironmentFault):
-            remove_labelled(self._client, f"{OWNER}={self._owner}")
+            remove_labelled(self._client, f"{ENGINE}={self._own[ENGINE]}")
         self._client.close()
 
 
@@ -129,12 +131,11 @@ def remove_leftovers(client: APIClient) -> None:
         ]
     owners = {entry["Labels"][OWNER] for entry in labelled if entry.get("Labels")}
     for owner in owners:
-        host, _, process = owner.partition("/")
-        pid = process.partition("/")[0]
+        host, pid, started = [*owner.split("/"), "", ""][:3]
         if host != socket.gethostname() or not pid.isdigit():
             continue
         with contextlib.suppress(OSError):
-            if owner_of(int(pid)) == owner:
+            if owner_of(int(pid)) == f"{host}/{pid}/{started}":
                 continue
         with contextlib.suppress(EnvironmentFault):  # Another session may be removing the same.
             remove_labelled(client, f"{OWNER}={owner}")

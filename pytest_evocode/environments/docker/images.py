@@ -71,7 +71,7 @@ def _pull(client: APIClient, image: str, task: Task) -> dict[str, Any]:
 def _build(client: APIClient, task: Task, dockerfile: Path, tag: str) -> dict[str, Any]:
     """Run ``docker build``: BuildKit is not in the SDK."""
     limit = task.config.environment.build_timeout_sec
-    argv = ["docker", "build", "--tag", tag, "--label", "evocode.image=task", str(dockerfile.parent)]
+    argv = ["docker", "build", "--force-rm", "--tag", tag, "--label", "evocode.image=task", str(dockerfile.parent)]
     try:
         done = subprocess.run(
             argv,

@@ -224,15 +224,20 @@ def _stage(dockerfile: Path, copy: Copy, staging: Path, into_directory: bool) ->
 
 
 def _extract(path: Path, staging: Path, dockerfile: Path, line: int) -> None:
-    with tarfile.open(path) as archive:
-        # Unknown to Python 3.11.0 to 3.11.3, which would follow names out of the directory.
-        archive.extraction_filter = getattr(tarfile, "tar_filter", None)
-        try:
-            if archive.extraction_filter is None:
-                raise tarfile.TarError("this Python has no safe way to do it, 3.11.4 has")
-            archive.extractall(staging)
-        except (tarfile.TarError, OSError) as error:
-            raise BuildError(f"{dockerfile}:{line}: {path.name} cannot be unpacked: {error}") from None
+    """Unpack a tar without following it out of the directory, which Python does by itself from 3.11.4 on only."""
+    inside = os.path.realpath(staging)
+    try:
+        with tarfile.open(path) as archive:
+            archive.extraction_filter = lambda member, _: member
+            for member in archive:
+                member.name = member.name.lstrip("/")
+                for name in (member.name, *([member.linkname] if member.islnk() else [])):
+                    if os.path.commonpath([inside, os.path.realpath(os.path.join(inside, name))]) != inside:
+                        raise tarfile.TarError(f"{name} leads out of the directory")
+                if member.isreg() or member.isdir() or member.issym() or member.islnk():
+                    archive.extract(member, inside)
+    except (tarfile.TarError, OSError) as error:
+        raise BuildError(f"{dockerfile}:{line}: {path.name} cannot be unpacked: {error}") from None
 
 
 def _context_files(context: Path) -> set[str]:
