@@ -119,12 +119,14 @@ def test_volumes_of_the_image_are_part_of_a_snapshot(make_task: MakeTask, make_e
         assert environment.exec("ls /data").output == fork.exec("ls /data").output == "new\nsub\n"
 
 
-def test_a_command_writing_all_the_time_is_seen_whole(environment: Environment) -> None:
-    # Each line is appended to two files, the first one first: paused between, they differ by one line at most.
-    environment.exec("cd /app; (while :; do echo x >> one; echo x >> two; done) >/dev/null 2>&1 &")
+def test_a_command_writing_all_the_time_is_seen_at_one_moment(environment: Environment) -> None:
+    # Each line is appended to two files, the first one first: paused between, they differ by one line at most. They are
+    # far apart and in the company of large files, so that a copy made while the writer goes on tells.
+    environment.exec("for d in /app /usr/local/bin; do head -c 20000000 /dev/urandom > $d/large; done")
+    environment.exec("(while :; do echo x >> /app/one; echo x >> /usr/local/bin/two; done) >/dev/null 2>&1 &")
     time.sleep(0.2)
     with forked(environment) as fork:
-        one, two = (int(count) for count in fork.exec("wc -l < one; wc -l < two").output.split())
+        one, two = (int(count) for count in fork.exec("wc -l < /app/one; wc -l < /usr/local/bin/two").output.split())
         assert two <= one <= two + 1
         assert two > 0
 
