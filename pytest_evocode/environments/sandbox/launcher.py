@@ -9,6 +9,8 @@ the sandbox executed, so an agent that replaced ``rm`` or ``tar`` changes nothin
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import ctypes
 import errno
 import json
@@ -35,9 +37,12 @@ CLONE_NEWNET = 0x40000000
 CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31)
 #: The datagram for a request that is in the last of the file descriptors.
 IN_A_FILE = b"in a file"
+_PR_SET_PDEATHSIG = 1
 _PR_CAPBSET_DROP = 24
 _CAPABILITY_VERSION_3 = 0x20080522
 
+_UNFINISHED = 10.0  # seconds for which a sandbox counts as just started
+_spawned: collections.deque[tuple[int, float]] = collections.deque(maxlen=64)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -130,8 +135,7 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
             home = _become(request["user"], request["rootless"])
             os.chdir(request["cwd"])
             env = {"HOME": home, **request["env"]}
-            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and that would be inherited.
-                signal.signal(number, signal.SIG_DFL)
+            _default_signals()
             program = request["argv"][0]
             os.execvpe(program, request["argv"], env)
         except FileNotFoundError as error:
@@ -301,12 +305,26 @@ def _host_command(request: dict[str, Any], errors: int) -> dict[str, Any]:
     return {"exit_code": os.waitstatus_to_exitcode(status)}
 
 
+def _default_signals() -> None:
+    """Ignored signals are inherited: Python ignores some, and so may whoever started the session."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None:
     """Start bubblewrap as a child of the launcher itself, whose death ends it; descriptor 3 is for ``--info-fd``."""
-    if os.fork() == 0:
+    launcher = os.getpid()
+    child = os.fork()
+    if child:
+        _spawned.append((child, time.monotonic()))
+    else:
         try:
             os.setsid()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _default_signals()
+            # bubblewrap asks for the same, but after a moment in which the launcher may have died unnoticed.
+            _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
+            if os.getppid() != launcher:
+                return
             os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
             os.dup2(output, 1)
             os.dup2(errors, 2)
@@ -340,6 +358,14 @@ def _work(request: dict[str, Any], reply: int, fds: list[int]) -> None:
         json.dump(answer, file)
 
 
+def _end_unfinished() -> None:
+    """Kill the sandboxes that have only just been started, whose own processes may not follow this one's death yet."""
+    for pid, started in _spawned:
+        if time.monotonic() - started < _UNFINISHED:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+
+
 def main(control: socket.socket) -> None:
     """Serve requests until the other end of the socket is closed."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Workers and sandboxes are reaped by the kernel.
@@ -347,6 +373,7 @@ def main(control: socket.socket) -> None:
     while True:
         message, fds, _, _ = socket.recv_fds(control, 2**20, 8)
         if not message:
+            _end_unfinished()
             return
         for fd in fds:  # recv_fds passes no MSG_CMSG_CLOEXEC on, and a sandbox must not inherit the host's descriptors.
             os.set_inheritable(fd, False)
