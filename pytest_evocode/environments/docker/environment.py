@@ -188,15 +188,15 @@ class DockerEnvironment:
             )
             with ExecStream(self._client.exec_start(created["Id"], socket=True), output) as stream:
                 timed_out = not stream.collect(None if timeout is None else started + timeout)
-                if timed_out:
-                    self.kill_processes()
-                    stream.collect(time.monotonic() + _KILL_GRACE)
-            exit_code = self._exit_code(created["Id"])
+            # Killed after the stream is closed: one that floods and is not read keeps the engine from stopping.
+            if timed_out:
+                self.kill_processes()
+            exit_code = None if timed_out else self._exit_code(created["Id"])
         if self._container is None:
             raise EnvironmentFault("the container was stopped while a command ran")
         if exit_code == 126 and "executable file not found in $PATH" in output.text():
             exit_code = 127  # What newer engines say.
-        return ExecResult(None if timed_out else exit_code, output.text(), timed_out, time.monotonic() - started)
+        return ExecResult(exit_code, output.text(), timed_out, time.monotonic() - started)
 
     def _exit_code(self, exec_id: str) -> int:
         """The exit code, for which the engine may need a moment after the stream has ended."""
