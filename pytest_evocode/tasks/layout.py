@@ -23,10 +23,10 @@ class RoundFiles(NamedTuple):
 
     name: str
     directory: Path
-    instruction: Path
-    solution: Path | None
-    workdir: Path | None
-    tests: tuple[Path, ...]
+    has_solution: bool
+    has_workdir: bool
+    has_tests: bool
+    shared_tests: Path | None
 
 
 def find_files(directory: Path, config: TaskConfig) -> tuple[list[RoundFiles], list[Problem]]:
@@ -52,9 +52,9 @@ class _Finder:
         self.problems: list[Problem] = []
         self.steps: set[str] = set()
         self.shared_suite = _is_file(f"{self.root}/tests/test.sh")
-        self.shared_tests: tuple[Path, ...] = ()
+        self.shared_tests: Path | None = None
         if self.shared_suite or _is_directory(f"{self.root}/tests"):
-            self.shared_tests = (directory / "tests",)
+            self.shared_tests = directory / "tests"
 
     def check_environment(self, docker_image: str | None) -> None:
         names = _list(f"{self.root}/environment")
@@ -80,25 +80,23 @@ class _Finder:
         keys: Keys = ("steps", index, "name")
         if name not in self.steps:
             self.problems.append(Problem(f"there is no directory for this step; create {directory}", keys))
-            return RoundFiles(name, directory, directory, None, None, ())
+            return RoundFiles(name, directory, False, False, False, None)
         has_suite = _is_file(f"{root}/tests/test.sh")
-        tests = self.shared_tests
-        if has_suite or _is_directory(f"{root}/tests"):
-            tests = (*tests, directory / "tests")
-        workdir = directory / "workdir" if self._has_workdir(f"{root}/workdir", keys) else None
+        has_tests = has_suite or _is_directory(f"{root}/tests")
+        has_workdir = self._has_workdir(f"{root}/workdir", keys)
         self._check_suite(has_suite, root, keys)
-        return self._round(name, directory, root, keys, workdir, tests)
+        has_solution = self._check_round(root, keys)
+        return RoundFiles(name, directory, has_solution, has_workdir, has_tests, self.shared_tests)
 
     def single(self) -> RoundFiles:
         self._check_suite(False, self.root, ())
-        return self._round(SINGLE_ROUND, self.directory, self.root, (), None, self.shared_tests)
+        has_solution = self._check_round(self.root, ())
+        return RoundFiles(SINGLE_ROUND, self.directory, has_solution, False, False, self.shared_tests)
 
-    def _round(
-        self, name: str, directory: Path, root: str, keys: Keys, workdir: Path | None, tests: tuple[Path, ...]
-    ) -> RoundFiles:
+    def _check_round(self, root: str, keys: Keys) -> bool:
+        """Check the instruction, and say whether there is a solution."""
         self._check_instruction(f"{root}/instruction.md", keys)
-        solution = directory / "solution" if self._has_solution(f"{root}/solution", keys) else None
-        return RoundFiles(name, directory, directory / "instruction.md", solution, workdir, tests)
+        return self._has_solution(f"{root}/solution", keys)
 
     def _check_suite(self, has_suite: bool, root: str, keys: Keys) -> None:
         if not (has_suite or self.shared_suite):

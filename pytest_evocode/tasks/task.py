@@ -25,14 +25,11 @@ class Round:
     """From 1, in execution order."""
     name: str
     directory: Path
-    instruction: Path
-    """The file instruction.md, which is not empty."""
-    solution: Path | None
-    """The directory that holds solve.sh."""
-    workdir: Path | None
-    """The directory to copy into the container's working directory before the agent's turn; may hold setup.sh."""
-    tests: tuple[Path, ...]
-    """Directories to lay over one another at /tests, in this order: the task's, then the round's."""
+    has_solution: bool
+    has_workdir: bool
+    has_tests: bool
+    """Whether the round has tests of its own; the four paths below are made when asked for, for speed."""
+    shared_tests: Path | None
     agent_timeout: float | None
     verifier_timeout: float
     agent_user: str | int | None
@@ -48,6 +45,27 @@ class Round:
     """The step's own; the environment's is in ``Task.config``."""
     artifacts: tuple[Artifact, ...]
     change_types: tuple[str, ...]
+
+    @property
+    def instruction(self) -> Path:
+        """The file instruction.md, which is not empty."""
+        return self.directory / "instruction.md"
+
+    @property
+    def solution(self) -> Path | None:
+        """The directory that holds solve.sh."""
+        return self.directory / "solution" if self.has_solution else None
+
+    @property
+    def workdir(self) -> Path | None:
+        """The directory to copy into the container's working directory before the agent's turn; may hold setup.sh."""
+        return self.directory / "workdir" if self.has_workdir else None
+
+    @property
+    def tests(self) -> tuple[Path, ...]:
+        """Directories to lay over one another at /tests, in this order: the task's, then the round's."""
+        own = (self.directory / "tests",) if self.has_tests else ()
+        return (self.shared_tests, *own) if self.shared_tests else own
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ steps = [
     assert second.change_types == ("conflict", "extension", "correction")
 
 
-@pytest.mark.parametrize("field", ["name", "agent_timeout", "tests"])
+@pytest.mark.parametrize("field", ["name", "agent_timeout", "has_tests"])
 def test_rounds_cannot_be_changed(write_task: WriteTask, field: str) -> None:
     first: Any = rounds(write_task, "")[0]
     with pytest.raises(AttributeError):
