@@ -22,6 +22,7 @@ import stat
 import sys
 import tarfile
 import time
+import warnings  # noqa: F401 - imported by Python 3.13 when it forks, and a worker in a sandbox finds no library
 from collections.abc import Callable
 from typing import Any, NoReturn
 
