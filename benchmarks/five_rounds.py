@@ -1,12 +1,14 @@
 """Time the whole command over a task of five trivial rounds, image warm: python benchmarks/five_rounds.py [--runs 5].
 
 What is timed is ``pytest --evocode-agent=oracle TASK`` from process start to process end, so it holds Python's and
-pytest's own start as well as every engine call. Prints one line per environment that this machine has.
+pytest's own start as well as every engine call. Prints one line per environment that this machine has, and for scale
+what the same machine takes at that moment for pytest collecting nothing and for one bare ``docker exec``.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import statistics
 import subprocess
 import sys
@@ -46,6 +48,29 @@ def time_command(task: Path, environment: str, results: Path) -> float:
     return time.perf_counter() - started
 
 
+def median_of(runs: int, argv: list[str], directory: str) -> float:
+    """Median seconds of a command that succeeds."""
+    times = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        subprocess.run(argv, cwd=directory, stdout=subprocess.DEVNULL, check=False)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+def print_scale(runs: int, scratch: str) -> None:
+    """Print how fast this machine is at things that are not ours."""
+    nothing = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", scratch]
+    print(f"for scale: pytest that collects nothing {median_of(runs, nothing, scratch):.2f} s", end="")
+    run = ["docker", "run", "--rm", "--detach", "python:3.11-slim-bookworm", "sleep", "60"]
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        done = subprocess.run(run, capture_output=True, text=True, check=True)
+        container = done.stdout.strip()
+        print(f", one docker exec {median_of(runs, ['docker', 'exec', container, 'true'], scratch):.2f} s", end="")
+        subprocess.run(["docker", "rm", "--force", container], capture_output=True, check=False)
+    print()
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -67,6 +92,9 @@ def main() -> None:
                 f"{environment:11}  {statistics.median(times):4.2f} s  {min(times):4.2f} s  {max(times):4.2f} s",
                 flush=True,
             )
+        empty = Path(scratch, "empty")
+        empty.mkdir()
+        print_scale(runs, str(empty))
 
 
 if __name__ == "__main__":

@@ -123,6 +123,10 @@ def test_kill_processes_ends_everything_of_every_user(environment: Environment) 
 
 
 def test_commands_inherit_no_ignored_signals_and_no_descriptors(environment: Environment) -> None:
-    assert environment.exec("grep -E 'Sig(Ign|Blk)' /proc/self/status | cut -f2 | sort -u").output.split() == ["0" * 16]
+    masks = environment.exec("grep -E 'Sig(Ign|Blk)' /proc/self/status | cut -f2").output.split()
+    assert len(masks) == 2
+    # Signals 32 and 33 are the C library's own: a runner far above may have them ignored, and no program can set them.
+    own = 1 << 31 | 1 << 32
+    assert [int(mask, 16) & ~own for mask in masks] == [0, 0]
     # The fourth is the listing's own.
     assert environment.exec(["ls", "/proc/self/fd"]).output.split() == ["0", "1", "2", "3"]
