@@ -40,7 +40,7 @@ def load_task(directory: Path) -> Task:
     name = directory.name
     if name in ("", ".."):
         name = directory.resolve().name
-    return Task(directory, name, config, resolve_rounds(config, directory, files))
+    return Task(directory, name, config, resolve_rounds(config, files))
 
 
 def _read(path: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -39,8 +38,8 @@ def change_types(config: TaskConfig) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def resolve_rounds(config: TaskConfig, directory: Path, files: list[RoundFiles]) -> tuple[Round, ...]:
-    """The rounds of a task in ``directory``; ``files`` has one entry per step, or one where there are no steps."""
+def resolve_rounds(config: TaskConfig, files: list[RoundFiles]) -> tuple[Round, ...]:
+    """The rounds of a task; ``files`` has one entry per step, or one where there are no steps."""
     changes = change_types(config)
     shared = _TaskValues(config)
     steps: tuple[Step | None, ...] = config.steps or (None,)
