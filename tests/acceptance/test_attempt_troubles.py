@@ -34,7 +34,7 @@ def test_a_failed_round_tells_of_the_agents_timeout(write_task: WriteTask, run_t
 
 
 def test_nothing_that_a_timed_out_agent_started_lives_on(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    background = "echo 0 > beat; (setsid bash -c 'while sleep 0.1; do date +%s%N > beat; done' &) ; sleep 600"
+    background = "echo 0 > beat; (setsid bash -c 'while sleep 0.1; do date +%s%N >> beat; done' &) ; sleep 600"
     suite = """
         before=$(cat beat); sleep 0.5
         [ -n "$before" ] && [ "$before" = "$(cat beat)" ] && echo 1 > /logs/verifier/reward.txt
@@ -56,7 +56,7 @@ def test_nothing_lives_on_of_an_agent_that_says_it_timed_out(
         """
         from pytest_evocode.agents import RoundTranscript
 
-        BACKGROUND = "(setsid bash -c 'while sleep 0.1; do date +%s%N > beat; done' &); until [ -e beat ]; do :; done"
+        BACKGROUND = "(setsid bash -c 'while sleep 0.1; do date +%s%N >> beat; done' &); until [ -e beat ]; do :; done"
 
         class Late:
             name = "late"
