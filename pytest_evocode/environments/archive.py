@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import io
 import os
 import shutil
 import tarfile
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import IO
 
 #: Bytes of one download that are written to the host's disk at most.
@@ -36,17 +38,20 @@ def pack(
     *,
     writable: bool = False,
     directories: Sequence[str] = (),
+    files: Mapping[str, bytes] = MappingProxyType({}),
     present: Container[str] = (),
 ) -> None:
     """Write a tar of ``members`` to be unpacked at ``/``, so that they end up in ``target``.
 
     Everything belongs to root; times are kept, and with ``writable`` every user may write. ``directories`` are made as
-    well, for every user to write. ``present`` are relative paths of directories that get no entry, because unpacking
-    one that is there already would give it the owner and mode of its entry; ``.`` is the target.
+    well, for every user to write, and ``files`` for root. ``present`` are relative paths of directories that get no
+    entry, because unpacking one that is there already would give it the owner and mode of its entry; ``.`` is the
+    target.
     """
     prefix = PurePosixPath(target.lstrip("/"))
     with tarfile.open(fileobj=stream, mode="w|") as archive:
         add_directories(archive, directories, mode=0o777)
+        add_files(archive, files)
         if "." not in present and target not in directories:
             add_directories(archive, [target], mode=0o777 if writable else 0o755)
         for relative in sorted(members):
@@ -73,6 +78,14 @@ def add_directories(archive: tarfile.TarFile, paths: Sequence[str], *, mode: int
         info.type = tarfile.DIRTYPE
         info.mode = mode
         archive.addfile(info)
+
+
+def add_files(archive: tarfile.TarFile, files: Mapping[str, bytes]) -> None:
+    """Add files, by absolute path, to a tar that is unpacked at ``/``."""
+    for path, contents in files.items():
+        info = tarfile.TarInfo(path.lstrip("/"))
+        info.size = len(contents)
+        archive.addfile(info, io.BytesIO(contents))
 
 
 def unpack(

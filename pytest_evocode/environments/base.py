@@ -170,7 +170,11 @@ class CappedOutput:
         self._dropped += excess
 
     def text(self) -> str:
+        """What :meth:`bytes` has, decoded as UTF-8 with replacement characters."""
+        return self.bytes().decode("utf-8", "replace")
+
+    def bytes(self) -> bytes:
         """All of it, or head and tail around a line that tells how many bytes are missing."""
         self._trim()
         gap = f"\n[... {self._dropped} bytes left out ...]\n".encode() if self._dropped else b""
-        return (bytes(self._head) + gap + bytes(self._tail)).decode("utf-8", "replace")
+        return b"".join((self._head, gap, self._tail))

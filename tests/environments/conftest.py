@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
@@ -13,12 +13,16 @@ from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task, load_task
 
+if TYPE_CHECKING:
+    from pytest_evocode.environments.docker.engine import DockerEngine
+
 DOCKERFILE = """\
 FROM python:3.11-slim-bookworm
 ENV GREETING="hello from the image" WHO=image
 WORKDIR /app
 RUN echo original > /app/from-image && mkdir -p /app/tree/sub && echo deep > /app/tree/sub/leaf
 """
+BASE = "python:3.11-slim-bookworm"
 ENGINES = ("sandbox", "sandbox-rootless", pytest.param("docker", marks=pytest.mark.docker))
 
 
@@ -131,3 +135,16 @@ def shared(engine: Engine, plain_task: Task) -> Iterator[Environment]:
     environment.start()
     yield environment
     environment.stop()
+
+
+@pytest.fixture(scope="module")
+def docker(cache: Path) -> Iterator[DockerEngine]:
+    """An engine of this module's own."""
+    from pytest_evocode.environments.docker.engine import DockerEngine
+
+    try:
+        engine = DockerEngine()
+    except EnvironmentUnavailable as error:
+        pytest.skip(str(error))
+    yield engine
+    engine.close()

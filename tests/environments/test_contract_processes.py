@@ -130,3 +130,14 @@ def test_commands_inherit_no_ignored_signals_and_no_descriptors(environment: Env
     assert [int(mask, 16) & ~own for mask in masks] == [0, 0]
     # The fourth is the listing's own.
     assert environment.exec(["ls", "/proc/self/fd"]).output.split() == ["0", "1", "2", "3"]
+
+
+def test_no_signal_from_inside_ends_an_environment(environment: Environment) -> None:
+    environment.exec("for number in $(seq 64); do kill -$number 1; done; true")
+    assert environment.exec("echo still here").output == "still here\n"
+
+
+def test_a_commands_process_group_is_its_own(environment: Environment) -> None:
+    environment.exec("sleep 300 >/dev/null 2>&1 &")
+    environment.exec("kill -TERM 0")
+    assert processes(environment) == ["sleep"]

@@ -11,35 +11,20 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pytest_evocode.environments.base import CappedOutput
 from pytest_evocode.environments.contents import hash_directory
 from pytest_evocode.environments.docker.engine import ENGINE, OWNER, DockerEngine, owner_of
-from pytest_evocode.environments.docker.stream import ExecStream
-from pytest_evocode.errors import BuildError, EnvironmentUnavailable
+from pytest_evocode.environments.docker.stream import FramedStream
+from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task
-
-if TYPE_CHECKING:
-    from tests.environments.conftest import MakeTask
+from tests.environments.conftest import BASE, MakeTask
 
 FROM = "FROM python:3.11-slim-bookworm\n"
-BASE = "python:3.11-slim-bookworm"
-
-
-@pytest.fixture(scope="module")
-def docker(cache: Path) -> Iterator[DockerEngine]:
-    """An engine of this module's own."""
-    try:
-        engine = DockerEngine()
-    except EnvironmentUnavailable as error:
-        pytest.skip(str(error))
-    yield engine
-    engine.close()
 
 
 @pytest.fixture
@@ -126,8 +111,8 @@ def test_a_finished_image_is_taken_as_it_is(docker: DockerEngine, make_task: Mak
     environment = docker.create(task, env={}, network="no-network")
     environment.start()
     client: Any = docker._client
-    assert environment._container is not None
-    seen = client.inspect_container(environment._container)
+    assert environment._id
+    seen = client.inspect_container(environment._id)
     assert seen["Image"] == client.inspect_image(BASE)["Id"]
     assert environment.exec(["python3", "--version"]).output.startswith("Python 3.11")
     assert environment.workdir == "/"
@@ -153,7 +138,7 @@ def test_limits_and_labels_reach_the_container(docker: DockerEngine, make_task: 
     fork = environment.fork(snapshot, network="public")
     fork.start()
     for each, network in ((environment, "none"), (fork, "bridge")):
-        seen = docker._client.inspect_container(each._container)  # type: ignore[attr-defined]
+        seen = docker._client.inspect_container(each._id)  # type: ignore[attr-defined]
         assert seen["HostConfig"]["NanoCpus"] == 500_000_000
         assert seen["HostConfig"]["Memory"] == 64 * 2**20
         assert seen["HostConfig"]["NetworkMode"] == network
@@ -178,7 +163,7 @@ def test_nothing_is_left_of_an_attempt(docker: DockerEngine, make_task: MakeTask
     assert len(images(docker, engine._own[ENGINE])) == 2
     mounted = {
         mount["Name"]
-        for mount in docker._client.inspect_container(fork._container)["Mounts"]  # type: ignore[attr-defined]
+        for mount in docker._client.inspect_container(fork._id)["Mounts"]  # type: ignore[attr-defined]
     }
     assert len(mounted) == 2
     assert mounted <= volumes(docker) - volumes_before
@@ -276,7 +261,7 @@ def connect(sent: bytes) -> tuple[Any, socket.socket]:
 def test_output_that_comes_with_the_header_is_kept() -> None:
     output = CappedOutput()
     stream, engine = connect(frame(b"early ") + frame(b"late", 2)[:10])
-    with engine, ExecStream(stream, output) as collected:
+    with engine, FramedStream(stream, output.add) as collected:
         engine.sendall(b"te")
         engine.shutdown(socket.SHUT_WR)
         assert collected.collect(time.monotonic() + 30)
@@ -286,7 +271,7 @@ def test_output_that_comes_with_the_header_is_kept() -> None:
 def test_a_frame_that_is_cut_by_a_deadline_goes_on_after_it() -> None:
     output = CappedOutput()
     stream, engine = connect(b"")
-    with engine, ExecStream(stream, output) as collected:
+    with engine, FramedStream(stream, output.add) as collected:
         sent = frame(b"one") + frame(b"two", 2)
         for cut in (3, 6, 5):
             part, sent = sent[:cut], sent[cut:]

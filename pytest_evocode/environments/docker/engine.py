@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment, faults
+from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment
+from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import ensure_image
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task

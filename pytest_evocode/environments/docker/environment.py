@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
-import tarfile
 import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from pytest_evocode.environments.archive import add_directories, lay_over, pack, unpack
-from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, Unreadable, User
-from pytest_evocode.environments.docker.files import ChunkReader, is_directory, is_link, look_up, refusal
-from pytest_evocode.environments.docker.stream import ExecStream
+from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, User
+from pytest_evocode.environments.docker.channel import KEEPER, Channel, ChannelClosed
+from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.files import ContainerFiles
+from pytest_evocode.environments.docker.stream import FramedStream
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network
 
 if TYPE_CHECKING:
     from docker import APIClient
 
-# PID 1 ignores SIGCHLD, so that the kernel reaps every orphan, and no signal from inside can end it. Docker's own
-# --init would end with its child, and `kill -9 -1` by an agent would take the container down.
-KEEPER = ["bash", "-c", "trap '' CHLD; exec tail -f /dev/null"]
+_HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 SNAPSHOT_REPOSITORY = "evocode-snapshot"
+_LOGS = ("/logs/agent", "/logs/artifacts")
+_ROOT = ("0", "root")
 _KILL_GRACE = 10.0  # seconds for an exec stream to end after its processes were killed
-
-
-@contextlib.contextmanager
-def faults(doing: str) -> Iterator[None]:
-    """Turn what the SDK raises into an :class:`~pytest_evocode.errors.EnvironmentFault` that says what was tried."""
-    from docker.errors import DockerException
-    from requests.exceptions import RequestException
-
-    try:
-        yield
-    except (DockerException, RequestException, OSError) as error:
-        said = getattr(error, "explanation", None) or str(error)
-        raise EnvironmentFault(f"Docker failed while {doing}: {said}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +62,15 @@ class DockerSnapshot:
             self.settings.client.remove_image(self.image, force=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _Container:
+    """A container that was made, and the ways into it."""
+
+    id: str
+    channel: Channel | None
+    files: ContainerFiles
+
+
 class DockerEnvironment:
     """An :class:`~pytest_evocode.environments.base.Environment` in a Docker container."""
 
@@ -96,18 +91,15 @@ class DockerEnvironment:
         self._image = image
         self._network = network
         self._fresh = tuple(fresh)
-        self._container: str | None = None
+        self._running: _Container | None = None
         self._own_image: str | None = None
         self._killing = threading.Lock()  # Or each of two kills would wait for the other's process to go.
-        # Every transfer costs the engine a process of 50 ms, so directories to be made wait for the next one.
-        self._pending: list[str] = []
 
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         try:
             self._start()
-            with faults("looking at the mounts"):
-                planted = any(is_link(self._client, self._id, path) for path in self._fresh)
+            planted = any(self._files.is_link(path) for path in self._fresh)
         except EnvironmentFault:
             if not self._fresh:
                 raise
@@ -116,21 +108,25 @@ class DockerEnvironment:
             self._remove_container()
             self._clear_way()
             self._start()
-        self._pending = ["/logs/agent", "/logs/artifacts", *self._fresh]
+        # A fork has the attempt's, whose untouched time says that nothing needs to be collected.
+        logs = [path for path in _LOGS if not self._fresh or not self._files.is_directory(path)]
+        self._files.pending = [*logs, *self._fresh]
+        if self._network == "no-network":
+            self._files.pending_files = {"/etc/hosts": _HOSTS}  # The engine leaves it empty without a network.
 
     def _clear_way(self) -> None:
         """Take a copy of the image in which only directories are where the fresh ones go, and above them."""
         with faults("preparing fresh directories"):
             created = self._client.create_container(self._image, command=["true"], labels=dict(self._settings.labels))
-            self._container = created["Id"]
+            self._running = _Container(created["Id"], None, ContainerFiles(self._client, created["Id"], None))
             self.make_directories(self._fresh)
             tag = uuid.uuid4().hex[:12]
-            self._client.commit(self._container, repository=SNAPSHOT_REPOSITORY, tag=tag)
+            self._client.commit(self._id, repository=SNAPSHOT_REPOSITORY, tag=tag)
             self._image = self._own_image = f"{SNAPSHOT_REPOSITORY}:{tag}"
         self._remove_container()
 
     def _start(self) -> None:
-        from docker.types import Mount
+        from docker.types import LogConfig, Mount
 
         settings = self._settings
         # Anonymous volumes are empty whatever the image holds there, and making them runs nothing in the container.
@@ -141,6 +137,7 @@ class DockerEnvironment:
                 nano_cpus=None if settings.cpus is None else int(settings.cpus * 1e9),
                 mem_limit=None if settings.memory_mb is None else settings.memory_mb * 2**20,
                 mounts=mounts,
+                log_config=LogConfig(type="none"),
             )
             created = self._client.create_container(
                 self._image,
@@ -151,19 +148,35 @@ class DockerEnvironment:
                 environment=dict(settings.env),
                 labels=dict(settings.labels),
                 host_config=host_config,
+                stdin_open=True,
+                # The runtime makes an empty network of its own, with less than half the engine's work for "none".
+                network_disabled=self._network == "no-network",
             )
-            self._container = created["Id"]
-            self._client.start(self._container)
+            container = created["Id"]
+            # Known before it is started, because whoever stops the environment meanwhile has to find it.
+            self._running = _Container(container, None, ContainerFiles(self._client, container, None))
+            channel = Channel(self._client, container)
+            self._running = _Container(container, channel, ContainerFiles(self._client, container, channel))
+            self._client.start(container)
             for path, contents in self._volumes.items():
                 # Opened anew, because several forks may read it at once.
                 with open(f"/proc/self/fd/{contents.fileno()}", "rb") as stream:
-                    self._client.put_archive(self._container, os.path.dirname(path), stream)
+                    self._files.put(stream, os.path.dirname(path))
+
+    @property
+    def _here(self) -> _Container:
+        running = self._running
+        if running is None:
+            raise EnvironmentFault("the container is not running")
+        return running
 
     @property
     def _id(self) -> str:
-        if self._container is None:
-            raise EnvironmentFault("the container is not running")
-        return self._container
+        return self._here.id
+
+    @property
+    def _files(self) -> ContainerFiles:
+        return self._here.files
 
     def exec(
         self,
@@ -176,27 +189,57 @@ class DockerEnvironment:
     ) -> ExecResult:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         started = time.monotonic()
-        self._make_pending()
+        self._files.make_pending()
         output = CappedOutput()
+        argv = ["bash", "-c", command] if isinstance(command, str) else list(command)
+        user = self._settings.user if user is None else str(user)
+        cwd, env = cwd or self.workdir, env or {}
+        deadline = None if timeout is None else started + timeout
+        exit_code, timed_out = self._exec_by_channel(argv, output, user, env, cwd, deadline) or self._exec_by_engine(
+            argv, output, user, env, cwd, deadline
+        )
+        if self._running is None:
+            raise EnvironmentFault("the container was stopped while a command ran")
+        return ExecResult(None if timed_out else exit_code, output.text(), timed_out, time.monotonic() - started)
+
+    def _exec_by_channel(
+        self,
+        argv: Sequence[str],
+        output: CappedOutput,
+        user: str,
+        env: Mapping[str, str],
+        cwd: str,
+        deadline: float | None,
+    ) -> tuple[int, bool] | None:
+        """Run a command of root's; None, and nothing has run, when it has to go by the engine."""
+        channel = self._here.channel
+        if channel is None or user not in _ROOT:
+            return None
+        try:
+            return channel.run(argv, output, env=env, cwd=cwd, deadline=deadline, kill=self._kill_by_engine)
+        except ChannelClosed:
+            raise EnvironmentFault("the container stopped while a command ran") from None
+
+    def _exec_by_engine(
+        self,
+        argv: Sequence[str],
+        output: CappedOutput,
+        user: str,
+        env: Mapping[str, str],
+        cwd: str,
+        deadline: float | None,
+    ) -> tuple[int | None, bool]:
         with faults("running a command"):
-            created = self._client.exec_create(
-                self._id,
-                ["bash", "-c", command] if isinstance(command, str) else list(command),
-                user=self._settings.user if user is None else str(user),
-                environment=dict(env or {}),
-                workdir=cwd or self.workdir,
-            )
-            with ExecStream(self._client.exec_start(created["Id"], socket=True), output) as stream:
-                timed_out = not stream.collect(None if timeout is None else started + timeout)
+            created = self._client.exec_create(self._id, argv, user=user, environment=dict(env), workdir=cwd)
+            with FramedStream(self._client.exec_start(created["Id"], socket=True), output.add) as stream:
+                timed_out = not stream.collect(deadline)
             # Killed after the stream is closed: one that floods and is not read keeps the engine from stopping.
             if timed_out:
                 self.kill_processes()
             exit_code = None if timed_out else self._exit_code(created["Id"])
-        if self._container is None:
-            raise EnvironmentFault("the container was stopped while a command ran")
         if exit_code == 126 and "executable file not found in $PATH" in output.text():
             exit_code = 127  # What newer engines say.
-        return ExecResult(exit_code, output.text(), timed_out, time.monotonic() - started)
+        return exit_code, timed_out
 
     def _exit_code(self, exec_id: str) -> int:
         """The exit code, for which the engine may need a moment after the stream has ended."""
@@ -210,95 +253,33 @@ class DockerEnvironment:
 
     def upload(self, sources: Sequence[Path], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        members = lay_over(sources)
-        with tempfile.TemporaryFile() as stream, faults(f"uploading to {target}"):
-            present = set() if writable else self._present_directories(target, members)
-            pending, self._pending = self._pending, []
-            pack(members, target, stream, writable=writable, directories=pending, present=present)
-            stream.seek(0)
-            self._client.put_archive(self._id, "/", stream)
-
-    def _present_directories(self, target: str, members: Mapping[str, Path]) -> set[str]:
-        """Which of the directories to upload are there already: the engine would give them a new owner and mode."""
-        present: set[str] = set()
-        directories = sorted(name for name, path in members.items() if path.is_dir() and not path.is_symlink())
-        for name in (".", *directories):
-            parent_is_present = name == "." or (os.path.dirname(name) or ".") in present
-            if parent_is_present and is_directory(self._client, self._id, os.path.join(target, name)):
-                present.add(name)
-        return present
+        # The tests come into a fork by the engine alone: the agent may have changed any tool there.
+        self._files.upload(sources, target, writable=writable, by_channel=not self._fresh)
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        from docker.errors import APIError, NotFound
-
-        with faults(f"downloading {source}"):
-            try:
-                chunks, _ = self._client.get_archive(self._id, source)
-            except APIError as error:
-                if isinstance(error, NotFound) or look_up(self._client, self._id, source) is None:
-                    return ()
-                raise
-            return unpack(io.BufferedReader(ChunkReader(chunks)), target, exclude=exclude)
+        return self._files.download(source, target, exclude=exclude)
 
     def read(self, path: str, limit: int) -> bytes | None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        from docker.errors import APIError, NotFound
-
-        with faults(f"reading {path}"):
-            try:
-                chunks, info = self._client.get_archive(self._id, path)
-            except APIError as error:
-                if isinstance(error, NotFound) or look_up(self._client, self._id, path) is None:
-                    return None
-                raise
-            with contextlib.closing(chunks):
-                if why := refusal(info, limit):
-                    raise Unreadable(f"{path} is {why}")
-                with tarfile.open(fileobj=io.BufferedReader(ChunkReader(chunks)), mode="r|") as archive:
-                    member = archive.next()
-                    contents = archive.extractfile(member) if member is not None and member.isreg() else None
-                    if contents is None:
-                        raise Unreadable(f"{path} is not a regular file")
-                    return contents.read(limit)
+        return self._files.read(path, limit)
 
     def remove(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        left = [path for path in paths if self._exists(path)]
+        left = [path for path in paths if self._files.look_up(path) is not None]
         if left:
             self.exec(["rm", "-rf", "--", *left], user="0", cwd="/", timeout=60)
-            left = [path for path in left if self._exists(path)]
-        if left:
-            raise EnvironmentFault(f"could not be removed from the container: {', '.join(left)}")
-
-    def _exists(self, path: str) -> bool:
-        with faults(f"looking for {path}"):
-            return look_up(self._client, self._id, path) is not None
+            self._files.require_gone(left)
 
     def make_directories(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        with faults("making directories"):
-            above = sorted({parent.as_posix() for path in paths for parent in PurePosixPath(path).parents[:-1]})
-            in_the_way = [path for path in above if not is_directory(self._client, self._id, path)]
-        self._make_pending()
-        self._put_directories([(path, 0o755) for path in in_the_way] + [(path, 0o777) for path in paths])
-
-    def _make_pending(self) -> None:
-        pending, self._pending = self._pending, []
-        if pending:
-            self._put_directories([(path, 0o777) for path in pending])
-
-    def _put_directories(self, directories: Sequence[tuple[str, int]]) -> None:
-        """Make directories of a mode; anything else of that name makes way."""
-        stream = io.BytesIO()
-        with tarfile.open(fileobj=stream, mode="w") as archive:
-            for path, mode in directories:
-                add_directories(archive, [path], mode=mode)
-        with faults("making directories"):
-            self._client.put_archive(self._id, "/", stream.getvalue())
+        self._files.make_directories(paths)
 
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
+        self._kill_by_engine()
+
+    def _kill_by_engine(self) -> None:
         with self._killing, faults("killing the container's processes"):
             created = self._client.exec_create(self._id, ["bash", "-c", "kill -9 -1"], user="0", workdir="/")
             self._client.exec_start(created["Id"])
@@ -306,13 +287,19 @@ class DockerEnvironment:
             deadline = time.monotonic() + 0.5
             while len(self._client.top(self._id)["Processes"]) > 1:
                 if time.monotonic() > deadline:
-                    self._client.restart(self._id, timeout=0)
+                    self._restart()
                     break
                 time.sleep(0.02)
 
+    def _restart(self) -> None:
+        here = self._here
+        self._client.restart(here.id, timeout=0)
+        if here.channel is not None:
+            here.channel.attach_again()
+
     def snapshot(self) -> Snapshot:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        self._make_pending()
+        self._files.make_pending()
         tag = uuid.uuid4().hex[:12]
         with faults("taking a snapshot"):  # The engine pauses the container meanwhile.
             self._client.commit(self._id, repository=SNAPSHOT_REPOSITORY, tag=tag)
@@ -349,7 +336,12 @@ class DockerEnvironment:
     def _remove_container(self) -> None:
         from docker.errors import NotFound
 
-        container, self._container = self._container, None
-        if container is not None:
-            with faults("removing a container"), contextlib.suppress(NotFound):
-                self._client.remove_container(container, v=True, force=True)
+        running, self._running = self._running, None
+        if running is None:
+            return
+        if running.channel is not None:
+            running.channel.end()
+        with faults("removing a container"), contextlib.suppress(NotFound):
+            self._client.remove_container(running.id, v=True, force=True)
+        if running.channel is not None:
+            running.channel.close()

@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.contents import hash_directory
-from pytest_evocode.environments.docker.environment import faults
+from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task
 

@@ -1,4 +1,4 @@
-"""The output of a running command, out of the engine's framed stream."""
+"""The output of running commands, out of the engine's framed streams."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ import contextlib
 import socket
 import struct
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from pytest_evocode.environments.base import CappedOutput
 
+class FramedStream:
+    """What ``exec_start(socket=True)`` and ``attach_socket`` return, as a context that leaves no connection open.
 
-class ExecStream:
-    """What ``exec_start(socket=True)`` returns, as a context that leaves no connection open."""
+    A frame is eight bytes, the first of them 1 for stdout and 2 for stderr, the last four its length, and its payload.
+    ``take`` gets the payloads in order, of both streams unless ``stderr`` is false.
+    """
 
-    def __init__(self, stream: Any, into: CappedOutput) -> None:
+    def __init__(self, stream: Any, take: Callable[[bytes], None], *, stderr: bool = True) -> None:
         self._response = stream._response
         self._connection: socket.socket = getattr(stream, "_sock", stream)  # With TLS it is the socket itself.
-        self._into = into
+        self._deliver = take
+        self._stderr = stderr
         self._buffer = bytearray()
         self._frame_left = 0
+        self._wanted = True
 
-    def __enter__(self) -> ExecStream:
+    def __enter__(self) -> FramedStream:
         self._take_early()
         return self
 
@@ -54,15 +59,25 @@ class ExecStream:
                 return True
             self._take(chunk)
 
+    def send(self, data: bytes) -> None:
+        """Write to the command's stdin."""
+        self._connection.sendall(data)
+
+    def shutdown(self) -> None:
+        """End a :meth:`collect` that runs in another thread."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
     def _take(self, chunk: bytes) -> None:
-        """A frame is eight bytes, the last four of them its length, and its payload; stdout and stderr become one."""
         buffer = self._buffer
         buffer += chunk
         while buffer and (self._frame_left or len(buffer) >= 8):
             if not self._frame_left:
+                self._wanted = self._stderr or buffer[0] == 1
                 self._frame_left = struct.unpack(">I", buffer[4:8])[0]
                 del buffer[:8]
-            self._into.add(bytes(buffer[: self._frame_left]))
+            if self._wanted:
+                self._deliver(bytes(buffer[: self._frame_left]))
             taken = min(self._frame_left, len(buffer))
             del buffer[:taken]
             self._frame_left -= taken

@@ -1,0 +1,181 @@
+"""One long-lived connection to a container's PID 1, over which root's commands run without an engine call each."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pytest_evocode.environments.base import CappedOutput
+from pytest_evocode.environments.docker.stream import FramedStream
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+# PID 1 evaluates requests from its stdin, each ended by a NUL. No signal from inside can end it: the kernel drops those
+# without a handler, and ":" handles those that bash has handlers for. `set -m` gives every command its own process
+# group. Should the connection end, it goes on reaping orphans: the kernel does so for one that ignores SIGCHLD.
+# Docker's own --init would end with its child, and `kill -9 -1` by an agent would take the container down.
+KEEPER = [
+    "bash",
+    "-c",
+    "trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE; set -m;"
+    """ while IFS= read -r -d '' request || [ $? -gt 128 ]; do eval "$request"; done;"""
+    " trap '' CHLD; exec tail -f /dev/null",
+]
+_REQUEST_LIMIT = 2**15  # bytes; bash reads them one by one
+_READ_ONLY = {"BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"}
+_ANSWER = 10.0  # seconds for PID 1 to do what takes it milliseconds
+_CLOSING = 2.0  # seconds for PID 1 to end by itself
+
+
+class ChannelClosed(Exception):
+    """The container has stopped or the engine has gone."""
+
+
+class Channel:
+    """Runs one command at a time; who finds it busy takes the engine's slower way.
+
+    All that the container's processes write to PID 1's stdout arrives here. What comes while no command runs is from
+    background services and is dropped, so that they never block on a full pipe.
+    """
+
+    def __init__(self, client: APIClient, container: str) -> None:
+        """Attach to a container that was made with an open stdin and :data:`KEEPER`."""
+        self._client = client
+        self._container = container
+        self._state = threading.Condition()
+        self._busy = threading.Lock()
+        self._output: CappedOutput | None = None
+        self._marker = b""
+        self._held = b""
+        self._exit_code: int | None = None
+        self._stuck = False
+        self._attach()
+
+    def _attach(self) -> None:
+        attach = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        stream = self._client.attach_socket(self._container, params=attach)
+        self._stream = FramedStream(stream, self._take, stderr=False)
+        self._closed = self._stuck = False
+        self._reader = threading.Thread(target=self._read, name=f"channel-{self._container[:12]}", daemon=True)
+        self._reader.start()
+
+    def attach_again(self) -> None:
+        """Attach to a container that was started anew; what ran in it has ended."""
+        self.close()
+        self._attach()
+
+    def _read(self) -> None:
+        try:
+            with contextlib.suppress(OSError), self._stream:
+                self._stream.collect(None)
+        finally:  # Or who waits for a command would wait for ever.
+            with self._state:
+                self._closed = True
+                self._state.notify_all()
+
+    def _take(self, chunk: bytes) -> None:
+        """Give output to the command that runs, up to the marker that ends it; a marker may come in pieces."""
+        with self._state:
+            if self._output is None:
+                return
+            held = self._held + chunk
+            position = held.find(self._marker)
+            end = held.find(b"\n", position) if position >= 0 else -1
+            if end < 0:
+                keep = len(held) - position if position >= 0 else min(len(held), len(self._marker) - 1)
+                self._output.add(held[: len(held) - keep])
+                self._held = held[len(held) - keep :]
+                return
+            self._output.add(held[:position])
+            status = held[position + len(self._marker) : end]
+            self._exit_code = int(status) if status.isdigit() else 1
+            self._output, self._held = None, b""
+            self._state.notify_all()
+
+    def run(
+        self,
+        argv: Sequence[str],
+        output: CappedOutput,
+        *,
+        env: Mapping[str, str],
+        cwd: str,
+        deadline: float | None,
+        kill: Callable[[], None],
+    ) -> tuple[int, bool] | None:
+        """Run a command as root; its exit code and whether it was killed at its deadline (``time.monotonic``).
+
+        None, and nothing has run, when another command runs, PID 1 is stuck, or this command is not for a channel: its
+        environment or its length is not for bash. Raises :class:`ChannelClosed` when the container stops meanwhile.
+        """
+        if any(not name.isidentifier() or not name.isascii() or name in _READ_ONLY for name in env):
+            return None
+        exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in env.items())
+        script = f"(cd -- {shlex.quote(cwd)} || exit 126; {exports}exec {shlex.join(argv)}) </dev/null 2>&1"
+        return self._run(script, output, deadline, kill)
+
+    def ask(self, script: str) -> bytes | None:
+        """The stdout of a short script that PID 1 runs itself; None when it fails or PID 1 is busy."""
+        output = CappedOutput()
+        try:
+            ended = self._run(script, output, time.monotonic() + _ANSWER, lambda: None)
+        except ChannelClosed:
+            return None
+        return output.bytes() if ended == (0, False) else None
+
+    def _run(
+        self, script: str, output: CappedOutput, deadline: float | None, kill: Callable[[], None]
+    ) -> tuple[int, bool] | None:
+        token = uuid.uuid4().hex
+        request = f"{script}; printf '\\0%s %s\\n' {token} $?".encode("utf-8", "surrogateescape")
+        if self._stuck or len(request) > _REQUEST_LIMIT or not self._busy.acquire(blocking=False):
+            return None
+        try:
+            with self._state:
+                self._output, self._held, self._exit_code = output, b"", None
+                self._marker = f"\0{token} ".encode()
+            self._send(request)
+            timed_out = not self._wait(deadline)
+            if timed_out:
+                kill()
+                self._stuck = not self._wait(time.monotonic() + _CLOSING)
+            with self._state:
+                if self._closed and self._exit_code is None and not timed_out:
+                    raise ChannelClosed
+                self._output = None
+                return self._exit_code or 0, timed_out
+        finally:
+            self._busy.release()
+
+    def end(self) -> None:
+        """Have PID 1 end, and with it the container, unless a command runs; cheaper than the engine's kill."""
+        if self._busy.acquire(blocking=False):
+            try:
+                with contextlib.suppress(ChannelClosed):
+                    self._send(b"exit")
+                    self._reader.join(_CLOSING)
+            finally:
+                self._busy.release()
+
+    def close(self) -> None:
+        """Hang up; the container must have stopped."""
+        self._stream.shutdown()
+        self._reader.join(_CLOSING)
+
+    def _send(self, request: bytes) -> None:
+        try:
+            # A NUL first, or what somebody else wrote into PID 1's stdin would be a part of the request.
+            self._stream.send(b"\0" + request + b"\0")
+        except OSError:
+            raise ChannelClosed from None
+
+    def _wait(self, deadline: float | None) -> bool:
+        """Wait for the command to end; False at the deadline."""
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        with self._state:
+            return self._state.wait_for(lambda: self._exit_code is not None or self._closed, left)

@@ -1,0 +1,132 @@
+"""The channel to a container's PID 1: what goes over it, what does not, and what an agent can do to it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pytest_evocode.environments.docker.engine import DockerEngine
+from pytest_evocode.environments.docker.environment import DockerEnvironment
+from pytest_evocode.errors import EnvironmentFault
+from tests.environments.conftest import BASE, MakeTask
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.fixture
+def container(docker: DockerEngine, make_task: MakeTask) -> Iterator[DockerEnvironment]:
+    task = make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\n')
+    environment = docker.create(task, env={}, network="no-network")
+    environment.start()
+    yield environment
+    environment.stop()
+
+
+@pytest.fixture
+def engine_commands(docker: DockerEngine, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What the engine is asked to run from here on."""
+    seen: list[list[str]] = []
+    client: Any = docker._client
+    create = client.exec_create
+
+    def exec_create(container: str, command: list[str], **options: object) -> Any:
+        seen.append(command)
+        return create(container, command, **options)
+
+    monkeypatch.setattr(client, "exec_create", exec_create)
+    return seen
+
+
+def test_roots_commands_cost_no_engine_call(container: DockerEnvironment, engine_commands: list[list[str]]) -> None:
+    for index in range(20):
+        result = container.exec(f"echo said {index}; exit {index}", env={"A": "b c"})
+        assert (result.output, result.exit_code) == (f"said {index}\n", index)
+    assert engine_commands == []
+
+
+@pytest.mark.parametrize(
+    ("options", "script", "output"),
+    [
+        ({"user": "nobody"}, "id -un", "nobody\n"),
+        ({"env": {"not-a.name": "x"}}, "env | grep not-a", "not-a.name=x\n"),
+        ({"env": {"UID": "7"}}, "env | grep ^UID", "UID=7\n"),
+        ({}, f"printf %s {'x' * 40_000} | wc -c", "40000\n"),
+    ],
+    ids=["another user", "a name that bash refuses", "a variable of bash's own", "a long script"],
+)
+def test_what_is_not_for_the_channel_goes_by_the_engine(
+    container: DockerEnvironment,
+    engine_commands: list[list[str]],
+    options: dict[str, Any],
+    script: str,
+    output: str,
+) -> None:
+    assert container.exec(script, **options).output == output
+    assert len(engine_commands) == 1
+
+
+def test_two_commands_run_at_the_same_time(container: DockerEnvironment) -> None:
+    waiting = "echo $0 > $0; until [ -e $1 ]; do sleep 0.05; done; echo $0 saw $1"
+    results = {}
+
+    def run(mine: str, other: str) -> None:
+        results[mine] = container.exec(["bash", "-c", waiting, mine, other], timeout=60).output
+
+    threads = [threading.Thread(target=run, args=names) for names in (("/tmp/a", "/tmp/b"), ("/tmp/b", "/tmp/a"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {"/tmp/a": "/tmp/a saw /tmp/b\n", "/tmp/b": "/tmp/b saw /tmp/a\n"}
+
+
+def test_a_background_service_is_never_held_up_by_what_it_prints(container: DockerEnvironment) -> None:
+    started = container.exec("(head -c 20000000 /dev/zero; touch /tmp/through) & echo started")
+    assert started.ok
+    assert container.exec("until [ -e /tmp/through ]; do sleep 0.05; done", timeout=60).ok
+    assert container.exec("echo alone").output == "alone\n"
+
+
+def test_output_that_looks_like_the_end_is_output(container: DockerEnvironment) -> None:
+    fake = "printf '\\0%032d 0\\n' 0"
+    result = container.exec(f"{fake}; echo more; exit 3")
+    assert result.exit_code == 3
+    assert result.output == "\0" + "0" * 32 + " 0\nmore\n"
+
+
+def test_what_is_written_into_pid_1s_stdin_does_not_touch_the_next_command(container: DockerEnvironment) -> None:
+    container.exec("printf 'rubbish ( \" ' > /proc/1/fd/0")
+    assert container.exec("echo well", timeout=30).output == "well\n"
+
+
+def test_a_pid_1_that_hangs_is_passed_by(container: DockerEnvironment) -> None:
+    container.exec("(sleep 0.3; printf 'while :; do :; done\\0' > /proc/1/fd/0) & true")
+    time.sleep(1)
+    assert container.exec("echo lost", timeout=1).timed_out
+    assert container.exec("echo found", timeout=30).output == "found\n"
+
+
+def test_a_container_that_stops_under_a_command_is_a_fault(docker: DockerEngine, container: DockerEnvironment) -> None:
+    killer = threading.Timer(0.5, lambda: docker._client.kill(container._id))
+    killer.start()
+    with pytest.raises(EnvironmentFault, match="the container stopped while a command ran"):
+        container.exec("sleep 60")
+    killer.join()
+
+
+def test_a_file_that_bash_cannot_hold_is_read_whole(container: DockerEnvironment) -> None:
+    container.exec("printf 'a\\0b' > /tmp/nul; printf '\\377\\n\\n' > /tmp/bytes; : > /tmp/empty")
+    assert container.read("/tmp/nul", 100) == b"a\0b"
+    assert container.read("/tmp/bytes", 100) == b"\377\n\n"
+    assert container.read("/tmp/empty", 100) == b""
+
+
+def test_an_image_without_tar_is_uploaded_to(container: DockerEnvironment, make_task: MakeTask) -> None:
+    container.exec("rm -f /bin/tar /usr/bin/tar")
+    task = make_task(files={"a.txt": "a\n"})
+    container.upload([task.directory / "environment"], "/solution")
+    assert container.exec("cat /solution/a.txt").output == "a\n"
