@@ -69,20 +69,20 @@ class Box:
         }
 
     def run(
-        self, *arguments: str | bytes, data: Path | None = None, env: Mapping[str, str] | None = None, limit: float = 10
+        self, *arguments: str | bytes, data: Path | None = None, env: Mapping[str, str] | None = None, limit: float = 60
     ) -> Outcome:
         """`python3 -m stockroom --data DIR ARGUMENTS`; `limit` in seconds."""
         start = ["-m", "stockroom", "--data", str(data or self.stock)]
         return self._python([*start, *arguments], env or {}, limit)
 
-    def python(self, code: str, *arguments: str, limit: float = 10) -> Outcome:
+    def python(self, code: str, *arguments: str, limit: float = 60) -> Outcome:
         """A program that imports stockroom, in a process of its own; `arguments` are its `sys.argv[1:]`."""
         return self._python(["-c", code, *arguments], {}, limit)
 
     def _python(self, arguments: Sequence[str | bytes], env: Mapping[str, str], limit: float) -> Outcome:
         return self.finish(self.start(arguments, env), limit)
 
-    def finish(self, process: subprocess.Popen[bytes], limit: float = 10) -> Outcome:
+    def finish(self, process: subprocess.Popen[bytes], limit: float = 60) -> Outcome:
         """Waits `limit` seconds; then, or before, nothing of the process is left."""
         assert isinstance(process.args, list)
         shown = _shown(process.args[1:])
