@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
-from pytest_evocode.errors import TaskError
+from pytest_evocode.errors import AttemptEnded, TaskError
 from pytest_evocode.report.failure import describe_failure
 from pytest_evocode.results.models import RoundRecord
 
@@ -114,15 +114,18 @@ class Attempt(pytest.Collector):
             self.trial = None
 
 
-def _container_fixture(attempt: Attempt) -> Callable[[pytest.FixtureRequest], Environment]:
+def _container_fixture(attempt: Attempt) -> Callable[[pytest.FixtureRequest], Environment | None]:
     """A session-scoped fixture of the attempt's own, so that what depends on it lives as long as the container."""
 
-    def evocode_container(request: pytest.FixtureRequest) -> Environment:
-        """The environment that the rounds of this attempt share."""
+    def evocode_container(request: pytest.FixtureRequest) -> Environment | None:
+        """The environment that the rounds of this attempt share; None where it had ended in an earlier session."""
         definition = request._fixturedef  # type: ignore[attr-defined]
         attempt.addfinalizer(lambda: definition.finish(request))
         assert attempt.trial is not None
-        return attempt.trial.wait_environment()
+        try:
+            return attempt.trial.wait_environment()
+        except AttemptEnded:
+            return None
 
     return evocode_container
 
@@ -176,7 +179,7 @@ class Round(pytest.Function):
         return self.path, 0, f"{self.parent.task.name} {self.parent.name} {self.name}"
 
 
-def _check(request: pytest.FixtureRequest, evocode_container: Environment) -> None:
+def _check(request: pytest.FixtureRequest, evocode_container: Environment | None) -> None:
     """The test that every round is."""
     record = _record_of(request)
     if not record.passed:
@@ -184,7 +187,7 @@ def _check(request: pytest.FixtureRequest, evocode_container: Environment) -> No
 
 
 def _check_with_subtests(
-    request: pytest.FixtureRequest, evocode_container: Environment, subtests: pytest.Subtests
+    request: pytest.FixtureRequest, evocode_container: Environment | None, subtests: pytest.Subtests
 ) -> None:
     """The same with every case a subtest."""
     record = _record_of(request)

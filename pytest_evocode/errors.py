@@ -48,3 +48,11 @@ class VerifierFault(EvocodeError):
 
 class Cancelled(EvocodeError):
     """The session was stopped while the attempt ran."""
+
+
+class AttemptEnded(EvocodeError):
+    """The attempt had ended in an earlier session, so it has records and no environment."""
+
+
+class ResumeRefused(EvocodeError):
+    """What an earlier session left of an attempt cannot be continued by this one."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import pytest
+
+#: What ``--evocode-resume`` without a name continues.
+LATEST = "latest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,10 @@ class Settings:
     cases: Literal["summary", "subtests"]
     fail_under: float | None
     """Dataset Score, 0 to 100."""
+    resume: str | None
+    """The run to continue by name, ``latest`` for the newest, None to begin a new one."""
+    timeout_multiplier: float
+    strict: bool
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -64,6 +73,37 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="SCORE",
         help="take failed rounds as data: exit with 0 when every agent's Dataset Score is at least SCORE (0 to 100)",
     )
+    group.addoption(
+        "--evocode-resume",
+        nargs="?",
+        const=LATEST,
+        metavar="RUN",
+        help="continue the unfinished attempts of a run, named as in the results directory (default: the newest)",
+    )
+    group.addoption(
+        "--evocode-timeout-multiplier",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="multiply the tasks' timeouts of agents and suites (default: %(default)s)",
+    )
+    group.addoption(
+        "--evocode-strict",
+        action="store_true",
+        help="fail a round in which the agent had changed tools of the image, such as /usr/bin/python3",
+    )
+
+
+def spell_out(args: list[str], known: argparse.Namespace) -> None:
+    """Give a bare ``--evocode-resume`` its value: argparse would take the path that follows it."""
+    for position, argument in enumerate(args):
+        if argument == "--":
+            return
+        if argument == "--evocode-resume":
+            args[position] = f"--evocode-resume={LATEST}"
+            if known.evocode_resume != LATEST:
+                known.file_or_dir = [known.evocode_resume, *known.file_or_dir]
+                known.evocode_resume = LATEST
 
 
 def in_use(config: pytest.Config) -> bool:
@@ -80,6 +120,9 @@ def read_settings(config: pytest.Config) -> Settings:
     for position, name in enumerate(names):
         if name in names[:position]:
             raise pytest.UsageError(f"--evocode-agent: {agents[position]} is named {name!r}, as another agent is")
+    multiplier = config.getoption("evocode_timeout_multiplier")
+    if not 0 < multiplier < math.inf:
+        raise pytest.UsageError(f"--evocode-timeout-multiplier={multiplier}: it has to be a number above 0")
     if attempts < 1:
         raise pytest.UsageError(f"--evocode-attempts={attempts}: it has to be 1 or more")
     if fail_under is not None and not 0 <= fail_under <= 100:
@@ -93,6 +136,9 @@ def read_settings(config: pytest.Config) -> Settings:
         results=(config.invocation_params.dir / config.getoption("evocode_results")).resolve(),
         cases=config.getoption("evocode_cases"),
         fail_under=fail_under,
+        resume=config.getoption("evocode_resume"),
+        timeout_multiplier=multiplier,
+        strict=config.getoption("evocode_strict"),
     )
 
 

@@ -26,9 +26,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None]:
     if not options.in_use(early_config):
         return (yield)
+    options.spell_out(args, early_config.known_args_namespace)
     from pytest_evocode.collection import outside_tasks
 
     known = early_config.known_args_namespace

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.collection import TASK_FILE, Attempt, Round, collector_of, restore_rounds, shape_report
-from pytest_evocode.errors import EvocodeError
-from pytest_evocode.options import agent_id, read_settings
+from pytest_evocode.errors import EvocodeError, UsageError
+from pytest_evocode.options import LATEST, agent_id, read_settings
 from pytest_evocode.results.models import RoundRecord, RunRecord
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class SessionPlugin:
     def start_trial(self, attempt: Attempt) -> Trial:
         """Start an attempt's trial, through the last round that was selected."""
         from pytest_evocode.results.store import AttemptDirectory
-        from pytest_evocode.trial import Trial
+        from pytest_evocode.trial import Trial, TrialOptions
 
         declared = attempt.task.config.environment.model_fields_set
         if ignored := [key for key in self.engine.without_effect if key in declared]:
@@ -94,6 +94,11 @@ class SessionPlugin:
             attempt=attempt.number,
             through=attempt.through,
             directory=directory,
+            options=TrialOptions(
+                timeouts=self.settings.timeout_multiplier,
+                strict=self.settings.strict,
+                resume=self.settings.resume is not None,
+            ),
         )
         return trial.__enter__()
 
@@ -144,23 +149,40 @@ class SessionPlugin:
         """Find the environment and claim a name for the run before anything else is done."""
         if self.config.option.collectonly or self._worker_input is not None:
             return
-        from pytest_evocode.results.store import claim_run, now
-
         try:
             engine = self.engine
         except EvocodeError as error:
             raise pytest.UsageError(str(error)) from None
         _exit_on_sigterm(self.config)
-        record = RunRecord(
-            run="", started=now(), arguments=tuple(self.config.invocation_params.args), environment=engine.name
-        )
         try:
-            self._run = claim_run(self.settings.results, record)
+            self._run = self._open_run(engine.name)
+        except EvocodeError as error:
+            raise pytest.UsageError(f"--evocode-resume: {error}") from None
         except OSError as error:
             raise pytest.UsageError(
                 f"--evocode-results={self.settings.results}: cannot be written ({error.strerror}); "
                 "name another directory"
             ) from None
+
+    def _open_run(self, environment: str) -> RunRecord:
+        """Claim a name for a new run, or go on with an earlier one."""
+        from pytest_evocode.environments.cache import hold_run
+        from pytest_evocode.results.store import claim_run, now, reopen_run, write_run
+
+        results, arguments = self.settings.results, tuple(self.config.invocation_params.args)
+        if self.settings.resume is None:
+            run = claim_run(results, RunRecord(run="", started=now(), arguments=arguments, environment=environment))
+        else:
+            run = reopen_run(results, None if self.settings.resume == LATEST else self.settings.resume)
+        lock = hold_run(results, run.run)
+        if lock is None:
+            raise UsageError(f"the run {run.run} in {results} is still under way in another session")
+        self.config.add_cleanup(lambda: os.close(lock))
+        if self.settings.resume is not None:
+            update = {"arguments": arguments, "environment": environment, "finished": None, "exit_status": None}
+            run = run.model_copy(update=update)
+            write_run(results, run)
+        return run
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
@@ -244,6 +266,19 @@ class SessionPlugin:
             grid = terminalreporter.verbosity >= 0
             for line in benchmark_lines(self.records, grid=grid, fail_under=self.settings.fail_under):
                 terminalreporter.write_line(line)
+        if self._run is not None and (unfinished := self._count_unfinished()):
+            attempts = "1 attempt is" if unfinished == 1 else f"{unfinished} attempts are"
+            terminalreporter.write_line(
+                f"evocode: {attempts} unfinished; continue with --evocode-resume={self.run_name}, "
+                "or drop what is kept for that with: evocode clean --kept"
+            )
+
+    def _count_unfinished(self) -> int:
+        """How many attempts of the run may be continued."""
+        from pytest_evocode.results.store import STATE_FILE
+
+        found = self.settings.results.glob(f"*/harbor_jobs/*/{self.run_name}/*/{STATE_FILE}")
+        return sum(1 for _ in found)
 
 
 def _record_from(properties: dict[str, Any]) -> RoundRecord:

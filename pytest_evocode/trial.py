@@ -5,45 +5,44 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 import traceback
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 
-from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
-from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import Cancelled, EnvironmentFault, EvocodeError, TaskError
-from pytest_evocode.metrics.failures import judge_cases
+from pytest_evocode.agents import Agent, ResumableAgent
+from pytest_evocode.checkpoints import Checkpoints, Resumption
+from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.environments.contents import hash_directory
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault, EvocodeError
 from pytest_evocode.metrics.scores import trial_rewards
-from pytest_evocode.results.models import AttemptRecord, RoundRecord, Verdict
+from pytest_evocode.results.models import AttemptRecord, AttemptState, RoundRecord, TurnRecord, Verdict
 from pytest_evocode.results.store import AttemptDirectory, now
-from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_env
-from pytest_evocode.verifier import FRESH, SuiteRun, run_suite
-
-_STOPPED = "the session was stopped"
-_SETUP_TIMEOUT = 600.0  # seconds for a round's setup.sh
+from pytest_evocode.tasks import Round, Task, resolve_env
+from pytest_evocode.turns import OUT_OF_REACH, STOPPED, Turns
+from pytest_evocode.verifier import FRESH, SuiteRun, judge, run_suite
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
-    """An agent's finished turn."""
+class TrialOptions:
+    """What changes from session to session in how attempts are run."""
 
-    transcript: RoundTranscript
-    seconds: float
-
-    @property
-    def tool_calls(self) -> int | None:
-        trajectory = self.transcript.trajectory
-        return None if trajectory is None else trajectory.tool_call_count
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    """Resolves the ``${VAR}`` of task.toml."""
+    timeouts: float = 1.0
+    """What the timeouts of agents and suites are multiplied by."""
+    strict: bool = False
+    """Whether a round fails in which the agent had changed the image's tools."""
+    resume: bool = False
+    """Whether to go on with what ``directory`` has of the attempt."""
 
 
 class Trial:
     """Runs the rounds of one attempt in a thread of its own; verdicts come while later rounds are under way.
 
     ``attempt`` counts from 1. ``through`` is the index of the last round to run, None for all. ``directory`` is where
-    results are written, None for nowhere. ``environ`` resolves the ``${VAR}`` of task.toml.
+    results are written, None for nowhere.
 
     >>> for record in Trial(task, agent, engine).run():  # doctest: +SKIP
     ...     print(record.round, record.outcome)
@@ -58,7 +57,7 @@ class Trial:
         attempt: int = 1,
         through: int | None = None,
         directory: AttemptDirectory | None = None,
-        environ: Mapping[str, str] = os.environ,
+        options: TrialOptions | None = None,
     ) -> None:
         self.task = task
         self.agent = agent
@@ -68,15 +67,28 @@ class Trial:
         self._attempt = attempt
         self._rounds = task.rounds[:through]
         self._directory = directory
-        self._environ = environ
+        self._options = options or TrialOptions()
         self._records: dict[int, Future[RoundRecord]] = {round_.index: Future() for round_ in self._rounds}
         self._ready: Future[Environment] = Future()
         self._verifiers = ThreadPoolExecutor(os.cpu_count() or 2, thread_name_prefix=f"verifier-{task.name}")
         self._thread = threading.Thread(target=self._run, name=f"trial-{task.name}", daemon=True)
         self._cancelled = threading.Event()
+        self._turns = Turns(
+            task,
+            agent,
+            environ=self._options.environ,
+            timeouts=self._options.timeouts,
+            cancelled=self._cancelled,
+        )
+        self._in_place = task.config.metadata.evocode.verify_in == "place"
+        self._task_hash = hash_directory(task.directory) if directory is not None else ""
+        state = AttemptState(environment=engine.name, task_hash=self._task_hash)
+        self._checkpoints = Checkpoints(directory, state)
+        self._undone = False
+        """Whether a round has no record that a later session would keep."""
         self._forks: set[Environment] = set()
         self._started = ""
-        self._unwritten: OSError | None = None
+        self._unwritten: Exception | None = None
 
     # What callers use.
 
@@ -101,7 +113,10 @@ class Trial:
         return self._records[index].result()
 
     def wait_environment(self) -> Environment:
-        """Wait until the environment has started; raises what kept it from starting."""
+        """Wait until the environment has started; raises what kept it from starting.
+
+        That is :class:`~pytest_evocode.errors.AttemptEnded` where a resumed session has nothing left to do.
+        """
         return self._ready.result()
 
     def close(self) -> None:
@@ -117,6 +132,7 @@ class Trial:
             self._thread.join(0.05)
         if self.environment is not None:
             self.environment.stop()
+        self._checkpoints.close(finished=not self._undone)
         if self._unwritten is not None:
             raise EnvironmentFault(f"the attempt's record could not be written: {self._unwritten}")
 
@@ -124,161 +140,158 @@ class Trial:
 
     def _run(self) -> None:
         """The chain: agent's turn, snapshot, and on; suites run beside it and deliver the records."""
-        submitted = 0
+        ended = 0
         try:
-            environment = self._start()
-            for round_ in self._rounds:
+            before = self._checkpoints.load(self._engine, self._rounds) if self._options.resume else Resumption()
+            for index, record in before.records.items():
+                self._records[index].set_result(record)
+            if all(record.done() for record in self._records.values()):
+                self._ready.set_exception(AttemptEnded("the attempt had ended in an earlier session"))
+                return
+            environment = self._start(before)
+            ended = before.last_turn
+            for turn in before.turns:
+                self._verifiers.submit(self._verify, environment, self._rounds[turn.index - 1], turn)
+            if ended and not self._goes_on_after(self._rounds[ended - 1]):
+                return
+            for round_ in self._rounds[ended:]:
                 turn = self._take_turn(environment, round_)
-                snapshot = environment.snapshot()
-                self._verifiers.submit(self._verify, environment, round_, turn, snapshot)
-                submitted = round_.index
-                if round_.min_reward is not None and not self._reaches(round_, round_.min_reward):
-                    self._skip_after(round_.index, f"{round_.name} stayed below its min_reward")
-                    break
+                suite = self._run_in_place(environment, round_) if self._in_place else None
+                self._keep(environment, turn)
+                ended = round_.index
+                if suite is not None:
+                    self._conclude(round_, turn, suite)
+                else:
+                    self._verifiers.submit(self._verify, environment, round_, turn)
+                if not self._goes_on_after(round_):
+                    return
         except BaseException as error:  # An agent may call sys.exit(): nobody must wait for its records for ever.
-            self._break_off(submitted + 1, error)
+            self._break_off(ended + 1, error)
         finally:
             self._finish()
 
-    def _start(self) -> Environment:
+    def _start(self, before: Resumption) -> Environment:
         wanted = self.task.config.environment
-        env = resolve_env(wanted.env, self._environ, path=self.task.directory / "task.toml")
-        environment = self._engine.create(self.task, env=env, network=self._rounds[0].agent_network)
-        self._refuse_when_cancelled()
+        env = resolve_env(wanted.env, self._options.environ, path=self.task.directory / "task.toml")
+        network = self._rounds[0].agent_network
+        environment = self._engine.create(self.task, env=env, network=network, snapshot=before.start)
+        self._turns.refuse_when_cancelled()
         self.environment = environment
         environment.start()
+        environment.remove(OUT_OF_REACH)  # An image may have brought them.
         if wanted.healthcheck is not None:
-            self._check_health(environment, wanted.healthcheck, "the environment")
+            self._turns.check_health(environment, wanted.healthcheck, "the environment")
+        if before.last_turn and isinstance(self.agent, ResumableAgent):
+            self.agent.load_state(before.agent)
         self._ready.set_result(environment)
         return environment
 
-    def _take_turn(self, environment: Environment, round_: Round) -> _Turn:
-        self._refuse_when_cancelled()
-        self._prepare(environment, round_)
-        context = RoundContext(
-            task=self.task,
-            round=round_,
-            instruction=_read_instruction(round_),
-            environment=environment,
-            solution_env=self._resolved(round_.solution_env),
-            timeout=round_.agent_timeout,
+    def _take_turn(self, environment: Environment, round_: Round) -> TurnRecord:
+        transcript, seconds = self._turns.take(environment, round_)
+        trajectory = transcript.trajectory
+        if self._directory is not None and trajectory is not None:
+            try:
+                self._directory.write_trajectory(round_.name, trajectory)
+            except (OSError, ValueError) as error:  # It may hold what JSON has no form for.
+                raise EnvironmentFault(f"the results could not be written: {error}") from error
+        return TurnRecord(
+            index=round_.index,
+            snapshot="",
+            timed_out=transcript.timed_out,
+            tool_calls=None if trajectory is None else trajectory.tool_call_count,
+            agent_seconds=seconds,
         )
-        started = time.monotonic()
-        transcript = self.agent.run_round(context)
-        if transcript.timed_out:
-            environment.kill_processes()
-        return _Turn(transcript, time.monotonic() - started)
 
-    def _prepare(self, environment: Environment, round_: Round) -> None:
-        """Bring the round's files and make sure that the workspace is ready for the agent."""
-        if round_.workdir is not None:
-            # An agent that is not root, by the task or by the image, has to be able to edit what it is given.
-            environment.upload([round_.workdir], environment.workdir, writable=True)
-            if (round_.workdir / "setup.sh").is_file():
-                result = environment.exec(["bash", "setup.sh"], timeout=_SETUP_TIMEOUT)
-                if not result.ok:
-                    ending = "did not end in time" if result.timed_out else f"ended with exit code {result.exit_code}"
-                    tail = "\n".join(result.output.splitlines()[-20:])
-                    raise TaskError(f"{ending}; correct it. Its last lines:\n{tail}", round_.workdir / "setup.sh")
-        if round_.healthcheck is not None:
-            self._check_health(environment, round_.healthcheck, round_.name)
+    def _keep(self, environment: Environment, turn: TurnRecord) -> None:
+        """Take the snapshot that the round is verified in, and that a later session goes on from."""
+        snapshot = environment.snapshot(keep_for=self._checkpoints.keep_for)
+        self._checkpoints.turn_ended(turn.model_copy(update={"snapshot": snapshot.reference}), snapshot, self.agent)
 
-    def _check_health(self, environment: Environment, check: Healthcheck, what: str) -> None:
-        """Docker's rules: failures within the start period do not count, then so many in a row are one too many."""
-        started = time.monotonic()
-        failures = 0
-        while True:
-            self._refuse_when_cancelled()
-            result = environment.exec(check.command, timeout=check.timeout_sec)
-            if result.ok:
-                return
-            starting = time.monotonic() - started < check.start_period_sec
-            failures += not starting
-            if failures >= check.retries:
-                raise TaskError(
-                    f"the healthcheck of {what} failed {failures} times in a row: {check.command}\n"
-                    f"{result.output[-2000:]}",
-                    self.task.directory / "task.toml",
-                )
-            self._cancelled.wait(check.start_interval_sec if starting else check.interval_sec)
-
-    def _resolved(self, env: Mapping[str, str]) -> dict[str, str]:
-        return resolve_env(env, self._environ, path=self.task.directory / "task.toml")
-
-    def _refuse_when_cancelled(self) -> None:
-        if self._cancelled.is_set():
-            raise Cancelled(_STOPPED)
+    def _goes_on_after(self, round_: Round) -> bool:
+        """Whether the verdict, which the chain waits for where the task says so, allows the next round."""
+        minimum = round_.min_reward
+        if minimum is None:
+            return True
+        verdict: Verdict | None = self.wait(round_.index).verdict
+        rewards = {"reward": verdict.reward, **verdict.rewards} if verdict is not None else {}
+        if verdict is not None and all(rewards.get(key, 0.0) >= least for key, least in minimum.items()):
+            return True
+        self._skip_after(round_.index, f"{round_.name} stayed below its min_reward")
+        self._undone |= not self._checkpoints.is_done(round_.index)
+        return False
 
     # Verdicts.
 
-    def _verify(self, environment: Environment, round_: Round, turn: _Turn, snapshot: Snapshot) -> None:
+    def _verify(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
         """Run a round's suite in a fork and deliver its record, after those of the rounds before."""
         suite: SuiteRun | None = None
         try:
-            try:
-                self._refuse_when_cancelled()
-                fork = environment.fork(snapshot, network=round_.verifier_network, fresh=FRESH)
-                artifacts = self._directory.artifacts(round_.name) if self._directory else None
-                with self._alive(fork):
-                    suite = run_suite(
-                        fork, self.task, round_, env=self._resolved(round_.verifier_env), artifacts=artifacts
-                    )
-            finally:
-                with contextlib.suppress(EnvironmentFault):
-                    snapshot.discard()
-            record = self._judge(round_, turn, suite)
+            self._turns.refuse_when_cancelled()
+            snapshot = self._checkpoints.snapshot_of(round_.index)
+            fork = environment.fork(snapshot, network=round_.verifier_network, fresh=FRESH)
+            with self._alive(fork):
+                changed = snapshot.changed_paths(environment.workdir)
+                suite = self._run_suite(fork, round_, changed)
+            self._conclude(round_, turn, suite)
         except Exception as error:
-            stopped = self._cancelled.is_set()  # Then what was killed under it is to blame, and not the engine.
-            record = self._record(
-                round_,
-                outcome="not reached" if stopped else "error",
-                cause=_STOPPED if stopped else _describe(error),
-                tool_calls=turn.tool_calls,
-                agent_seconds=turn.seconds,
-            )
-        self._deliver(record, suite, turn)
+            self._fail_to_verify(round_, turn, error)
+
+    def _run_in_place(self, environment: Environment, round_: Round) -> SuiteRun:
+        """Run a round's suite where the agent works, and leave nothing of it there."""
+        snapshot = environment.snapshot()
+        changed = snapshot.changed_paths(environment.workdir)
+        snapshot.discard()
+        environment.distrust()
+        with self._turns.agent_kept_out(environment):
+            environment.make_directories(FRESH)
+            return self._run_suite(environment, round_, changed)
+
+    def _run_suite(self, place: Environment, round_: Round, changed: list[str]) -> SuiteRun:
+        return run_suite(
+            place,
+            self.task,
+            round_,
+            env=resolve_env(round_.verifier_env, self._options.environ, path=self.task.directory / "task.toml"),
+            timeout=round_.verifier_timeout * self._options.timeouts,
+            changed=changed,
+            artifacts=self._directory.artifacts(round_.name) if self._directory else None,
+        )
 
     @contextlib.contextmanager
     def _alive(self, fork: Environment) -> Iterator[None]:
-        """Make the fork known to :meth:`close` while it runs, and stop it in the end."""
+        """Start a fork, make it known to :meth:`close` while it runs, and stop it in the end."""
         self._forks.add(fork)
         try:
+            fork.start()
             yield
         finally:
             self._forks.discard(fork)
             with contextlib.suppress(EnvironmentFault):  # The verdict counts; the engine clears up when it closes.
                 fork.stop()
 
-    def _judge(self, round_: Round, turn: _Turn, suite: SuiteRun) -> RoundRecord:
-        transcript = turn.transcript
-        verdict = suite.verdict
-        timed_out = "agent" if transcript.timed_out else "verifier" if verdict and verdict.timed_out else None
-        causes = []
-        if transcript.timed_out:
-            # Without a deadline of the task's it is the agent's own, such as its model's.
-            limit = round_.agent_timeout
-            causes.append(
-                f"the agent was stopped at its timeout of {limit:g} s" if limit else "the agent ran out of time"
-            )
-        if verdict is not None and verdict.timed_out:
-            causes.append(f"the suite was stopped at its timeout of {round_.verifier_timeout:g} s")
-        if suite.fault:
-            causes.append(suite.fault)
-        if verdict is not None:
-            earlier = [self._records[index].result() for index in range(1, round_.index)]
-            cases = judge_cases(verdict.cases, earlier)
-            left_out = (f"artifact left out: {reason}" for reason in suite.left_out)
-            verdict = verdict.model_copy(update={"cases": cases, "flags": (*verdict.flags, *left_out)})
-        return self._record(
-            round_,
-            outcome="error" if verdict is None else "passed" if verdict.passed else "failed",
-            cause="\n".join(causes),
-            verdict=verdict,
-            timed_out=timed_out,
-            tool_calls=turn.tool_calls,
-            agent_seconds=turn.seconds,
-            verifier_seconds=suite.seconds,
+    def _conclude(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> None:
+        """Make a round's record of its turn and its suite, and deliver it."""
+        earlier = [self._records[index].result() for index in range(1, round_.index)]
+        values = judge(
+            turn,
+            suite,
+            earlier,
+            agent_limit=self._turns.limit(round_),
+            verifier_limit=round_.verifier_timeout * self._options.timeouts,
+            strict=self._options.strict,
         )
+        self._deliver(self._record(round_, **values), output=suite.output, done=True)
+
+    def _fail_to_verify(self, round_: Round, turn: TurnRecord, error: Exception) -> None:
+        stopped = self._cancelled.is_set()  # Then what was killed under it is to blame, and not the engine.
+        record = self._record(
+            round_,
+            outcome="not reached" if stopped else "error",
+            cause=STOPPED if stopped else _describe(error),
+            tool_calls=turn.tool_calls,
+            agent_seconds=turn.agent_seconds,
+        )
+        self._deliver(record, done=False)
 
     def _record(self, round_: Round, **values: object) -> RoundRecord:
         return RoundRecord.model_validate(
@@ -293,42 +306,35 @@ class Trial:
             }
         )
 
-    def _deliver(self, record: RoundRecord, suite: SuiteRun | None = None, turn: _Turn | None = None) -> None:
+    def _deliver(self, record: RoundRecord, *, done: bool, output: str | None = None) -> None:
+        """Write a record and hand it out; ``done`` says that a later session would only repeat it."""
         try:
             if self._directory is not None:
-                self._directory.write_round(
-                    record,
-                    output=suite.output if suite else None,
-                    trajectory=turn.transcript.trajectory if turn else None,
-                )
-        except (OSError, ValueError) as error:  # A trajectory may hold what JSON has no form for.
+                self._directory.write_round(record, output=output, done=done)
+            if done:
+                self._checkpoints.round_done(record.index)
+        except (OSError, ValueError, EnvironmentFault) as error:
             cause = f"the results could not be written: {error}"
-            record = record.model_copy(update={"outcome": "error", "cause": cause})
+            record, done = record.model_copy(update={"outcome": "error", "cause": cause}), False
+        self._undone |= not done
         self._records[record.index].set_result(record)
-
-    def _reaches(self, round_: Round, minimum: Mapping[str, float]) -> bool:
-        """Whether the verdict, which the chain has to wait for here, is good enough to go on."""
-        verdict: Verdict | None = self.wait(round_.index).verdict
-        if verdict is None:
-            return False
-        rewards = {"reward": verdict.reward, **verdict.rewards}
-        return all(rewards.get(key, 0.0) >= least for key, least in minimum.items())
 
     # Endings.
 
     def _skip_after(self, index: int, cause: str) -> None:
         for round_ in self._rounds[index:]:
-            self._deliver(self._record(round_, outcome="not reached", cause=cause))
+            self._records[round_.index].set_result(self._record(round_, outcome="not reached", cause=cause))
 
     def _break_off(self, index: int, error: BaseException) -> None:
         """Put the error on the round it happened in; the chain never reaches the others."""
         if not self._ready.done():
             self._ready.set_exception(error)
+        self._undone = True
         if self._cancelled.is_set():
-            self._skip_after(index - 1, _STOPPED)
+            self._skip_after(index - 1, STOPPED)
             return
         round_ = self._rounds[index - 1]
-        self._deliver(self._record(round_, outcome="error", cause=_describe(error)))
+        self._deliver(self._record(round_, outcome="error", cause=_describe(error)), done=False)
         self._skip_after(index, f"the attempt ended in {round_.name} with an error")
 
     def _finish(self) -> None:
@@ -342,6 +348,7 @@ class Trial:
             agent=self.agent.name,
             attempt=self._attempt,
             environment=self._engine.name,
+            task_hash=self._task_hash,
             started=self._started,
             finished=now(),
             declared_rounds=tuple(round_.name for round_ in self.task.rounds),
@@ -352,13 +359,6 @@ class Trial:
             self._directory.write_attempt(attempt)
         except OSError as error:
             self._unwritten = error
-
-
-def _read_instruction(round_: Round) -> str:
-    try:
-        return round_.instruction.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskError(f"the instruction cannot be read: {error}; save it as UTF-8", round_.instruction) from None
 
 
 def _describe(error: BaseException) -> str:

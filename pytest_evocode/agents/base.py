@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.tasks import Round, Task
@@ -50,3 +50,14 @@ class Agent(Protocol):
         Raises :class:`~pytest_evocode.errors.AgentFault` when the turn could not be done for reasons that are not the
         agent's work; the attempt ends there with an error.
         """
+
+
+@runtime_checkable
+class ResumableAgent(Agent, Protocol):
+    """An agent with a memory, which ``--evocode-resume`` brings back; without both methods it is taken to have none."""
+
+    def save_state(self) -> Any:
+        """What it remembers after a round, in values that JSON has a form for."""
+
+    def load_state(self, state: Any) -> None:
+        """Remember what :meth:`save_state` gave in an earlier session, before the first ``run_round``."""

@@ -42,6 +42,16 @@ class Unreadable(Exception):
 class Snapshot(Protocol):
     """The file system of an environment at a moment."""
 
+    @property
+    def reference(self) -> str:
+        """What :meth:`Engine.find_snapshot` of a later session knows it by; empty where none can find it."""
+
+    def changed_paths(self, outside: str) -> list[str]:
+        """Absolute paths of what is not as in the task's image: files made, changed and deleted, directories emptied.
+
+        Nothing below the directory ``outside`` is looked at.
+        """
+
     def discard(self) -> None:
         """Free what the snapshot takes; forks that run on it must have stopped."""
 
@@ -108,8 +118,15 @@ class Environment(Protocol):
     def kill_processes(self) -> None:
         """Kill everything but PID 1."""
 
-    def snapshot(self) -> Snapshot:
-        """Record the file system, with all processes paused meanwhile."""
+    def distrust(self) -> None:
+        """Rely from here on nothing that runs inside: an agent has worked here, and a suite is to."""
+
+    def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
+        """Record the file system, with all processes paused meanwhile.
+
+        With ``keep_for``, an attempt's directory, the snapshot outlives the session for as long as the ``state.json``
+        there mentions its reference.
+        """
 
     def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
         """A new environment, not started, with the snapshot's files and none of its processes.
@@ -133,15 +150,21 @@ class Engine(Protocol):
     without_effect: tuple[str, ...]
     """Keys below ``[environment]`` that tasks may have and that do nothing here."""
 
-    def create(self, task: Task, *, env: Mapping[str, str], network: Network | None) -> Environment:
+    def create(
+        self, task: Task, *, env: Mapping[str, str], network: Network | None, snapshot: Snapshot | None = None
+    ) -> Environment:
         """An environment of the task, not started; its image is built first when no build of the same content exists.
 
-        ``env`` holds the task's variables with everything resolved. Raises
-        :class:`~pytest_evocode.errors.BuildError` with the build's last lines.
+        It starts with the image's files, or those of a ``snapshot`` of an environment of the same task. ``env`` holds
+        the task's variables with everything resolved. Raises :class:`~pytest_evocode.errors.BuildError` with the
+        build's last lines.
         """
 
+    def find_snapshot(self, reference: str) -> Snapshot | None:
+        """A snapshot that was kept, by this session or an earlier one; None where it is gone."""
+
     def close(self) -> None:
-        """Stop every environment that still runs."""
+        """Stop every environment that still runs, and drop what no attempt needs any more."""
 
 
 class CappedOutput:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 from pathlib import Path
 
@@ -14,3 +16,17 @@ def cache_directory() -> Path:
     directory = Path(named) if named else platformdirs.user_cache_path("pytest-evocode", appauthor=False)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     return directory.resolve()
+
+
+def hold_run(results: Path, run: str) -> int | None:
+    """Keep other sessions out of a run for as long as the returned descriptor is open; None when one is at it."""
+    locks = cache_directory() / "runs"
+    locks.mkdir(exist_ok=True)
+    name = hashlib.sha256(os.fsencode(results / run)).hexdigest()[:32]
+    lock = os.open(locks / f"{name}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock

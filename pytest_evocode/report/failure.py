@@ -8,6 +8,7 @@ from pathlib import Path
 from pytest_evocode.results.models import Case, RoundRecord
 
 _SHOWN_CASES = 20
+_SHOWN_TOOLS = 5
 _SHOWN_CHARACTERS = 300
 
 
@@ -23,6 +24,10 @@ def describe_failure(record: RoundRecord, output: Path) -> str:
     lines += _group("new misses: first required in this round", new)
     lines += _group("regressions: required since an earlier round", old)
     lines += [f"note: {flag}" for flag in verdict.flags]
+    if verdict.changed_tools:
+        shown = ", ".join(verdict.changed_tools[:_SHOWN_TOOLS])
+        more = len(verdict.changed_tools) - _SHOWN_TOOLS
+        lines.append(f"note: the agent changed tools of the image: {shown}" + (f" and {more} more" if more > 0 else ""))
     lines.append(f"suite output: {output}")
     return "\n".join(lines)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -53,10 +53,12 @@ class Verdict(_Record):
     flags: tuple[str, ...] = ()
     """What is odd about the verdict, such as cases that contradict the reward; the reward stands."""
     timed_out: bool = False
+    changed_tools: tuple[str, ...] = ()
+    """Programs, libraries and packages of the image that the agent changed, as far as a list can be long."""
 
     @property
     def passed(self) -> bool:
-        """Whether the round counts as done."""
+        """Whether the reward is a pass; a strict session may fail the round all the same."""
         return self.reward >= PASS_REWARD
 
 
@@ -97,6 +99,30 @@ class RoundRecord(_Record):
         return sum(case.status == "passed" for case in cases), len(cases)
 
 
+class TurnRecord(_Record):
+    """An agent's turn that has ended, of a round whose verdict may not be there yet."""
+
+    index: int
+    """The round's, from 1."""
+    snapshot: str
+    """The reference of the snapshot that was taken after it."""
+    timed_out: bool
+    tool_calls: int | None
+    agent_seconds: float
+
+
+class AttemptState(_Record):
+    """What it takes to go on with an attempt that was broken off: ``state.json``, there until the attempt ends."""
+
+    version: int = RECORD_VERSION
+    environment: str
+    task_hash: str
+    turns: tuple[TurnRecord, ...] = ()
+    """Those without a verdict, and the last."""
+    agent: Any = None
+    """What the agent's ``save_state`` gave after the last turn."""
+
+
 class AttemptRecord(_Record):
     """One attempt: ``result.json``."""
 
@@ -105,6 +131,8 @@ class AttemptRecord(_Record):
     agent: str
     attempt: int
     environment: str
+    task_hash: str = ""
+    """SHA-256 over the task's files."""
     started: str
     """ISO 8601 with offset."""
     finished: str

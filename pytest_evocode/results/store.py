@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from pytest_evocode.results.models import AttemptRecord, RoundRecord, RunRecord
+from pytest_evocode.errors import UsageError
+from pytest_evocode.results.models import AttemptRecord, AttemptState, RoundRecord, RunRecord
 
+#: An attempt's unfinished state; as long as it mentions a snapshot, no session clears that away.
+STATE_FILE = "state.json"
 STAMP = "%Y-%m-%d__%H-%M-%S"
 
 
@@ -60,23 +65,59 @@ class AttemptDirectory:
         """Where a round's suite output is."""
         return self.path / "steps" / round_name / "verifier" / "test-stdout.txt"
 
-    def write_round(self, record: RoundRecord, *, output: str | None, trajectory: BaseModel | None) -> None:
-        """Write what a round leaves: ``output`` is its suite's, ``trajectory`` its agent's in ATIF."""
+    def write_round(self, record: RoundRecord, *, output: str | None, done: bool) -> None:
+        """Write what a round leaves: ``output`` is its suite's, ``done`` says that no later session can do better."""
         step = self.path / "steps" / record.round
-        if trajectory is not None:
-            # Others take an absent list for an empty one, and trip over null.
-            write_atomically(step / "agent" / "trajectory.json", _as_json(trajectory, nulls=False))
         if output is not None:
             write_atomically(self.verifier_output(record.round), output)
         if record.verdict is not None:
             cases = [case.model_dump(exclude_defaults=True) for case in record.verdict.cases]
             write_atomically(step / "verifier" / "cases.json", json.dumps(cases, indent=1) + "\n")
-            # Last, because its presence says that the round has a verdict.
+            # Behind the cases, because Harbor's tools take its presence for the verdict's.
             write_atomically(step / "verifier" / "reward.txt", f"{record.verdict.reward!r}\n")
+
+        # Last, because its presence says that the round is done, and a resumed session does not run it again.
+        if done:
+            write_atomically(step / "round.json", _as_json(record))
+
+    def read_rounds(self, names: Iterable[str]) -> dict[str, RoundRecord]:
+        """The records of the rounds that are done, by name."""
+        found = {}
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                found[name] = RoundRecord.model_validate_json((self.path / "steps" / name / "round.json").read_bytes())
+        return found
+
+    def write_trajectory(self, round_name: str, trajectory: BaseModel) -> None:
+        """Write an agent's turn in ATIF."""
+        # Others take an absent list for an empty one, and trip over null.
+        path = self.path / "steps" / round_name / "agent" / "trajectory.json"
+        write_atomically(path, _as_json(trajectory, nulls=False))
 
     def write_attempt(self, record: AttemptRecord) -> None:
         """Write ``result.json``."""
         write_atomically(self.path / "result.json", _as_json(record))
+
+    def read_attempt(self) -> AttemptRecord | None:
+        """The record of an attempt that has ended; None where there is none."""
+        try:
+            return AttemptRecord.model_validate_json((self.path / "result.json").read_bytes())
+        except FileNotFoundError:
+            return None
+
+    def read_state(self) -> AttemptState | None:
+        """The state of an attempt that was broken off; None where there is none."""
+        try:
+            return AttemptState.model_validate_json((self.path / STATE_FILE).read_bytes())
+        except FileNotFoundError:
+            return None
+
+    def write_state(self, state: AttemptState | None) -> None:
+        """Write ``state.json``, or remove it."""
+        if state is not None:
+            write_atomically(self.path / STATE_FILE, _as_json(state))
+        else:
+            (self.path / STATE_FILE).unlink(missing_ok=True)
 
 
 def claim_run(results: Path, record: RunRecord) -> RunRecord:
@@ -98,6 +139,24 @@ def claim_run(results: Path, record: RunRecord) -> RunRecord:
                 return named
             except FileExistsError:
                 seconds += 1
+
+
+def reopen_run(results: Path, name: str | None) -> RunRecord:
+    """The record of an earlier session, which goes on; None is the newest.
+
+    Raises :class:`~pytest_evocode.errors.UsageError` for a run that is not there.
+    """
+    known = sorted(path.stem for path in (results / "runs").glob("[!.]*.json"))
+    if not known:
+        raise UsageError(f"there is no run to continue in {results}")
+    name = name or known[-1]
+    if name not in known:
+        raise UsageError(f"there is no run {name} in {results}; the newest are {', '.join(known[-3:])}")
+    path = results / "runs" / f"{name}.json"
+    try:
+        return RunRecord.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise UsageError(f"{path} is no record of a run: {error.errors()[0]['msg']}") from None
 
 
 def write_run(results: Path, record: RunRecord) -> None:

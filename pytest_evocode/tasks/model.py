@@ -192,6 +192,7 @@ class EvocodeMetadata(Section):
     """``[metadata.evocode]``: what pytest-evocode adds to Harbor's format."""
 
     verify_in: Literal["fork", "place"] = "fork"
+    keep_processes: bool = False
     reward_key: FilledText | None = None
     process: dict[str, Any] = Field(default_factory=dict)
 

@@ -20,7 +20,6 @@ def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Probl
         *_requirement_chain(config, round_names),
         *_environment(config.environment),
         *_phases(config),
-        *_place(config),
     ]
 
 
@@ -96,9 +95,3 @@ def _verifier(verifier: VerifierConfig, keys: Keys) -> Iterator[Problem]:
         yield Problem(
             "no commands are run between agent and verifier; do it in test.sh", (*keys, "collect"), unsupported=True
         )
-
-
-def _place(config: TaskConfig) -> Iterator[Problem]:
-    if config.metadata.evocode.verify_in == "place":
-        message = '"place"; suites run in a fork: remove it or use "fork"'
-        yield Problem(message, ("metadata", "evocode", "verify_in"), unsupported=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_evocode.verifier.judging import judge
 from pytest_evocode.verifier.suite import FRESH, SuiteRun, run_suite
 
-__all__ = ["FRESH", "SuiteRun", "run_suite"]
+__all__ = ["FRESH", "SuiteRun", "judge", "run_suite"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -13,10 +13,12 @@ from pytest_evocode.results.models import Case, Verdict
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.cases import CASE_FILES, UnreadableCases, parse_case_file, parse_case_lines
 from pytest_evocode.verifier.rewards import deciding_reward, parse_reward_json, parse_reward_text
+from pytest_evocode.verifier.tools import changed_tools, python_caches
 
 _LOGS = "/logs/verifier"
 #: Directories of a fork that hold nothing of what the agent put there.
 FRESH = ("/tests", _LOGS)
+_LISTED_TOOLS = 50
 _REWARD_LIMIT = 2**20  # bytes
 _CASES_LIMIT = 64 * 2**20  # bytes
 
@@ -34,18 +36,29 @@ class SuiteRun:
 
 
 def run_suite(
-    fork: Environment, task: Task, round_: Round, *, env: Mapping[str, str], artifacts: Path | None
+    fork: Environment,
+    task: Task,
+    round_: Round,
+    *,
+    env: Mapping[str, str],
+    timeout: float,
+    changed: Sequence[str] = (),
+    artifacts: Path | None,
 ) -> SuiteRun:
     """Verify one round: put the tests into the fork, run ``test.sh``, read rewards and cases.
 
-    ``fork`` comes from the round's snapshot with :data:`FRESH` directories and is not started; the caller stops it.
-    ``env`` is the verifier's, resolved. ``artifacts`` is where to collect what the task declares, None for nowhere.
-    Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
+    ``fork`` comes from the round's snapshot with :data:`FRESH` directories; the caller starts and stops it. ``env`` is
+    the verifier's, resolved; ``timeout`` is in seconds. ``changed`` are the paths that are not as in the image.
+    ``artifacts`` is where to collect what the task declares, None for nowhere. Raises
+    :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
     """
     started = time.monotonic()
-    fork.start()
+    tools = changed_tools(changed)
+    if caches := python_caches(changed):
+        # What Python would load from there unseen. Its own rm: if that was changed, it is among the tools.
+        fork.exec(["rm", "-rf", "--", *caches], user="0", cwd="/", timeout=60)
     fork.upload(round_.tests, "/tests", writable=True)
-    result = fork.exec(["bash", "/tests/test.sh"], user=round_.verifier_user, env=env, timeout=round_.verifier_timeout)
+    result = fork.exec(["bash", "/tests/test.sh"], user=round_.verifier_user, env=env, timeout=timeout)
     verdict, fault = None, ""
     if result.timed_out:
         # The program under test may hang as well as the suite: the round has failed, and says so.
@@ -55,6 +68,8 @@ def run_suite(
             verdict = _read_verdict(fork, result.output, task.reward_key)
         except VerifierFault as error:
             fault = f"{error}\ntest.sh ended with exit code {result.exit_code}; its last lines:\n{_tail(result.output)}"
+    if verdict is not None and tools:
+        verdict = verdict.model_copy(update={"changed_tools": _shortened(tools)})
     left_out = _collect_artifacts(fork, round_, artifacts) if artifacts is not None else ()
     return SuiteRun(result.output, time.monotonic() - started, verdict, fault, left_out)
 
@@ -106,6 +121,12 @@ def _collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[
         destination = target / (artifact.destination or PurePosixPath(artifact.source).name)
         left_out += fork.download(artifact.source, destination, exclude=artifact.exclude)
     return tuple(left_out)
+
+
+def _shortened(paths: tuple[str, ...]) -> tuple[str, ...]:
+    if len(paths) <= _LISTED_TOOLS:
+        return paths
+    return (*paths[:_LISTED_TOOLS], f"and {len(paths) - _LISTED_TOOLS} more")
 
 
 def _tail(output: str, lines: int = 20) -> str:

@@ -33,7 +33,7 @@ def test_an_attempt_has_harbors_tree(write_task: WriteTask, run_tasks: RunTasks)
     verifier = ["cases.json", "reward.txt", "test-stdout.txt"]
     attempt = [
         "result.json",
-        *(f"steps/round-{index}/artifacts/log.txt" for index in (1, 2)),
+        *(f"steps/round-{index}/{name}" for index in (1, 2) for name in ("artifacts/log.txt", "round.json")),
         *(f"steps/round-{index}/verifier/{name}" for index in (1, 2) for name in verifier),
     ]
     assert files_below(session.results) == sorted(
@@ -196,7 +196,11 @@ def test_a_trajectory_is_written_per_round(
 def test_an_error_leaves_what_there_is(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1, test={1: "echo said; true"})
     session = run_tasks("tasks")
-    assert files_below(session.attempt()) == ["result.json", "steps/round-1/verifier/test-stdout.txt"]
+    assert files_below(session.attempt()) == [
+        "result.json",
+        "steps/round-1/round.json",
+        "steps/round-1/verifier/test-stdout.txt",
+    ]
     assert session.record().rounds[0].verdict is None
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.environments.docker.engine import OWNER, connect, owner_of
+from pytest_evocode.environments.docker.engine import OWNER, DockerEngine, connect
+from pytest_evocode.environments.owners import Owner
 from pytest_evocode.results.models import RunRecord
 
 if TYPE_CHECKING:
@@ -238,12 +239,12 @@ def test_a_refused_session_leaves_nothing(
 
 @pytest.mark.docker
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_leaves_neither_containers_nor_snapshots(
-    write_task: WriteTask, start: Callable[..., Running], number: int
+def test_a_signal_leaves_no_container_and_what_the_attempt_goes_on_from(
+    pytester: pytest.Pytester, write_task: WriteTask, start: Callable[..., Running], number: int
 ) -> None:
     write_task("a", 3, test={1: "sleep 4321"}, solve={2: "sleep 4321"})
     session = start("--evocode-env=docker", "tasks")
-    label = f"{OWNER}={owner_of(session.process.pid)}"
+    label = f"{OWNER}={Owner.of(session.process.pid)}"
     with contextlib.closing(connect()) as client:
 
         def count() -> tuple[int, int]:
@@ -252,4 +253,10 @@ def test_a_signal_leaves_neither_containers_nor_snapshots(
 
         wait_until(lambda: count() == (2, 1), "a container, a snapshot and its fork")
         session.stop(number)
-        assert count() == (0, 0)
+        assert count() == (0, 1)
+        (image,) = client.images(filters={"label": label})
+        (state,) = pytester.path.glob("evocode-results/a/harbor_jobs/oracle/*/a__a1/state.json")
+        assert image["RepoTags"][0] in state.read_text()
+        state.unlink()
+        with contextlib.closing(DockerEngine()):  # A new session clears what nobody needs any more.
+            assert count() == (0, 0)

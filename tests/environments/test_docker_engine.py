@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import socket
 import struct
 import subprocess
@@ -18,8 +17,9 @@ import pytest
 
 from pytest_evocode.environments.base import CappedOutput
 from pytest_evocode.environments.contents import hash_directory
-from pytest_evocode.environments.docker.engine import ENGINE, OWNER, DockerEngine, owner_of
+from pytest_evocode.environments.docker.engine import ENGINE, OWNER, DockerEngine
 from pytest_evocode.environments.docker.stream import FramedStream
+from pytest_evocode.environments.owners import Owner
 from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import BASE, MakeTask
@@ -142,7 +142,7 @@ def test_limits_and_labels_reach_the_container(docker: DockerEngine, make_task: 
         assert seen["HostConfig"]["NanoCpus"] == 500_000_000
         assert seen["HostConfig"]["Memory"] == 64 * 2**20
         assert seen["HostConfig"]["NetworkMode"] == network
-        assert seen["Config"]["Labels"][OWNER] == owner_of(os.getpid())
+        assert seen["Config"]["Labels"][OWNER] == str(Owner.this())
         assert seen["Config"]["Labels"]["evocode.task"] == task.name
     fork.stop()
     snapshot.discard()

@@ -69,12 +69,14 @@ def files(root: Path) -> list[str]:
 
 
 def test_an_attempt_is_where_harbors_scripts_look_for_it(tmp_path: Path, directory: AttemptDirectory) -> None:
-    directory.write_round(ROUND, output="said\n", trajectory=TRAJECTORY)
+    directory.write_trajectory("round-1", TRAJECTORY)
+    directory.write_round(ROUND, output="said\n", done=True)
     directory.write_attempt(ATTEMPT)
     attempt = f"ledger/harbor_jobs/oracle/{RUN}/ledger__a2"
     assert files(tmp_path / "results") == [
         f"{attempt}/result.json",
         f"{attempt}/steps/round-1/agent/trajectory.json",
+        f"{attempt}/steps/round-1/round.json",
         f"{attempt}/steps/round-1/verifier/cases.json",
         f"{attempt}/steps/round-1/verifier/reward.txt",
         f"{attempt}/steps/round-1/verifier/test-stdout.txt",
@@ -84,9 +86,12 @@ def test_an_attempt_is_where_harbors_scripts_look_for_it(tmp_path: Path, directo
 
 
 def test_what_is_written_can_be_read_again(directory: AttemptDirectory) -> None:
-    directory.write_round(ROUND, output="", trajectory=TRAJECTORY)
+    directory.write_trajectory("round-1", TRAJECTORY)
+    directory.write_round(ROUND, output="", done=True)
     directory.write_attempt(ATTEMPT)
     assert AttemptRecord.model_validate_json((directory.path / "result.json").read_text()) == ATTEMPT
+    assert directory.read_attempt() == ATTEMPT
+    assert directory.read_rounds(["round-1", "round-2"]) == {"round-1": ROUND}
     step = directory.path / "steps/round-1"
     assert Trajectory.model_validate_json((step / "agent/trajectory.json").read_text()) == TRAJECTORY
     assert float((step / "verifier/reward.txt").read_text()) == 1 / 3
@@ -97,7 +102,7 @@ def test_what_is_written_can_be_read_again(directory: AttemptDirectory) -> None:
 
 
 def test_a_trajectory_has_no_nulls_where_others_read_lists(directory: AttemptDirectory) -> None:
-    directory.write_round(ROUND, output=None, trajectory=TRAJECTORY)
+    directory.write_trajectory("round-1", TRAJECTORY)
     written = json.loads((directory.path / "steps/round-1/agent/trajectory.json").read_text())
     assert [len(step.get("tool_calls", [])) for step in written["steps"]] == [0, 1]
     assert written["steps"][1]["tool_calls"][0]["arguments"] == {"path": None}
@@ -106,20 +111,21 @@ def test_a_trajectory_has_no_nulls_where_others_read_lists(directory: AttemptDir
 
 def test_a_round_without_a_verdict_has_no_reward(directory: AttemptDirectory) -> None:
     error = ROUND.model_copy(update={"outcome": "error", "verdict": None})
-    directory.write_round(error, output="Traceback", trajectory=None)
+    directory.write_round(error, output="Traceback", done=False)
     assert files(directory.path) == ["steps/round-1/verifier/test-stdout.txt"]
 
 
 def test_a_round_that_was_not_reached_leaves_nothing(directory: AttemptDirectory) -> None:
     unreached = ROUND.model_copy(update={"outcome": "not reached", "verdict": None})
-    directory.write_round(unreached, output=None, trajectory=None)
+    directory.write_round(unreached, output=None, done=False)
     assert not directory.path.exists()
 
 
 def test_text_that_is_not_valid_unicode_is_written_all_the_same(directory: AttemptDirectory) -> None:
     broken = ROUND.model_copy(update={"cause": "half \ud800 and caf\u00e9"})
     step = Step(step_id=1, source="agent", message="\udfff", extra={"nested": ["\ud83d"]})
-    directory.write_round(broken, output="\ud800", trajectory=TRAJECTORY.model_copy(update={"steps": (step,)}))
+    directory.write_trajectory("round-1", TRAJECTORY.model_copy(update={"steps": (step,)}))
+    directory.write_round(broken, output="\ud800", done=True)
     directory.write_attempt(ATTEMPT.model_copy(update={"rounds": (broken,)}))
     read = AttemptRecord.model_validate_json((directory.path / "result.json").read_text(encoding="utf-8"))
     assert read.rounds[0].cause == "half ? and caf\u00e9"
@@ -134,13 +140,14 @@ def test_an_argument_that_is_not_valid_unicode_does_not_keep_a_run_from_starting
 def test_files_can_be_read_by_everybody(tmp_path: Path, directory: AttemptDirectory) -> None:
     before = os.umask(0o077)
     try:
-        directory.write_round(ROUND, output="said", trajectory=TRAJECTORY)
+        directory.write_trajectory("round-1", TRAJECTORY)
+        directory.write_round(ROUND, output="said", done=True)
         directory.write_attempt(ATTEMPT)
         claim_run(tmp_path / "results", NEW_RUN)
     finally:
         os.umask(before)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*") if path.is_file()}
-    assert len(modes) == 6
+    assert len(modes) == 7
     assert set(modes.values()) == {0o644}
 
 

@@ -29,7 +29,6 @@ STEP = '[[steps]]\nname = "round-1"\n'
         ('[verifier]\nenvironment_mode = "separate"', "verifier.environment_mode", 2),
         ('[verifier.environment]\ndocker_image = "x"', "verifier.environment", 1),
         ('[[verifier.collect]]\ncommand = "x"', "verifier.collect", 1),
-        ('[metadata.evocode]\nverify_in = "place"', "metadata.evocode.verify_in", 2),
         (f'{STEP}[steps.agent]\nnetwork_mode = "allowlist"', "steps[round-1].agent.network_mode", 4),
         (f'{STEP}[steps.verifier]\nnetwork_mode = "allowlist"', "steps[round-1].verifier.network_mode", 4),
         (f'{STEP}verifier.environment_mode = "separate"', "steps[round-1].verifier.environment_mode", 3),

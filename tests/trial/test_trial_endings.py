@@ -164,7 +164,8 @@ def test_closing_in_the_middle_of_a_suite_kills_it(
     record = trial.wait(1)
     assert (record.outcome, record.verdict) == ("not reached", None)
     assert record.cause == "the session was stopped"
-    assert [path for path in directory.path.rglob("*") if path.is_file()] == []
+    # The agent's turn is over: a later session has only to verify it.
+    assert [path.name for path in directory.path.rglob("*") if path.is_file()] == ["state.json"]
 
 
 def test_closing_with_a_turn_and_several_suites_under_way_kills_them_all(

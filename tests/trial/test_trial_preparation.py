@@ -12,7 +12,7 @@ from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import TaskError
 from pytest_evocode.results.store import AttemptDirectory
-from pytest_evocode.trial import Trial
+from pytest_evocode.trial import Trial, TrialOptions
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -38,7 +38,7 @@ env = { HINT = "${TOKEN}!" }
         toml=toml,
         files={"steps/round-1/solution/solve.sh": 'echo "$SHARED $PORT $JUDGE $HINT" > said'},
     )
-    (record,) = finish(Trial(task, OracleAgent(), engine, environ={"TOKEN": "abc"}))
+    (record,) = finish(Trial(task, OracleAgent(), engine, options=TrialOptions(environ={"TOKEN": "abc"})))
     assert record.outcome == "passed", record.cause
 
 
@@ -56,7 +56,7 @@ def test_a_variable_that_is_not_set_is_an_error_that_names_it(
 ) -> None:
     agent = scripted()
     task = make_task(PASS, PASS, toml=f'[{section}]\nenv = {{ A = "1", B = "${{EVOCODE_NO_SUCH}}" }}')
-    first, second = finish(Trial(task, agent, engine, environ={}))
+    first, second = finish(Trial(task, agent, engine, options=TrialOptions(environ={})))
     assert (first.outcome, second.outcome, agent.asked) == ("error", "not reached", [])
     assert "task.toml:2: EVOCODE_NO_SUCH not set in the environment; export it" in first.cause
     assert second.cause == "the attempt ended in round-1 with an error"
@@ -66,7 +66,7 @@ def test_a_variable_of_the_verifier_that_is_not_set_is_an_error_of_its_round(
     engine: Engine, make_task: MakeTask, finish: Finish
 ) -> None:
     task = make_task(PASS, PASS, steps={1: 'verifier = { env = { KEY = "${EVOCODE_NO_SUCH}" } }'})
-    first, second = finish(Trial(task, NopAgent(), engine, environ={}))
+    first, second = finish(Trial(task, NopAgent(), engine, options=TrialOptions(environ={})))
     assert (first.outcome, second.outcome) == ("error", "passed")
     assert "EVOCODE_NO_SUCH not set in the environment" in first.cause
 
@@ -75,7 +75,10 @@ def test_what_keeps_the_environment_from_starting_is_raised_to_those_who_wait_fo
     engine: Engine, make_task: MakeTask
 ) -> None:
     task = make_task(PASS, toml='[environment]\nenv = { A = "${EVOCODE_NO_SUCH}" }')
-    with Trial(task, NopAgent(), engine, environ={}) as trial, pytest.raises(TaskError, match="EVOCODE_NO_SUCH"):
+    with (
+        Trial(task, NopAgent(), engine, options=TrialOptions(environ={})) as trial,
+        pytest.raises(TaskError, match="EVOCODE_NO_SUCH"),
+    ):
         trial.wait_environment()
 
 

@@ -16,7 +16,7 @@ from pytest_evocode.environments import Engine
 from pytest_evocode.results.models import AttemptRecord, RoundRecord
 from pytest_evocode.results.store import AttemptDirectory
 from pytest_evocode.trajectory import AgentInfo, Step, ToolCall, Trajectory
-from pytest_evocode.trial import Trial
+from pytest_evocode.trial import Trial, TrialOptions
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -180,12 +180,15 @@ def test_an_attempt_leaves_its_results_on_disk(
     assert files == [
         "result.json",
         "steps/round-1/agent/trajectory.json",
+        "steps/round-1/round.json",
         "steps/round-1/verifier/cases.json",
         "steps/round-1/verifier/reward.txt",
         "steps/round-1/verifier/test-stdout.txt",
+        "steps/round-2/round.json",
         "steps/round-2/verifier/test-stdout.txt",
         "steps/round-3/artifacts/report.txt",
         "steps/round-3/artifacts/x",
+        "steps/round-3/round.json",
         "steps/round-3/verifier/cases.json",
         "steps/round-3/verifier/reward.txt",
         "steps/round-3/verifier/test-stdout.txt",
@@ -216,7 +219,7 @@ def test_tool_calls_are_the_agents_own_and_counted_where_the_verifier_fails_too(
         return RoundTranscript(trajectory=trajectory(context.round.index - 1))
 
     task = make_task(PASS, "true", PASS, steps={3: "verifier = { env = { KEY = '${EVOCODE_NO_SUCH}' } }"})
-    records = finish(Trial(task, scripted(turn, turn, turn), engine, environ={}))
+    records = finish(Trial(task, scripted(turn, turn, turn), engine, options=TrialOptions(environ={})))
     assert outcomes(records) == ["passed", "error", "error"]
     assert [record.tool_calls for record in records] == [0, 1, 2]
 
@@ -228,7 +231,7 @@ def test_results_that_cannot_be_written_are_an_error_and_nobody_waits_for_ever(
     trial = Trial(make_task(PASS, PASS), NopAgent(), engine, directory=AttemptDirectory(tmp_path / "file" / "attempt"))
     trial.__enter__()
     try:
-        assert [trial.wait(1).outcome, trial.wait(2).outcome] == ["error", "error"]
+        assert [trial.wait(1).outcome, trial.wait(2).outcome] == ["error", "not reached"]
         assert "could not be written" in trial.wait(1).cause
     finally:
         with pytest.raises(Exception, match="could not be written"):
@@ -243,7 +246,7 @@ def test_a_trajectory_that_cannot_be_written_is_an_error_and_nobody_waits_for_ev
     directory = AttemptDirectory(tmp_path / "attempt")
     task = make_task(PASS, PASS)
     first, second = finish(Trial(task, scripted(lambda context: transcript), engine, directory=directory))
-    assert (first.outcome, second.outcome) == ("error", "passed")
+    assert (first.outcome, second.outcome) == ("error", "not reached")
     assert "could not be written" in first.cause
 
 

@@ -69,7 +69,10 @@ def suite(engine: Engine, tmp_path: Path) -> RunSuite:
             snapshot = environment.snapshot()
             fork = environment.fork(snapshot, network=None, fresh=FRESH)
             try:
-                return run_suite(fork, task, round_, env=env or {}, artifacts=artifacts)
+                fork.start()
+                return run_suite(
+                    fork, task, round_, env=env or {}, timeout=round_.verifier_timeout, artifacts=artifacts
+                )
             finally:
                 fork.stop()
                 snapshot.discard()

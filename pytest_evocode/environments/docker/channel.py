@@ -55,6 +55,7 @@ class Channel:
         self._held = b""
         self._exit_code: int | None = None
         self._stuck = False
+        self._retired = False
         self._attach()
 
     def _attach(self) -> None:
@@ -133,7 +134,7 @@ class Channel:
     ) -> tuple[int, bool] | None:
         token = uuid.uuid4().hex
         request = f"{script}; printf '\\0%s %s\\n' {token} $?".encode("utf-8", "surrogateescape")
-        if self._stuck or len(request) > _REQUEST_LIMIT or not self._busy.acquire(blocking=False):
+        if self._stuck or self._retired or len(request) > _REQUEST_LIMIT or not self._busy.acquire(blocking=False):
             return None
         try:
             with self._state:
@@ -152,9 +153,13 @@ class Channel:
         finally:
             self._busy.release()
 
+    def retire(self) -> None:
+        """Run nothing more: whoever is root in the container may have changed PID 1 by now."""
+        self._retired = True
+
     def end(self) -> None:
         """Have PID 1 end, and with it the container, unless a command runs; cheaper than the engine's kill."""
-        if self._busy.acquire(blocking=False):
+        if not self._retired and self._busy.acquire(blocking=False):
             try:
                 with contextlib.suppress(ChannelClosed):
                     self._send(b"exit")

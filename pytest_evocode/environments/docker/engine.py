@@ -11,9 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_evocode.environments.base import Snapshot
 from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import ensure_image
+from pytest_evocode.environments.docker.snapshots import KEEP_FOR, DockerSnapshot
+from pytest_evocode.environments.owners import Owner, is_needed
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 OWNER = "evocode.owner"
 ENGINE = "evocode.engine"
+IMAGE_LAYERS = "evocode.image-layers"
 _PING_TIMEOUT = 5  # seconds
 _API_TIMEOUT = 120  # seconds for one answer; a commit of a large workspace takes a few
 
@@ -37,17 +41,21 @@ class DockerEngine:
         with faults("asking the engine for its version"):
             version = self._client.version()["Version"]
         self.description = f"engine {version}"
-        self._own = {OWNER: owner_of(os.getpid()), ENGINE: uuid.uuid4().hex}  # A process may have two engines.
+        self._own = {OWNER: str(Owner.this()), ENGINE: uuid.uuid4().hex}  # A process may have two engines.
         self._lock = threading.Lock()
         self._running: list[DockerEnvironment] = []
         remove_leftovers(self._client)
 
-    def create(self, task: Task, *, env: Mapping[str, str], network: Network | None) -> DockerEnvironment:
+    def create(
+        self, task: Task, *, env: Mapping[str, str], network: Network | None, snapshot: Snapshot | None = None
+    ) -> DockerEnvironment:
         """See :class:`~pytest_evocode.environments.base.Engine`."""
         image = ensure_image(self._client, task)
         config = image.get("Config") or {}
         wanted = task.config.environment
-        labels = {**self._own, "evocode.task": task.name}
+        assert snapshot is None or isinstance(snapshot, DockerSnapshot)
+        layers = len(image["RootFS"]["Layers"])
+        labels = {**self._own, "evocode.task": task.name, IMAGE_LAYERS: str(layers)}
         environment = DockerEnvironment(
             ContainerSettings(
                 self._client,
@@ -57,14 +65,27 @@ class DockerEngine:
                 wanted.cpus,
                 wanted.memory_mb,
                 tuple(config.get("Volumes") or ()),
+                layers,
             ),
-            image["Id"],
+            snapshot.image if snapshot is not None else image["Id"],
             workdir=wanted.workdir or config.get("WorkingDir") or "/",
             network=network,
         )
         with self._lock:
             self._running.append(environment)
         return environment
+
+    def find_snapshot(self, reference: str) -> Snapshot | None:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        from docker.errors import ImageNotFound
+
+        with faults("looking for a snapshot"):
+            try:
+                image = self._client.inspect_image(reference)  # type: ignore[no-untyped-call]
+            except ImageNotFound:
+                return None
+        below = int(image["Config"]["Labels"].get(IMAGE_LAYERS, 0))
+        return DockerSnapshot(self._client, reference, below)
 
     def close(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Engine`."""
@@ -116,36 +137,54 @@ def _knock(url: str) -> None:
             knocking.connect(url.removeprefix("unix://"))
 
 
-def owner_of(pid: int) -> str:
-    """A label that names a process on this machine and nothing else, even after its number is used again."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        started = file.read().rpartition(b")")[2].split()[19].decode()
-    return f"{socket.gethostname()}/{pid}/{started}"
-
-
 def remove_leftovers(client: APIClient) -> None:
     """Remove containers and snapshots of sessions that died on this machine, never those of a living one."""
+    for kind, entries in find_leftovers(client).items():
+        for entry in entries:
+            # Another session may be removing the same.
+            with contextlib.suppress(EnvironmentFault), faults("removing leftovers"):
+                remove_leftover(client, kind, entry)
+
+
+def find_leftovers(client: APIClient, *, needed_too: bool = False) -> dict[str, list[dict[str, Any]]]:
+    """Containers and images of dead sessions as the engine describes them.
+
+    Snapshots that an attempt may still be resumed from are only among them with ``needed_too``.
+    """
     with faults("looking for leftovers"):
-        labelled = [
-            *client.containers(all=True, filters={"label": OWNER}),
-            *client.images(filters={"label": OWNER}),
-        ]
-    owners = {entry["Labels"][OWNER] for entry in labelled if entry.get("Labels")}
-    for owner in owners:
-        host, pid, started = [*owner.split("/"), "", ""][:3]
-        if host != socket.gethostname() or not pid.isdigit():
-            continue
-        with contextlib.suppress(OSError):
-            if owner_of(int(pid)) == f"{host}/{pid}/{started}":
-                continue
-        with contextlib.suppress(EnvironmentFault):  # Another session may be removing the same.
-            remove_labelled(client, f"{OWNER}={owner}")
+        containers = client.containers(all=True, filters={"label": OWNER})
+        images = client.images(filters={"label": OWNER})
+    return {
+        "container": [entry for entry in containers if _is_orphan(entry)],
+        "image": [entry for entry in images if _is_orphan(entry) and (needed_too or not _is_kept(entry))],
+    }
+
+
+def remove_leftover(client: APIClient, kind: str, entry: Mapping[str, Any]) -> None:
+    """Remove one container, with its volumes, or one image."""
+    if kind == "container":
+        client.remove_container(entry["Id"], v=True, force=True)
+    else:
+        client.remove_image(entry["Id"], force=True)
+
+
+def _is_orphan(entry: Mapping[str, Any]) -> bool:
+    owner = Owner.from_label((entry.get("Labels") or {}).get(OWNER, ""))
+    return owner is not None and not owner.is_alive()
+
+
+def _is_kept(entry: Mapping[str, Any]) -> bool:
+    """Whether an image is a snapshot that an attempt needs."""
+    keep_for = (entry.get("Labels") or {}).get(KEEP_FOR)
+    tags = entry.get("RepoTags") or ()
+    return keep_for is not None and any(is_needed(tag, Path(keep_for)) for tag in tags)
 
 
 def remove_labelled(client: APIClient, label: str) -> None:
-    """Remove the containers and then the images that carry a label."""
+    """Remove the containers that carry a label, and then the images that no attempt needs."""
     with faults("removing containers and snapshots"):
         for container in client.containers(all=True, filters={"label": label}):
             client.remove_container(container["Id"], v=True, force=True)
         for image in client.images(filters={"label": label}):
-            client.remove_image(image["Id"], force=True)
+            if not _is_kept(image):
+                client.remove_image(image["Id"], force=True)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +15,7 @@ from pytest_evocode.environments.base import CappedOutput, Environment, ExecResu
 from pytest_evocode.environments.docker.channel import KEEPER, Channel, ChannelClosed
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
+from pytest_evocode.environments.docker.snapshots import DockerSnapshot, take_snapshot
 from pytest_evocode.environments.docker.stream import FramedStream
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
-SNAPSHOT_REPOSITORY = "evocode-snapshot"
 _LOGS = ("/logs/agent", "/logs/artifacts")
 _ROOT = ("0", "root")
 _KILL_GRACE = 10.0  # seconds for an exec stream to end after its processes were killed
@@ -44,22 +42,8 @@ class ContainerSettings:
     memory_mb: int | None = None
     volumes: tuple[str, ...] = ()
     """What the image declares as VOLUME: the engine keeps it apart from the container's files."""
-
-
-@dataclass(frozen=True, slots=True)
-class DockerSnapshot:
-    """An image committed from a container, and tars of the volumes, which no commit holds."""
-
-    settings: ContainerSettings
-    image: str
-    volumes: Mapping[str, IO[bytes]]
-
-    def discard(self) -> None:
-        """Remove the image."""
-        for contents in self.volumes.values():
-            contents.close()
-        with faults("removing a snapshot"):
-            self.settings.client.remove_image(self.image, force=True)
+    image_layers: int = 0
+    """Layers of the task's image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +104,8 @@ class DockerEnvironment:
             created = self._client.create_container(self._image, command=["true"], labels=dict(self._settings.labels))
             self._running = _Container(created["Id"], None, ContainerFiles(self._client, created["Id"], None))
             self.make_directories(self._fresh)
-            tag = uuid.uuid4().hex[:12]
-            self._client.commit(self._id, repository=SNAPSHOT_REPOSITORY, tag=tag)
-            self._image = self._own_image = f"{SNAPSHOT_REPOSITORY}:{tag}"
+            cleared = take_snapshot(self._client, self._id, image_layers=self._settings.image_layers)
+            self._image = self._own_image = cleared.image
         self._remove_container()
 
     def _start(self) -> None:
@@ -275,6 +258,11 @@ class DockerEnvironment:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         self._files.make_directories(paths)
 
+    def distrust(self) -> None:
+        """Leave PID 1's channel, which root in the container can write to as we do."""
+        if self._here.channel is not None:
+            self._here.channel.retire()
+
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         self._kill_by_engine()
@@ -297,21 +285,17 @@ class DockerEnvironment:
         if here.channel is not None:
             here.channel.attach_again()
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         self._files.make_pending()
-        tag = uuid.uuid4().hex[:12]
-        with faults("taking a snapshot"):  # The engine pauses the container meanwhile.
-            self._client.commit(self._id, repository=SNAPSHOT_REPOSITORY, tag=tag)
-            volumes = {path: self._copy_volume(path) for path in self._settings.volumes}
-        return DockerSnapshot(self._settings, f"{SNAPSHOT_REPOSITORY}:{tag}", volumes)
-
-    def _copy_volume(self, path: str) -> IO[bytes]:
-        contents = tempfile.TemporaryFile()  # noqa: SIM115 - the snapshot keeps it
-        for chunk in self._client.get_archive(self._id, path)[0]:
-            contents.write(chunk)
-        contents.flush()
-        return contents
+        settings = self._settings
+        return take_snapshot(
+            self._client,
+            self._id,
+            image_layers=settings.image_layers,
+            volumes=settings.volumes,
+            keep_for=keep_for,
+        )
 
     def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
         """See :class:`~pytest_evocode.environments.base.Environment`."""

@@ -147,14 +147,20 @@ class Launcher:
             os.close(write)
         return read
 
-    def host_command(self, argv: Sequence[str]) -> None:
-        """Run a command over sandbox files on the host, as root over them."""
-        with open(os.memfd_create("errors"), "w+b", buffering=0) as errors:
-            answer = self.ask({"operation": "host_command", "argv": list(argv)}, [errors.fileno()])
+    def host_command(self, argv: Sequence[str]) -> bytes:
+        """Run a command over sandbox files on the host, as root over them, and return what it printed."""
+        with (
+            open(os.memfd_create("output"), "w+b", buffering=0) as output,
+            open(os.memfd_create("errors"), "w+b", buffering=0) as errors,
+        ):
+            request = {"operation": "host_command", "argv": list(argv)}
+            answer = self.ask(request, [output.fileno(), errors.fileno()])
             if answer["exit_code"] != 0:
                 errors.seek(0)
                 said = errors.read().decode("utf-8", "replace")[-2000:].strip()
                 raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {said}")
+            output.seek(0)
+            return output.read()
 
     def start_sandbox(self, argv: list[str]) -> int:
         """Start bubblewrap, wait until its PID 1 runs and return a pidfd of it."""

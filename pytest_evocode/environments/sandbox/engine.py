@@ -12,10 +12,12 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from pytest_evocode.environments.base import Snapshot
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
-from pytest_evocode.environments.sandbox.environment import SandboxEnvironment, SandboxSettings, remove_tree
+from pytest_evocode.environments.sandbox.environment import SandboxEnvironment, SandboxSettings
 from pytest_evocode.environments.sandbox.images import build_image, host_system, probe
+from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, leftover_snapshots, remove_tree
 from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
 
@@ -47,13 +49,16 @@ class SandboxEngine:
         for parent in (self._cache / "sandboxes", Path("/dev/shm/pytest-evocode-" + str(os.getuid()))):
             for without_root in ways:
                 state = self._claim_state(parent)
-                self._settings = SandboxSettings(bwrap, without_root, state, below_usr, self._launcher)
+                kept = kept_snapshots(parent)
+                self._settings = SandboxSettings(bwrap, without_root, state, kept, below_usr, self._launcher)
                 try:
                     probe(self._settings)
                 except EnvironmentUnavailable as error:
                     reasons.append(str(error))
                     self._release_state()
                     continue
+                for layer in leftover_snapshots(kept):
+                    remove_tree(self._launcher, layer)
                 self.description = f"the host's {host_system()} stands in for every FROM image"
                 return
         self._launcher.close()
@@ -86,9 +91,12 @@ class SandboxEngine:
         remove_tree(self._launcher, self._settings.state)
         os.close(self._state_lock)
 
-    def create(self, task: Task, *, env: Mapping[str, str], network: Network | None) -> SandboxEnvironment:
+    def create(
+        self, task: Task, *, env: Mapping[str, str], network: Network | None, snapshot: Snapshot | None = None
+    ) -> SandboxEnvironment:
         """See :class:`~pytest_evocode.environments.base.Engine`."""
         image = build_image(self._settings, self._cache, task)
+        assert snapshot is None or isinstance(snapshot, SandboxSnapshot)
         environment = SandboxEnvironment(
             self._settings,
             image.layers,
@@ -96,10 +104,16 @@ class SandboxEngine:
             user=image.user,
             env={**image.env, **env},
             network=network,
+            snapshot=snapshot,
         )
         with self._lock:
             self._running.add(environment)
         return environment
+
+    def find_snapshot(self, reference: str) -> SandboxSnapshot | None:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        layer = self._settings.kept / reference
+        return SandboxSnapshot(self._launcher, layer) if reference and layer.is_dir() else None
 
     def close(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Engine`."""
@@ -111,6 +125,11 @@ class SandboxEngine:
             self._release_state()
             self._state_lock = -1
         self._launcher.close()
+
+
+def kept_snapshots(parent: Path) -> Path:
+    """Beside the sandboxes' own directories, all of which a session clears that find theirs without an owner."""
+    return parent.with_name(f"{parent.name}-snapshots")
 
 
 def _below_usr(path: Path) -> bool:

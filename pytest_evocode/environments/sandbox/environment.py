@@ -18,6 +18,7 @@ from pytest_evocode.environments.archive import lay_over, pack, unpack
 from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, Unreadable, User
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, Layers, receive, sandbox_argv
+from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, copy_layer, remove_tree, take_snapshot
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network
 
@@ -33,21 +34,11 @@ class SandboxSettings:
     rootless: bool
     state: Path
     """Directory for the sandboxes' layers; its file system has to carry overlays."""
+    kept: Path
+    """Directory on the same file system for snapshots that outlive the session."""
     hidden: tuple[Path, ...]
     """Directories of the host below /usr that no sandbox may see."""
     launcher: Launcher
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxSnapshot:
-    """A copy of a sandbox's top layer."""
-
-    settings: SandboxSettings
-    layer: Path
-
-    def discard(self) -> None:
-        """Delete the copy."""
-        remove_tree(self.settings.launcher, self.layer)
 
 
 class SandboxEnvironment:
@@ -63,6 +54,7 @@ class SandboxEnvironment:
         env: Mapping[str, str],
         network: Network | None,
         fresh: Sequence[str] = (),
+        snapshot: SandboxSnapshot | None = None,
     ) -> None:
         self.workdir = workdir
         self._settings = settings
@@ -71,6 +63,7 @@ class SandboxEnvironment:
         # A host's network is the whole of it, loopback services too: only a task that asks for it gets it.
         self._share_network = network == "public"
         self._fresh = tuple(fresh)
+        self._snapshot = snapshot
         self._pidfd = -1
         self._lock = threading.Lock()
         self._signalling = threading.Lock()  # Or two kills at once would be about each other.
@@ -81,6 +74,8 @@ class SandboxEnvironment:
         for name in ("root", "root-work", "usr", "usr-work"):
             (self.layers.top / name).mkdir(parents=True, mode=0o755)
         try:
+            if self._snapshot is not None:  # Copied and not laid below, or later snapshots would need this one.
+                copy_layer(self._settings.launcher, self._snapshot.layer, self.layers.top)
             self._pidfd = self._launch()
         except EnvironmentFault:
             remove_tree(self._settings.launcher, self.layers.top)
@@ -223,6 +218,9 @@ class SandboxEnvironment:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         self._ask("make_directories", paths=list(paths), fresh=False)
 
+    def distrust(self) -> None:
+        """Nothing to do: commands and files never went by a process of the sandbox."""
+
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         self._signal(signal.SIGKILL)
@@ -232,19 +230,15 @@ class SandboxEnvironment:
             if not self._ask("signal", signal=number)["done"]:
                 self._relaunch()
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        layer = self._settings.state / f"snapshot-{uuid.uuid4().hex[:12]}"
+        directory = self._settings.state if keep_for is None else self._settings.kept
+        self._signal(signal.SIGSTOP)
         try:
-            self._signal(signal.SIGSTOP)
-            try:
-                copy_layer(self._settings, self.layers.top, layer)
-            finally:
-                self._signal(signal.SIGCONT)
-        except EnvironmentFault:  # It was stopped meanwhile: half a copy is of no use.
-            remove_tree(self._settings.launcher, layer)
-            raise
-        return SandboxSnapshot(self._settings, layer)
+            layer = take_snapshot(self._settings.launcher, self.layers.top, directory, keep_for)
+        finally:
+            self._signal(signal.SIGCONT)
+        return SandboxSnapshot(self._settings.launcher, layer)
 
     def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
@@ -280,20 +274,6 @@ def _kill(pidfd: int) -> None:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     select.select([pidfd], [], [], _KILL_GRACE)
     os.close(pidfd)
-
-
-def copy_layer(settings: SandboxSettings, source: Path, target: Path) -> None:
-    """Copy a top layer with whiteouts, extended attributes and holes; shared blocks where the file system can."""
-    target.mkdir(parents=True)
-    layers = [str(source / name) for name in ("root", "usr")]
-    settings.launcher.host_command(["cp", "-a", "--reflink=auto", "--sparse=always", "--", *layers, str(target)])
-
-
-def remove_tree(launcher: Launcher, path: Path) -> None:
-    """Delete a directory of sandbox files, whatever mode bits an agent left in it."""
-    if not path.exists():
-        return
-    launcher.host_command(["rm", "-rf", "--", str(path)])
 
 
 def _collect(output: int, reply: int, into: CappedOutput, deadline: float | None) -> bool:

@@ -292,11 +292,12 @@ def _make_directories(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
     return {}
 
 
-def _host_command(request: dict[str, Any], errors: int) -> dict[str, Any]:
-    """Run a command on the host's files as their root: copying or deleting a sandbox's layers."""
+def _host_command(request: dict[str, Any], output: int, errors: int) -> dict[str, Any]:
+    """Run a command on the host's files as their root: copying, listing or deleting a sandbox's layers."""
     own_user_namespace()
     child = os.fork()
     if child == 0:
+        os.dup2(output, 1)
         os.dup2(errors, 2)
         try:
             os.execvp(request["argv"][0], request["argv"])

@@ -7,8 +7,7 @@ import time
 
 from suite import STOCK_HEADER, Box, case, expect
 
-# Seconds. Ten times what a plain solution needs on two busy cores; what is quadratic takes minutes.
-# The request says 5 seconds. A busy machine takes several times as long, and what reads every row for each row minutes.
+# Seconds. The request says 5; a busy machine takes several times as long, and what is quadratic takes minutes.
 LIMIT = 30
 MANY = 10_000
 

@@ -1,0 +1,153 @@
+"""What an attempt leaves behind at every moment, so that a later session can go on where this one was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_evocode.agents import Agent, ResumableAgent
+from pytest_evocode.environments import Engine, Snapshot
+from pytest_evocode.errors import EnvironmentFault, ResumeRefused
+from pytest_evocode.results.models import AttemptRecord, AttemptState, RoundRecord, TurnRecord
+from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.tasks import Round
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Where an attempt goes on: after the last turn, whose snapshot is ``start``; None at the very beginning."""
+
+    records: Mapping[int, RoundRecord] = field(default_factory=dict)
+    """Rounds that are done, by index."""
+    turns: tuple[TurnRecord, ...] = ()
+    """Turns that have ended and whose rounds are not done."""
+    last_turn: int = 0
+    start: Snapshot | None = None
+    agent: Any = None
+
+
+class Checkpoints:
+    """Keeps the snapshots of an attempt that are still needed, and ``state.json``, which says which these are.
+
+    Needed are those of rounds without a verdict, to verify them, and the last, to go on from. Without a directory
+    nothing outlives the session, and a round's snapshot goes with its verdict.
+    """
+
+    def __init__(self, directory: AttemptDirectory | None, state: AttemptState) -> None:
+        self._directory = directory
+        self._state = state
+        self._lock = threading.Lock()
+        self._turns: dict[int, TurnRecord] = {}
+        self._snapshots: dict[int, Snapshot] = {}
+        self._done: set[int] = set()
+
+    @property
+    def keep_for(self) -> Path | None:
+        """Who snapshots are kept for."""
+        return self._directory.path if self._directory is not None else None
+
+    def load(self, engine: Engine, rounds: Sequence[Round]) -> Resumption:
+        """What an earlier session left of this attempt.
+
+        Raises :class:`~pytest_evocode.errors.ResumeRefused` when that was another task or another environment.
+        """
+        if self._directory is None:
+            return Resumption()
+        by_name = self._directory.read_rounds(round_.name for round_ in rounds)
+        records = {round_.index: by_name[round_.name] for round_ in rounds if round_.name in by_name}
+        earlier = self._directory.read_state()
+        if earlier is None:
+            ended = self._directory.read_attempt()
+            if ended is None or any(each.outcome == "error" and each.round not in by_name for each in ended.rounds):
+                return Resumption()  # Nothing to go on from.
+            self._refuse_other(ended)
+            return Resumption(records={record.index: record for record in ended.rounds if record.index <= len(rounds)})
+        self._refuse_other(earlier)
+        self._done.update(records)
+        for turn in earlier.turns:
+            snapshot = engine.find_snapshot(turn.snapshot)
+            if snapshot is None:
+                raise ResumeRefused(
+                    f"{self._directory.path}: the snapshot of round {turn.index} is gone; remove this directory to run "
+                    "the attempt anew"
+                )
+            self._turns[turn.index], self._snapshots[turn.index] = turn, snapshot
+        self._state = earlier
+        last = max(self._turns, default=0)
+        return Resumption(
+            records=records,
+            turns=tuple(turn for index, turn in sorted(self._turns.items()) if index not in records),
+            last_turn=last,
+            start=self._snapshots.get(last),
+            agent=earlier.agent,
+        )
+
+    def _refuse_other(self, earlier: AttemptState | AttemptRecord) -> None:
+        assert self._directory is not None
+        if earlier.task_hash != self._state.task_hash:
+            raise ResumeRefused(
+                f"{self._directory.path}: the task's files have changed since this attempt was begun, so its rounds "
+                "cannot be continued; restore the files, or start a new run without --evocode-resume"
+            )
+        if earlier.environment != self._state.environment:
+            raise ResumeRefused(
+                f"{self._directory.path}: this attempt was begun in {earlier.environment}; continue it with "
+                f"--evocode-env={earlier.environment}"
+            )
+
+    def turn_ended(self, turn: TurnRecord, snapshot: Snapshot, agent: Agent) -> None:
+        """Record a turn, its snapshot and the agent's memory."""
+        memory = agent.save_state() if isinstance(agent, ResumableAgent) else None
+        with self._lock:
+            self._turns[turn.index], self._snapshots[turn.index] = turn, snapshot
+            self._settle({"agent": memory})
+
+    def round_done(self, index: int) -> None:
+        """Take the record of a round for written."""
+        with self._lock:
+            self._done.add(index)
+            self._settle({})
+
+    def is_done(self, index: int) -> bool:
+        """Whether a later session would only repeat a round."""
+        with self._lock:
+            return index in self._done
+
+    def snapshot_of(self, index: int) -> Snapshot:
+        """The snapshot taken after a turn."""
+        return self._snapshots[index]
+
+    def _settle(self, update: dict[str, Any]) -> None:
+        """Write the state, and only then discard what it does not mention."""
+        last = max(self._turns, default=0)
+        keeps_last = self._directory is not None
+        unneeded = [index for index in self._turns if index in self._done and not (keeps_last and index == last)]
+        for index in unneeded:
+            del self._turns[index]
+        self._state = self._state.model_copy(update={"turns": tuple(self._turns.values()), **update})
+        # A snapshot that nobody finds again is no place to go on from.
+        if self._directory is not None and all(turn.snapshot for turn in self._turns.values()):
+            try:
+                self._directory.write_state(self._state)
+            except OSError as error:
+                raise EnvironmentFault(f"the attempt's state could not be written: {error}") from error
+        self._discard(unneeded)
+
+    def _discard(self, indexes: Sequence[int]) -> None:
+        for index in indexes:
+            with contextlib.suppress(EnvironmentFault):
+                self._snapshots.pop(index).discard()
+
+    def close(self, *, finished: bool) -> None:
+        """Discard what nobody needs: everything when the attempt is finished or cannot be resumed."""
+        with self._lock:
+            if self._directory is not None:
+                if not finished and self._turns:
+                    return
+                self._directory.write_state(None)
+            self._discard(list(self._snapshots))
+            self._turns.clear()

@@ -1,0 +1,61 @@
+"""Who made what is left on a machine, whether they still live, and whether somebody still needs it."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from os import getpid
+from pathlib import Path
+
+from pytest_evocode.results.store import STATE_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process on a machine and no other, even after its number is used again."""
+
+    host: str
+    pid: int
+    started: int
+    """Clock ticks from the machine's start."""
+
+    @classmethod
+    def this(cls) -> Owner:
+        """The process that asks."""
+        return cls.of(getpid())
+
+    @classmethod
+    def of(cls, pid: int) -> Owner:
+        """A process of this machine; raises OSError when there is none of that number."""
+        return cls(socket.gethostname(), pid, _start_time(pid))
+
+    @classmethod
+    def from_label(cls, label: str) -> Owner | None:
+        """The owner that ``str(owner)`` stands for; None where the text is none."""
+        host, pid, started = [*label.rsplit("/", 2), "", ""][:3]
+        return cls(host, int(pid), int(started)) if pid.isdigit() and started.isdigit() else None
+
+    def __str__(self) -> str:
+        return f"{self.host}/{self.pid}/{self.started}"
+
+    def is_alive(self) -> bool:
+        """Whether it still runs; who is on another machine counts as alive."""
+        if self.host != socket.gethostname():
+            return True
+        try:
+            return _start_time(self.pid) == self.started
+        except OSError:
+            return False
+
+
+def _start_time(pid: int) -> int:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[19])
+
+
+def is_needed(reference: str, keep_for: Path) -> bool:
+    """Whether the attempt that a snapshot was kept for may still be resumed from it."""
+    try:
+        return reference in (keep_for / STATE_FILE).read_text(encoding="utf-8")
+    except OSError:
+        return False

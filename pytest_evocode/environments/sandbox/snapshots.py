@@ -1,0 +1,98 @@
+"""Snapshots of sandboxes: copies of their top layers, which may outlive the session that made them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import uuid
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pytest_evocode.environments.owners import Owner, is_needed
+from pytest_evocode.environments.sandbox.bubblewrap import Launcher
+from pytest_evocode.errors import EnvironmentFault
+
+_OWNER = "owner.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSnapshot:
+    """A copy of a sandbox's top layer."""
+
+    launcher: Launcher
+    layer: Path
+
+    @property
+    def reference(self) -> str:
+        """See :class:`~pytest_evocode.environments.base.Snapshot`."""
+        return self.layer.name
+
+    def changed_paths(self, outside: str) -> list[str]:
+        """See :class:`~pytest_evocode.environments.base.Snapshot`."""
+        upper = _list_layer(self.launcher, self.layer / "root", "", outside)
+        return sorted(upper | _list_layer(self.launcher, self.layer / "usr", "/usr", outside))
+
+    def discard(self) -> None:
+        """Delete the copy."""
+        remove_tree(self.launcher, self.layer)
+
+
+def _list_layer(launcher: Launcher, top: Path, prefix: str, outside: str) -> set[str]:
+    """What an overlay's layer holds; a deleted file is a device there, and so no directory."""
+    argv = ["find", str(top), "-mindepth", "1"]
+    if outside.startswith(f"{prefix}/") and outside != "/":
+        argv += ["-path", _literally(f"{top}{outside.removeprefix(prefix)}"), "-prune", "-o"]
+    argv += ["(", "!", "-type", "d", "-o", "-type", "d", "-empty", ")", "-print0"]
+    found = launcher.host_command(argv).decode("utf-8", "surrogateescape").split("\0")
+    return {prefix + path.removeprefix(str(top)) for path in found if path}
+
+
+def _literally(path: str) -> str:
+    return "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in path)
+
+
+def take_snapshot(launcher: Launcher, source: Path, directory: Path, keep_for: Path | None) -> Path:
+    """Copy a top layer to a new directory and say whose it is."""
+    layer = directory / f"snapshot-{uuid.uuid4().hex[:12]}"
+    try:
+        layer.mkdir(parents=True, mode=0o700)
+        if keep_for is not None:
+            (layer / _OWNER).write_text(json.dumps({**asdict(Owner.this()), "keep_for": str(keep_for)}))
+        copy_layer(launcher, source, layer)
+    except (EnvironmentFault, OSError) as error:
+        # It was stopped meanwhile, or the disk is full: half a copy is of no use.
+        remove_tree(launcher, layer)
+        if isinstance(error, OSError):
+            raise EnvironmentFault(f"a snapshot could not be written to {layer}: {error.strerror}") from error
+        raise
+    return layer
+
+
+def leftover_snapshots(directory: Path, *, needed_too: bool = False) -> list[Path]:
+    """Kept snapshots whose session is dead and that no attempt needs; with ``needed_too`` also those that one needs."""
+    found = []
+    with contextlib.suppress(FileNotFoundError):
+        for layer in sorted(directory.iterdir()):
+            try:
+                owner = json.loads((layer / _OWNER).read_text())
+                keep_for = Path(owner.pop("keep_for"))
+                alive = Owner(**owner).is_alive()
+            except (OSError, ValueError, TypeError, KeyError):
+                continue  # It is just being made, or another session is removing it.
+            if not alive and (needed_too or not is_needed(layer.name, keep_for)):
+                found.append(layer)
+    return found
+
+
+def copy_layer(launcher: Launcher, source: Path, target: Path) -> None:
+    """Copy a top layer with whiteouts, extended attributes and holes; shared blocks where the file system can."""
+    target.mkdir(parents=True, exist_ok=True)
+    layers = [str(source / name) for name in ("root", "usr")]
+    launcher.host_command(["cp", "-a", "--reflink=auto", "--sparse=always", "--", *layers, str(target)])
+
+
+def remove_tree(launcher: Launcher, path: Path) -> None:
+    """Delete a directory of sandbox files, whatever mode bits an agent left in it."""
+    if os.path.lexists(path):
+        launcher.host_command(["rm", "-rf", "--", str(path)])
