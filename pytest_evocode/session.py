@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.collection import TASK_FILE, Attempt, Round, collector_of, restore_rounds, shape_report
+from pytest_evocode.collection import (
+    TASK_FILE,
+    Attempt,
+    Round,
+    collector_of,
+    restore_rounds,
+    scrub_report,
+    shape_report,
+)
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.options import agent_id, read_settings
 from pytest_evocode.results.models import RoundRecord, RunRecord
+from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
@@ -40,6 +49,8 @@ class SessionPlugin:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.settings = read_settings(config)
+        self.scrubber = Scrubber()
+        """Goes over all that this session prints and writes."""
         self.agents = [AgentName(spec, agent_id(spec)) for spec in self.settings.agents]
         for agent in self.agents:
             self.make_agent(agent.spec)
@@ -86,7 +97,9 @@ class SessionPlugin:
                 pytest.PytestWarning(f"{attempt.path}: no effect in the {self.engine.name}: {', '.join(ignored)}")
             )
         name = agent_id(attempt.agent)
-        directory = AttemptDirectory.of(self.settings.results, attempt.task.name, name, self.run_name, attempt.number)
+        directory = AttemptDirectory.of(
+            self.settings.results, attempt.task.name, name, self.run_name, attempt.number, self.scrubber
+        )
         trial = Trial(
             attempt.task,
             self.make_agent(attempt.agent),
@@ -149,11 +162,10 @@ class SessionPlugin:
         try:
             engine = self.engine
         except EvocodeError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise pytest.UsageError(self.scrubber.text(str(error))) from None
         _exit_on_sigterm(self.config)
-        record = RunRecord(
-            run="", started=now(), arguments=tuple(self.config.invocation_params.args), environment=engine.name
-        )
+        arguments = tuple(self.scrubber.text(argument) for argument in self.config.invocation_params.args)
+        record = RunRecord(run="", started=now(), arguments=arguments, environment=engine.name)
         try:
             self._run = claim_run(self.settings.results, record)
         except OSError as error:
@@ -176,7 +188,7 @@ class SessionPlugin:
         if self._run is not None:
             lines.append(f"evocode: environment {self.engine.name} ({self._why}; {self.engine.description})")
             lines.append(f"evocode: results {self._shown(self.settings.results)}, run {self.run_name}")
-        return lines
+        return [self.scrubber.text(line) for line in lines]
 
     def _shown(self, path: Path) -> str:
         """A path as short as it can be said from where pytest was started."""
@@ -189,6 +201,7 @@ class SessionPlugin:
         report = yield
         if isinstance(item, Round):
             shape_report(item, report)
+            scrub_report(report, self.scrubber)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -243,7 +256,7 @@ class SessionPlugin:
             terminalreporter.section("evocode benchmark")
             grid = terminalreporter.verbosity >= 0
             for line in benchmark_lines(self.records, grid=grid, fail_under=self.settings.fail_under):
-                terminalreporter.write_line(line)
+                terminalreporter.write_line(self.scrubber.text(line))
 
 
 def _record_from(properties: dict[str, Any]) -> RoundRecord:

@@ -12,13 +12,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
 
-from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
+from pytest_evocode.agents import Agent, RoundContext, RoundTranscript, declared_secrets
 from pytest_evocode.environments import Engine, Environment, Snapshot
 from pytest_evocode.errors import Cancelled, EnvironmentFault, EvocodeError, TaskError
 from pytest_evocode.metrics.failures import judge_cases
 from pytest_evocode.metrics.scores import trial_rewards
 from pytest_evocode.results.models import AttemptRecord, RoundRecord, Verdict
+from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.store import AttemptDirectory, now
+from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_env
 from pytest_evocode.verifier import FRESH, SuiteRun, run_suite
 
@@ -43,7 +45,8 @@ class Trial:
     """Runs the rounds of one attempt in a thread of its own; verdicts come while later rounds are under way.
 
     ``attempt`` counts from 1. ``through`` is the index of the last round to run, None for all. ``directory`` is where
-    results are written, None for nowhere. ``environ`` resolves the ``${VAR}`` of task.toml.
+    results are written, None for nowhere. ``environ`` resolves the ``${VAR}`` of task.toml; no
+    record holds a secret of it.
 
     >>> for record in Trial(task, agent, engine).run():  # doctest: +SKIP
     ...     print(record.round, record.outcome)
@@ -69,6 +72,8 @@ class Trial:
         self._rounds = task.rounds[:through]
         self._directory = directory
         self._environ = environ
+        self._scrubber = directory.scrubber if directory else Scrubber(environ)
+        self._scrubber.declare(declared_secrets(agent))
         self._records: dict[int, Future[RoundRecord]] = {round_.index: Future() for round_ in self._rounds}
         self._ready: Future[Environment] = Future()
         self._verifiers = ThreadPoolExecutor(os.cpu_count() or 2, thread_name_prefix=f"verifier-{task.name}")
@@ -142,7 +147,8 @@ class Trial:
 
     def _start(self) -> Environment:
         wanted = self.task.config.environment
-        env = resolve_env(wanted.env, self._environ, path=self.task.directory / "task.toml")
+        withheld = withheld_from_agent(self._environ, declared_secrets(self.agent))
+        env = resolve_env(wanted.env, self._environ, path=self.task.directory / "task.toml", withheld=withheld)
         environment = self._engine.create(self.task, env=env, network=self._rounds[0].agent_network)
         self._refuse_when_cancelled()
         self.environment = environment
@@ -251,7 +257,8 @@ class Trial:
 
     def _judge(self, round_: Round, turn: _Turn, suite: SuiteRun) -> RoundRecord:
         transcript = turn.transcript
-        verdict = suite.verdict
+        # Here and not only when it is delivered: cases are compared by name with those of rounds that were.
+        verdict = scrubbed(suite.verdict, self._scrubber)
         timed_out = "agent" if transcript.timed_out else "verifier" if verdict and verdict.timed_out else None
         causes = []
         if transcript.timed_out:
@@ -294,6 +301,7 @@ class Trial:
         )
 
     def _deliver(self, record: RoundRecord, suite: SuiteRun | None = None, turn: _Turn | None = None) -> None:
+        record = scrubbed(record, self._scrubber)
         try:
             if self._directory is not None:
                 self._directory.write_round(
@@ -302,7 +310,7 @@ class Trial:
                     trajectory=turn.transcript.trajectory if turn else None,
                 )
         except (OSError, ValueError) as error:  # A trajectory may hold what JSON has no form for.
-            cause = f"the results could not be written: {error}"
+            cause = self._scrubber.text(f"the results could not be written: {error}")
             record = record.model_copy(update={"outcome": "error", "cause": cause})
         self._records[record.index].set_result(record)
 

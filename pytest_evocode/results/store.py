@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from pytest_evocode.results.models import AttemptRecord, RoundRecord, RunRecord
+from pytest_evocode.results.scrubbing import scrubbed
+from pytest_evocode.secrets import Scrubber
 
 STAMP = "%Y-%m-%d__%H-%M-%S"
 
@@ -43,14 +45,21 @@ def _as_json(record: BaseModel, *, nulls: bool = True) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttemptDirectory:
-    """``<task>/harbor_jobs/<agent>/<stamp>/<task>__a<attempt>`` below a results directory."""
+    """``<task>/harbor_jobs/<agent>/<stamp>/<task>__a<attempt>`` below a results directory.
+
+    Nothing is written with a secret of the host in it, or left in the artifacts: see :mod:`pytest_evocode.secrets`.
+    """
 
     path: Path
+    scrubber: Scrubber = field(default_factory=Scrubber, compare=False)
 
     @classmethod
-    def of(cls, results: Path, task: str, agent: str, run: str, attempt: int) -> AttemptDirectory:
-        """The directory of one attempt of a run."""
-        return cls(results / task / "harbor_jobs" / agent / run / f"{task}__a{attempt}")
+    def of(
+        cls, results: Path, task: str, agent: str, run: str, attempt: int, scrubber: Scrubber | None = None
+    ) -> AttemptDirectory:
+        """The directory of one attempt of a run; without a scrubber it has one of the process's environment."""
+        path = results / task / "harbor_jobs" / agent / run / f"{task}__a{attempt}"
+        return cls(path, scrubber or Scrubber())
 
     def artifacts(self, round_name: str) -> Path:
         """Where a round's artifacts go."""
@@ -63,11 +72,15 @@ class AttemptDirectory:
     def write_round(self, record: RoundRecord, *, output: str | None, trajectory: BaseModel | None) -> None:
         """Write what a round leaves: ``output`` is its suite's, ``trajectory`` its agent's in ATIF."""
         step = self.path / "steps" / record.round
+        record = scrubbed(record, self.scrubber)
+        # First, so that they lie there unscrubbed for as short a time as can be.
+        self.scrubber.tree(self.artifacts(record.round))
         if trajectory is not None:
             # Others take an absent list for an empty one, and trip over null.
-            write_atomically(step / "agent" / "trajectory.json", _as_json(trajectory, nulls=False))
+            text = _as_json(scrubbed(trajectory, self.scrubber), nulls=False)
+            write_atomically(step / "agent" / "trajectory.json", text)
         if output is not None:
-            write_atomically(self.verifier_output(record.round), output)
+            write_atomically(self.verifier_output(record.round), self.scrubber.text(output))
         if record.verdict is not None:
             cases = [case.model_dump(exclude_defaults=True) for case in record.verdict.cases]
             write_atomically(step / "verifier" / "cases.json", json.dumps(cases, indent=1) + "\n")
@@ -76,7 +89,7 @@ class AttemptDirectory:
 
     def write_attempt(self, record: AttemptRecord) -> None:
         """Write ``result.json``."""
-        write_atomically(self.path / "result.json", _as_json(record))
+        write_atomically(self.path / "result.json", _as_json(scrubbed(record, self.scrubber)))
 
 
 def claim_run(results: Path, record: RunRecord) -> RunRecord:
