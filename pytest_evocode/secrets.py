@@ -40,6 +40,7 @@ _ABOUT_SECRETS = frozenset({
 _PUBLIC = frozenset({"PWD", "OLDPWD", "GPG_KEY", "GPG_KEYS", "XDG_SESSION_COOKIE"})
 _WITH_SECRETS = re.compile(r"DOCKER_AUTH_CONFIG|(.+_)?CONNECTION_STRING")
 _NO_WORD = re.compile(r"[^A-Z0-9]+")
+_PEM_LINE = re.compile(r"-----(BEGIN|END) [^\n]*-----")
 _PASSWORD_IN_URL = re.compile(rf"[a-z][a-z0-9+.-]*://[^\s/?#:@]*:([^\s/?#]{{{SHORTEST},}})@", re.IGNORECASE)
 
 
@@ -258,8 +259,9 @@ def _needles(known: Mapping[str, str], values: list[str]) -> Iterator[_Needle[st
 
 def _forms(value: str) -> list[str]:
     """A value in the forms that programs write it, the longest first."""
-    lines = [line.strip() for line in value.splitlines()]
-    whole = [value, *(line for line in lines if len(line) >= _PIECE and not line.startswith("-----"))]
+    # Nothing is secret of the first and last line of a PEM file, which all of them share.
+    value = _PEM_LINE.sub("", value).strip() or value
+    whole = [value, *(line.strip() for line in value.splitlines() if len(line.strip()) >= _PIECE)]
     forms: dict[str, None] = {}
     for each in whole:
         encoded = each.encode("utf-8", "surrogateescape")
