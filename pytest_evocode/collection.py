@@ -14,6 +14,7 @@ from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocat
 from pytest_evocode.errors import TaskError
 from pytest_evocode.report.failure import describe_failure
 from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
@@ -279,7 +280,9 @@ def shape_report(item: Round, report: pytest.TestReport) -> None:
 
 def scrub_report(report: pytest.TestReport, scrubber: Scrubber) -> None:
     """Take secrets out of what a report shows besides the record: exceptions of fixtures, captured output, places."""
-    report.sections = [(title, scrubber.text(text)) for title, text in report.sections]
+    report.sections = scrubbed(report.sections, scrubber)
+    if extra := getattr(report, "_json_report_extra", None):  # pytest-json-report's, with all that was logged.
+        report._json_report_extra = scrubbed(extra, scrubber)  # type: ignore[attr-defined]
     if report.longrepr is not None:
         report.longrepr = _scrubbed_repr(report.longrepr, scrubber)
 

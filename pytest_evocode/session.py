@@ -23,6 +23,7 @@ from pytest_evocode.collection import (
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.options import agent_id, read_settings
 from pytest_evocode.results.models import RoundRecord, RunRecord
+from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
@@ -198,14 +199,22 @@ class SessionPlugin:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Shape the reports of rounds."""
+        if isinstance(item, Round):
+            # What was captured goes into other plugins' records from here, beside the report.
+            item._report_sections[:] = scrubbed(item._report_sections, self.scrubber)
         report = yield
         if isinstance(item, Round):
             shape_report(item, report)
-            scrub_report(report, self.scrubber)
         return report
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Gather records from reports, which also come from xdist workers; count what is no verdict."""
+        """Gather records from reports, which also come from xdist workers; count what is no verdict.
+
+        Before anybody else sees a report, the one of a subtest too, the host's secrets are taken out.
+        """
+        if f"{TASK_FILE}::" in report.nodeid:
+            scrub_report(report, self.scrubber)
         properties = dict(report.user_properties)
         if report.failed and (report.when != "call" or "evocode" not in properties):
             self._errors += 1

@@ -45,7 +45,8 @@ class Trial:
     """Runs the rounds of one attempt in a thread of its own; verdicts come while later rounds are under way.
 
     ``attempt`` counts from 1. ``through`` is the index of the last round to run, None for all. ``directory`` is where
-    results are written, None for nowhere. ``environ`` resolves the ``${VAR}`` of task.toml; no record holds its secrets.
+    results are written, None for nowhere. ``environ`` resolves the ``${VAR}`` of task.toml; records hold none of its
+    secrets.
 
     >>> for record in Trial(task, agent, engine).run():  # doctest: +SKIP
     ...     print(record.round, record.outcome)

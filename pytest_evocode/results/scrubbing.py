@@ -42,9 +42,9 @@ def scrubbed(record: T, scrubber: Scrubber) -> T:
 
 @functools.cache
 def _fixed(model: type[BaseModel]) -> frozenset[str]:
-    closed = (
+    return frozenset(
         name
         for name, field in model.model_fields.items()
-        if any(get_origin(each) is Literal for each in (field.annotation, *get_args(field.annotation)))
+        if (name in _NAMES and field.annotation in (str, tuple[str, ...]))
+        or any(get_origin(each) is Literal for each in (field.annotation, *get_args(field.annotation)))
     )
-    return frozenset((*_NAMES.intersection(model.model_fields), *closed))

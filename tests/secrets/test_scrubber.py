@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import itertools
 import json
 import os
 import stat
@@ -147,7 +148,7 @@ def test_a_stream_is_scrubbed_whatever_its_chunks(noise: bytes, cuts: list[int],
     scrubber = Scrubber({"API_KEY": PLAIN})
     whole = noise.join([PLAIN.encode()] * (times + 1)) + noise
     borders = [0, *sorted({cut * len(whole) // 60 for cut in cuts}), len(whole)]
-    chunks = [whole[start:end] for start, end in zip(borders, borders[1:], strict=False)]
+    chunks = [whole[start:end] for start, end in itertools.pairwise(borders)]
     expected = noise.join([b"[API_KEY]"] * (times + 1)) + noise
     if not (PLAIN.encode().startswith(noise[:1]) or PLAIN.encode().endswith(noise[-1:])):
         assert b"".join(scrubber.chunks(chunks)) == expected
