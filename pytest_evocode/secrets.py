@@ -177,8 +177,12 @@ class Scrubber:
 
     def text(self, text: str) -> str:
         """The text without secrets; the same object where there are none."""
+        return self.for_many()(text)
+
+    def for_many(self) -> Callable[[str], str]:
+        """:meth:`text` for many texts in a row, with one look at the environment."""
         self._look()
-        return _replace(text, self._in_text)
+        return functools.partial(_replace, needles=self._in_text)
 
     def chunks(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """A stream without secrets, which may lie across the borders of its chunks."""

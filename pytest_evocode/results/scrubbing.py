@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
@@ -21,21 +22,25 @@ def scrubbed(record: T, scrubber: Scrubber) -> T:
 
     Names that others look a record up by stay, and so do words of a fixed vocabulary such as outcomes.
     """
+    return _scrubbed(record, scrubber.for_many())
+
+
+def _scrubbed(record: T, clean: Callable[[str], str]) -> T:
     new: Any = record
     if isinstance(record, str):
-        new = scrubber.text(record)
+        new = clean(record)
     elif isinstance(record, BaseModel):
         changes = {
             name: changed
             for name, value in record
-            if name not in _fixed(type(record)) and (changed := scrubbed(value, scrubber)) is not value
+            if name not in _fixed(type(record)) and (changed := _scrubbed(value, clean)) is not value
         }
         new = record.model_copy(update=changes) if changes else record
     elif isinstance(record, dict):
         items = tuple(record.items())
-        new = record if (cleaned := scrubbed(items, scrubber)) is items else dict(cleaned)
+        new = record if (cleaned := _scrubbed(items, clean)) is items else dict(cleaned)
     elif isinstance(record, tuple | list):
-        parts = [scrubbed(part, scrubber) for part in record]
+        parts = [_scrubbed(part, clean) for part in record]
         new = record if all(map(operator.is_, record, parts)) else type(record)(parts)
     return new  # type: ignore[no-any-return]
 
