@@ -151,7 +151,7 @@ class Scrubber:
     """
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
-        self._environ = environ
+        self._environs: tuple[Mapping[str, str], ...] = (environ,)
         self._lock = threading.Lock()
         self._declared: frozenset[str] = frozenset()
         self._known: dict[str, str] = {}
@@ -159,17 +159,19 @@ class Scrubber:
         self._in_text: tuple[_Needle[str], ...] = ()
         self._in_bytes: tuple[_Needle[bytes], ...] = ()
 
-    def declare(self, names: Iterable[str]) -> None:
-        """Take these variables for secrets, whatever their names look like."""
-        self._declared |= frozenset(names)
+    def learn(self, environ: Mapping[str, str], declared: Iterable[str]) -> None:
+        """Take out the secrets of this environment too, and the ``declared`` variables, whatever they are called."""
+        if not any(environ is known for known in self._environs):
+            self._environs += (environ,)
+        self._declared |= frozenset(declared)
 
     def _look(self) -> None:
         """Learn what is new in the environment."""
-        found = secrets_in(self._environ, more=self._declared)
-        if all(value in self._known for value in found.values()):
+        found = [secret for environ in self._environs for secret in secrets_in(environ, more=self._declared).items()]
+        if all(value in self._known for _, value in found):
             return
         with self._lock:
-            for name, value in found.items():
+            for name, value in found:
                 self._known.setdefault(value, name)
             values = sorted(self._known, key=len, reverse=True)
             self._in_text = tuple(_needles(self._known, values))

@@ -73,7 +73,7 @@ class Trial:
         self._directory = directory
         self._environ = environ
         self._scrubber = directory.scrubber if directory else Scrubber(environ)
-        self._scrubber.declare(declared_secrets(agent))
+        self._scrubber.learn(environ, declared_secrets(agent))
         self._records: dict[int, Future[RoundRecord]] = {round_.index: Future() for round_ in self._rounds}
         self._ready: Future[Environment] = Future()
         self._verifiers = ThreadPoolExecutor(os.cpu_count() or 2, thread_name_prefix=f"verifier-{task.name}")

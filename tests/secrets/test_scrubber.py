@@ -125,9 +125,16 @@ def test_what_comes_into_the_environment_later_is_known_and_what_leaves_it_stays
 
 
 def test_a_declared_variable_is_secret_whatever_it_is_called() -> None:
-    scrubber = Scrubber({"LICENCE": PLAIN})
-    scrubber.declare(["LICENCE"])
+    environ = {"LICENCE": PLAIN}
+    scrubber = Scrubber(environ)
+    scrubber.learn(environ, ["LICENCE"])
     assert scrubber.text(PLAIN) == "[LICENCE]"
+
+
+def test_several_environments_may_have_secrets() -> None:
+    scrubber = Scrubber({"A_KEY": "0123456789"})
+    scrubber.learn({"B_KEY": PLAIN}, [])
+    assert scrubber.text(f"0123456789 {PLAIN}") == "[A_KEY] [B_KEY]"
 
 
 def test_much_text_costs_little() -> None:
