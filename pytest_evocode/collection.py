@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocat
 from pytest_evocode.errors import AttemptEnded, TaskError
 from pytest_evocode.report.failure import describe_failure
 from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.scrubbing import scrubbed
+from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
     from pytest_evocode.environments import Environment
@@ -55,11 +58,11 @@ class TaskFile(pytest.File):
         """One attempt for each agent and number; a broken task is a collection error of its own."""
         from pytest_evocode.tasks import load_task
 
+        plugin = _plugin(self.config)
         try:
             task = load_task(self.path.parent)
         except TaskError as error:
-            raise self.CollectError(str(error)) from None
-        plugin = _plugin(self.config)
+            raise self.CollectError(plugin.scrubber.text(str(error))) from None
         for agent in plugin.agents:
             for number in range(1, plugin.settings.attempts + 1):
                 yield Attempt.from_parent(
@@ -276,3 +279,24 @@ def shape_report(item: Round, report: pytest.TestReport) -> None:
     if report.when == "call" and item.record is not None:
         # What pytest measured is how long it waited, which is less where rounds overlap and all of it in set-up.
         report.duration = (item.record.agent_seconds or 0.0) + (item.record.verifier_seconds or 0.0)
+
+
+def scrub_report(report: pytest.TestReport, scrubber: Scrubber) -> None:
+    """Take secrets out of what a report shows besides the record: exceptions of fixtures, captured output, places."""
+    report.sections = scrubbed(report.sections, scrubber)
+    if extra := getattr(report, "_json_report_extra", None):  # pytest-json-report's, with all that was logged.
+        report._json_report_extra = scrubbed(extra, scrubber)  # type: ignore[attr-defined]
+    if report.longrepr is not None:
+        report.longrepr = _scrubbed_repr(report.longrepr, scrubber)
+
+
+def _scrubbed_repr(shown: Any, scrubber: Scrubber) -> Any:
+    """One of pytest's representations, which are dataclasses of texts all the way down; plain texts by themselves."""
+    if isinstance(shown, str):
+        return scrubber.text(shown)
+    if isinstance(shown, list | tuple):
+        return type(shown)(_scrubbed_repr(part, scrubber) for part in shown)
+    if dataclasses.is_dataclass(shown):
+        for name, value in vars(shown).items():
+            setattr(shown, name, _scrubbed_repr(value, scrubber))
+    return shown

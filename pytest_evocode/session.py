@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.collection import TASK_FILE, Attempt, Round, collector_of, restore_rounds, shape_report
+from pytest_evocode.collection import (
+    TASK_FILE,
+    Attempt,
+    Round,
+    collector_of,
+    restore_rounds,
+    scrub_report,
+    shape_report,
+)
 from pytest_evocode.errors import EvocodeError, UsageError
 from pytest_evocode.options import LATEST, agent_id, read_settings
 from pytest_evocode.results.models import RoundRecord, RunRecord
+from pytest_evocode.results.scrubbing import scrubbed
+from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
@@ -40,6 +50,8 @@ class SessionPlugin:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.settings = read_settings(config)
+        self.scrubber = Scrubber()
+        """Goes over all that this session prints and writes."""
         self.agents = [AgentName(spec, agent_id(spec)) for spec in self.settings.agents]
         for agent in self.agents:
             self.make_agent(agent.spec)
@@ -86,7 +98,9 @@ class SessionPlugin:
                 pytest.PytestWarning(f"{attempt.path}: no effect in the {self.engine.name}: {', '.join(ignored)}")
             )
         name = agent_id(attempt.agent)
-        directory = AttemptDirectory.of(self.settings.results, attempt.task.name, name, self.run_name, attempt.number)
+        directory = AttemptDirectory.of(
+            self.settings.results, attempt.task.name, name, self.run_name, attempt.number, self.scrubber
+        )
         trial = Trial(
             attempt.task,
             self.make_agent(attempt.agent),
@@ -152,7 +166,7 @@ class SessionPlugin:
         try:
             engine = self.engine
         except EvocodeError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise pytest.UsageError(self.scrubber.text(str(error))) from None
         _exit_on_sigterm(self.config)
         try:
             self._run = self._open_run(engine.name)
@@ -169,7 +183,8 @@ class SessionPlugin:
         from pytest_evocode.environments.cache import hold_run
         from pytest_evocode.results.store import claim_run, now, reopen_run, write_run
 
-        results, arguments = self.settings.results, tuple(self.config.invocation_params.args)
+        results = self.settings.results
+        arguments = tuple(self.scrubber.text(argument) for argument in self.config.invocation_params.args)
         if self.settings.resume is None:
             run = claim_run(results, RunRecord(run="", started=now(), arguments=arguments, environment=environment))
         else:
@@ -198,7 +213,7 @@ class SessionPlugin:
         if self._run is not None:
             lines.append(f"evocode: environment {self.engine.name} ({self._why}; {self.engine.description})")
             lines.append(f"evocode: results {self._shown(self.settings.results)}, run {self.run_name}")
-        return lines
+        return [self.scrubber.text(line) for line in lines]
 
     def _shown(self, path: Path) -> str:
         """A path as short as it can be said from where pytest was started."""
@@ -208,13 +223,22 @@ class SessionPlugin:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Shape the reports of rounds."""
+        if isinstance(item, Round):
+            # What was captured goes into other plugins' records from here, beside the report.
+            item._report_sections[:] = scrubbed(item._report_sections, self.scrubber)
         report = yield
         if isinstance(item, Round):
             shape_report(item, report)
         return report
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Gather records from reports, which also come from xdist workers; count what is no verdict."""
+        """Gather records from reports, which also come from xdist workers; count what is no verdict.
+
+        Before anybody else sees a report, the one of a subtest too, the host's secrets are taken out.
+        """
+        if f"{TASK_FILE}::" in report.nodeid:
+            scrub_report(report, self.scrubber)
         properties = dict(report.user_properties)
         if report.failed and (report.when != "call" or "evocode" not in properties):
             self._errors += 1
@@ -265,7 +289,7 @@ class SessionPlugin:
             terminalreporter.section("evocode benchmark")
             grid = terminalreporter.verbosity >= 0
             for line in benchmark_lines(self.records, grid=grid, fail_under=self.settings.fail_under):
-                terminalreporter.write_line(line)
+                terminalreporter.write_line(self.scrubber.text(line))
         if self._run is not None and (unfinished := self._count_unfinished()):
             attempts = "1 attempt is" if unfinished == 1 else f"{unfinished} attempts are"
             terminalreporter.write_line(

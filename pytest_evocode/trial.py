@@ -8,17 +8,19 @@ import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 
-from pytest_evocode.agents import Agent, ResumableAgent
+from pytest_evocode.agents import Agent, ResumableAgent, declared_secrets
 from pytest_evocode.checkpoints import Checkpoints, Resumption
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.contents import hash_directory
 from pytest_evocode.errors import AttemptEnded, EnvironmentFault, EvocodeError
 from pytest_evocode.metrics.scores import trial_rewards
 from pytest_evocode.results.models import AttemptRecord, AttemptState, RoundRecord, TurnRecord, Verdict
+from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.store import AttemptDirectory, now
+from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.turns import OUT_OF_REACH, STOPPED, Turns
 from pytest_evocode.verifier import FRESH, SuiteRun, judge, run_suite
@@ -42,7 +44,7 @@ class Trial:
     """Runs the rounds of one attempt in a thread of its own; verdicts come while later rounds are under way.
 
     ``attempt`` counts from 1. ``through`` is the index of the last round to run, None for all. ``directory`` is where
-    results are written, None for nowhere.
+    results are written, None for nowhere. Records hold none of the secrets of ``options.environ``.
 
     >>> for record in Trial(task, agent, engine).run():  # doctest: +SKIP
     ...     print(record.round, record.outcome)
@@ -68,6 +70,8 @@ class Trial:
         self._rounds = task.rounds[:through]
         self._directory = directory
         self._options = options or TrialOptions()
+        self._scrubber = directory.scrubber if directory else Scrubber(self._options.environ)
+        self._scrubber.learn(self._options.environ, declared_secrets(agent))
         self._records: dict[int, Future[RoundRecord]] = {round_.index: Future() for round_ in self._rounds}
         self._ready: Future[Environment] = Future()
         self._verifiers = ThreadPoolExecutor(os.cpu_count() or 2, thread_name_prefix=f"verifier-{task.name}")
@@ -172,7 +176,9 @@ class Trial:
 
     def _start(self, before: Resumption) -> Environment:
         wanted = self.task.config.environment
-        env = resolve_env(wanted.env, self._options.environ, path=self.task.directory / "task.toml")
+        environ, path = self._options.environ, self.task.directory / "task.toml"
+        withheld = withheld_from_agent(environ, declared_secrets(self.agent))
+        env = resolve_env(wanted.env, environ, path=path, withheld=withheld)
         network = self._rounds[0].agent_network
         environment = self._engine.create(self.task, env=env, network=network, snapshot=before.start)
         self._turns.refuse_when_cancelled()
@@ -272,6 +278,8 @@ class Trial:
     def _conclude(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> None:
         """Make a round's record of its turn and its suite, and deliver it."""
         earlier = [self._records[index].result() for index in range(1, round_.index)]
+        # Here and not only when it is delivered: cases are compared by name with those of rounds that were.
+        suite = replace(suite, verdict=scrubbed(suite.verdict, self._scrubber))
         values = judge(
             turn,
             suite,
@@ -308,13 +316,14 @@ class Trial:
 
     def _deliver(self, record: RoundRecord, *, done: bool, output: str | None = None) -> None:
         """Write a record and hand it out; ``done`` says that a later session would only repeat it."""
+        record = scrubbed(record, self._scrubber)
         try:
             if self._directory is not None:
                 self._directory.write_round(record, output=output, done=done)
             if done:
                 self._checkpoints.round_done(record.index)
         except (OSError, ValueError, EnvironmentFault) as error:
-            cause = f"the results could not be written: {error}"
+            cause = self._scrubber.text(f"the results could not be written: {error}")
             record, done = record.model_copy(update={"outcome": "error", "cause": cause}), False
         self._undone |= not done
         self._records[record.index].set_result(record)

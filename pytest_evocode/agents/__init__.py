@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
-from pytest_evocode.agents.base import Agent, ResumableAgent, RoundContext, RoundTranscript
+from pytest_evocode.agents.base import Agent, ResumableAgent, RoundContext, RoundTranscript, declared_secrets
 from pytest_evocode.agents.nop import NopAgent
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.errors import UsageError
@@ -28,4 +28,13 @@ def unknown_agent(name: str) -> str:
     return f"unknown agent {name!r};{hint} known are {', '.join(AGENTS)}"
 
 
-__all__ = ["AGENTS", "Agent", "ResumableAgent", "RoundContext", "RoundTranscript", "make_agent", "unknown_agent"]
+__all__ = [
+    "AGENTS",
+    "Agent",
+    "ResumableAgent",
+    "RoundContext",
+    "RoundTranscript",
+    "declared_secrets",
+    "make_agent",
+    "unknown_agent",
+]

@@ -39,7 +39,13 @@ class RoundTranscript:
 
 
 class Agent(Protocol):
-    """Edits the workspace. The object lives as long as its attempt, so its memory is the session."""
+    """Edits the workspace. The object lives as long as its attempt, so its memory is the session.
+
+    An agent whose program in the container needs an API key or another secret of the host's environment says so with
+    an attribute ``secrets``, a tuple of names of variables. ``[environment] env`` of a task then gets their values for
+    ``${NAME}``, as it gets no other secret's, and they are taken out of everything that is written, whatever they are
+    called. An agent that works from the host and only uses a key itself declares nothing.
+    """
 
     name: str
     """How reports and node ids call it: letters, digits, dot, underscore and hyphen."""
@@ -61,3 +67,9 @@ class ResumableAgent(Agent, Protocol):
 
     def load_state(self, state: Any) -> None:
         """Remember what :meth:`save_state` gave in an earlier session, before the first ``run_round``."""
+
+
+def declared_secrets(agent: Agent) -> tuple[str, ...]:
+    """The variables of the host's environment that an agent declares to need in the container; most need none."""
+    declared: tuple[str, ...] | str = getattr(agent, "secrets", ())
+    return (declared,) if isinstance(declared, str) else tuple(declared)

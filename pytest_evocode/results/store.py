@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from pydantic import BaseModel, ValidationError
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.results.models import AttemptRecord, AttemptState, RoundRecord, RunRecord
+from pytest_evocode.results.scrubbing import scrubbed
+from pytest_evocode.secrets import Scrubber
 
 #: An attempt's unfinished state; as long as it mentions a snapshot, no session clears that away.
 STATE_FILE = "state.json"
@@ -48,14 +50,21 @@ def _as_json(record: BaseModel, *, nulls: bool = True) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttemptDirectory:
-    """``<task>/harbor_jobs/<agent>/<stamp>/<task>__a<attempt>`` below a results directory."""
+    """``<task>/harbor_jobs/<agent>/<stamp>/<task>__a<attempt>`` below a results directory.
+
+    Nothing is written with a secret of the host in it, or left in the artifacts: see :mod:`pytest_evocode.secrets`.
+    """
 
     path: Path
+    scrubber: Scrubber = field(default_factory=Scrubber, compare=False)
 
     @classmethod
-    def of(cls, results: Path, task: str, agent: str, run: str, attempt: int) -> AttemptDirectory:
-        """The directory of one attempt of a run."""
-        return cls(results / task / "harbor_jobs" / agent / run / f"{task}__a{attempt}")
+    def of(
+        cls, results: Path, task: str, agent: str, run: str, attempt: int, scrubber: Scrubber | None = None
+    ) -> AttemptDirectory:
+        """The directory of one attempt of a run; without a scrubber it has one of the process's environment."""
+        path = results / task / "harbor_jobs" / agent / run / f"{task}__a{attempt}"
+        return cls(path, scrubber or Scrubber())
 
     def artifacts(self, round_name: str) -> Path:
         """Where a round's artifacts go."""
@@ -68,8 +77,11 @@ class AttemptDirectory:
     def write_round(self, record: RoundRecord, *, output: str | None, done: bool) -> None:
         """Write what a round leaves: ``output`` is its suite's, ``done`` says that no later session can do better."""
         step = self.path / "steps" / record.round
+        record = scrubbed(record, self.scrubber)
+        # First, so that they lie there unscrubbed for as short a time as can be.
+        self.scrubber.tree(self.artifacts(record.round))
         if output is not None:
-            write_atomically(self.verifier_output(record.round), output)
+            write_atomically(self.verifier_output(record.round), self.scrubber.text(output))
         if record.verdict is not None:
             cases = [case.model_dump(exclude_defaults=True) for case in record.verdict.cases]
             write_atomically(step / "verifier" / "cases.json", json.dumps(cases, indent=1) + "\n")
@@ -92,11 +104,11 @@ class AttemptDirectory:
         """Write an agent's turn in ATIF."""
         # Others take an absent list for an empty one, and trip over null.
         path = self.path / "steps" / round_name / "agent" / "trajectory.json"
-        write_atomically(path, _as_json(trajectory, nulls=False))
+        write_atomically(path, _as_json(scrubbed(trajectory, self.scrubber), nulls=False))
 
     def write_attempt(self, record: AttemptRecord) -> None:
         """Write ``result.json``."""
-        write_atomically(self.path / "result.json", _as_json(record))
+        write_atomically(self.path / "result.json", _as_json(scrubbed(record, self.scrubber)))
 
     def read_attempt(self) -> AttemptRecord | None:
         """The record of an attempt that has ended; None where there is none."""
@@ -115,7 +127,7 @@ class AttemptDirectory:
     def write_state(self, state: AttemptState | None) -> None:
         """Write ``state.json``, or remove it."""
         if state is not None:
-            write_atomically(self.path / STATE_FILE, _as_json(state))
+            write_atomically(self.path / STATE_FILE, _as_json(scrubbed(state, self.scrubber)))
         else:
             (self.path / STATE_FILE).unlink(missing_ok=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pytest_evocode.errors import TaskError
@@ -11,22 +11,28 @@ from pytest_evocode.errors import TaskError
 TEMPLATE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
-def resolve_env(env: Mapping[str, str], environ: Mapping[str, str], *, path: Path) -> dict[str, str]:
+def resolve_env(
+    env: Mapping[str, str],
+    environ: Mapping[str, str],
+    *,
+    path: Path,
+    withheld: Callable[[str], bool] = lambda name: False,
+) -> dict[str, str]:
     """Replace the templates in the values of ``env`` by the variables of ``environ``.
 
     ``${VAR:-default}`` takes the default when VAR is unset or empty, as a shell does; ``$VAR``, ``$$`` and all else
-    stay as they are. ``path`` is the task.toml that ``env`` comes from.
+    stay as they are. ``path`` is the task.toml that ``env`` comes from. Variables that are ``withheld`` count as unset.
 
     >>> resolve_env({"URL": "http://${HOST}:${PORT:-80}"}, {"HOST": "db"}, path=Path("task.toml"))
     {'URL': 'http://db:80'}
 
-    Raises TaskError naming every variable that is unset and has no default.
+    Raises TaskError naming every variable that is unset or withheld and has no default.
     """
     missing: list[str] = []
 
     def fill(match: re.Match[str]) -> str:
         name, default = match["name"], match["default"]
-        value = environ.get(name)
+        value = None if withheld(name) else environ.get(name)
         if default is not None:
             return value or default
         if value is None:
@@ -37,6 +43,14 @@ def resolve_env(env: Mapping[str, str], environ: Mapping[str, str], *, path: Pat
     resolved = {key: TEMPLATE.sub(fill, value) for key, value in env.items()}
     if missing:
         names = list(dict.fromkeys(missing))
+        if secret := next((name for name in names if withheld(name)), None):
+            key = next(key for key, value in env.items() if f"${{{secret}}}" in value)
+            message = (
+                f"{key} asks for {secret}, a secret that the agent does not declare, so its container does not get it; "
+                f"give a default: ${{{secret}:-value}}, move it to [verifier.env] or [solution.env] where only these "
+                "need it, or have the agent name it in its attribute 'secrets'"
+            )
+            raise TaskError(message, path, _line_of(f"${{{secret}}}", path))
         message = f"{', '.join(names)} not set in the environment; export it or give a default: ${{{names[0]}:-value}}"
         raise TaskError(message, path, _line_of(f"${{{names[0]}}}", path))
     return resolved

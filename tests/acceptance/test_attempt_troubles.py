@@ -199,11 +199,11 @@ def test_what_the_sandbox_cannot_replay_says_that_the_task_needs_docker(
 def test_a_missing_variable_is_an_error_that_names_it(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("EVOCODE_TEST_TOKEN", raising=False)
-    task = write_task("a", 1, toml='[environment]\nenv = { TOKEN = "${EVOCODE_TEST_TOKEN}" }')
+    monkeypatch.delenv("EVOCODE_TEST_HOST", raising=False)
+    task = write_task("a", 1, toml='[environment]\nenv = { TOKEN = "${EVOCODE_TEST_HOST}" }')
     session = run_tasks("tasks")
     assert session.outcomes == {"errors": 1}
-    session.has(f"*{task}/task.toml:2: EVOCODE_TEST_TOKEN not set in the environment; export it or give a default*")
+    session.has(f"*{task}/task.toml:2: EVOCODE_TEST_HOST not set in the environment; export it or give a default*")
 
 
 def test_variables_reach_agent_and_suite(

@@ -271,3 +271,20 @@ def test_a_user_without_rights_has_the_whole_sandbox(plain_task: Task) -> None:
             "True",
             "[]",
         ]
+
+
+def test_what_serves_a_sandbox_has_nothing_of_the_hosts_environment_to_show(
+    plain_task: Task, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Its workers are processes of the sandbox for a moment, and /proc there shows what they were started with.
+    monkeypatch.setenv("SERVICE_API_KEY", "0123456789")
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path))
+    engine = SandboxEngine()
+    try:
+        launcher = engine._settings.launcher._process
+        assert launcher is not None
+        shown = Path(f"/proc/{launcher.pid}/environ").read_bytes()
+    finally:
+        engine.close()
+    names = {entry.split(b"=")[0] for entry in shown.split(b"\0") if entry}
+    assert names <= {b"PATH", b"LANG", b"LC_ALL", b"LC_CTYPE", b"LD_LIBRARY_PATH"}

@@ -22,6 +22,7 @@ from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 _START_TIMEOUT = 20.0  # seconds until a sandbox says it is ready; it takes 5 ms on an idle machine
 _DATAGRAM_LIMIT = 2**16  # bytes; the kernel's default for the whole socket is some 200 KiB
 _OVERLAY_SINCE = (0, 11)
+_LAUNCHER_ENV = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 
 
 def find_bubblewrap() -> str:
@@ -107,10 +108,14 @@ class Launcher:
         if self._control is None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
+                # Its workers are processes of a sandbox while they serve it, and /proc there shows what they have:
+                # of the host's environment it gets what it needs to start.
+                kept = {name: os.environ[name] for name in _LAUNCHER_ENV if name in os.environ}
                 self._process = subprocess.Popen(
                     [sys.executable, "-I", "-S", launcher.__file__, str(theirs.fileno())],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
+                    env=kept,
                     # Not in the terminal's process group: Ctrl-C is for the session, which then stops us in order.
                     start_new_session=True,
                 )

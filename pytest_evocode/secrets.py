@@ -1,0 +1,330 @@
+"""Which variables of the host's environment are secret, and their removal from text and files."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import html
+import json
+import math
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import AnyStr, Generic
+from urllib.parse import quote, quote_plus
+
+#: Shorter values are no secrets: ``TOKEN=1`` would take every 1 out of what is written.
+SHORTEST = 8
+#: So many characters of a value's beginning or end are taken out as well, for text that was cut somewhere.
+_PIECE = 16
+_CHUNK = 2**20  # bytes of a file that are looked at together
+
+_SECRET_WORDS = frozenset({
+    "APIKEY", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "CRED", "CREDENTIAL", "CREDENTIALS", "CREDS", "JWT", "KEY",
+    "KEYS", "PASS", "PASSPHRASE", "PASSWD", "PASSWORD", "PASSWORDS", "PAT", "PW", "PWD", "SECRET", "SECRETS", "TOKEN",
+    "TOKENS",
+})  # fmt: skip
+_SECRET_ENDINGS = ("APIKEY", "ACCESSKEY", "SECRETKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS")
+# What such a variable holds is where the secret is, how many there are or what kind it is.
+_ABOUT_SECRETS = frozenset({
+    "ALGORITHM", "BUDGET", "COUNT", "DIR", "DIRECTORY", "ENDPOINT", "EXPIRY", "FILE", "FILENAME", "FORMAT", "HOME",
+    "HOST", "LENGTH", "LIMIT", "MAX", "MIN", "MODE", "NUM", "PATH", "PORT", "PROVIDER", "REGION", "SIZE", "SOCK",
+    "SOCKET", "STORE", "TIMEOUT", "TTL", "TYPE", "URI", "URL",
+})  # fmt: skip
+# The key that signs Python's releases is in the environment of its official images.
+_PUBLIC = frozenset({"PWD", "OLDPWD", "GPG_KEY", "GPG_KEYS", "XDG_SESSION_COOKIE"})
+_WITH_SECRETS = re.compile(r"DOCKER_AUTH_CONFIG|(.+_)?CONNECTION_STRING")
+_NO_WORD = re.compile(r"[^A-Z0-9]+")
+_PEM_LINE = re.compile(r"-----(BEGIN|END) [^\n]*-----")
+_PASSWORD_IN_URL = re.compile(rf"[a-z][a-z0-9+.-]*://[^\s/?#:@]*:([^\s/?#]{{{SHORTEST},}})@", re.IGNORECASE)
+
+
+@functools.cache
+def is_secret_name(name: str) -> bool:
+    """Whether variables of this name usually hold a secret.
+
+    >>> [is_secret_name(name) for name in ("OPENAI_API_KEY", "AWS_ACCESS_KEY_ID", "HF_TOKEN", "PGPASSWORD")]
+    [True, True, True, True]
+    >>> [is_secret_name(name) for name in ("SSH_AUTH_SOCK", "KEYBOARD", "MAX_TOKENS", "TOKENIZERS_PARALLELISM")]
+    [False, False, False, False]
+    """
+    upper = name.upper()
+    if upper in _PUBLIC:
+        return False
+    if _WITH_SECRETS.fullmatch(upper):
+        return True
+    words = [word for word in _NO_WORD.split(upper) if word]
+    if _ABOUT_SECRETS.intersection(words[-1:]) or {"MAX", "MIN", "NUM"}.intersection(words):
+        return False
+    return any(word in _SECRET_WORDS or word.endswith(_SECRET_ENDINGS) for word in words)
+
+
+def secret_value(name: str, value: str) -> str | None:
+    """What of a variable's value is secret: all of it, the password of an URL that it holds, or nothing (None)."""
+    value = value.strip()
+    if is_secret_name(name):
+        # The name of a file is none, and may be part of every path there is to show.
+        secret = len(value) >= SHORTEST and not (value.startswith("/") and os.path.exists(value))
+        return value if secret else None
+    found = _PASSWORD_IN_URL.search(value) if "://" in value else None
+    return found[1] if found else None
+
+
+def secrets_in(environ: Mapping[str, str], *, more: Iterable[str] = ()) -> dict[str, str]:
+    """The secrets of an environment by the name of the variable; ``more`` are names that are secret all the same.
+
+    >>> secrets_in({"HF_TOKEN": "hf_0123456789", "TOKEN": "1", "DB": "pg://me:open-sesame@db/", "HOME": "/home/me"})
+    {'HF_TOKEN': 'hf_0123456789', 'DB': 'open-sesame'}
+    """
+    named = frozenset(more)
+    found = {}
+    for name in list(environ):  # A list, because other threads may change the process's own.
+        value = environ.get(name, "")
+        secret = value.strip() if name in named and len(value.strip()) >= SHORTEST else secret_value(name, value)
+        if secret is not None:
+            found[name] = secret
+    return found
+
+
+def withheld_from_agent(environ: Mapping[str, str], declared: Iterable[str]) -> Callable[[str], bool]:
+    """Which variables an agent's container must not get: secrets, and what is named like one and not set."""
+    names = frozenset(declared)
+
+    def withheld(name: str) -> bool:
+        value = environ.get(name)
+        secret = is_secret_name(name) if value is None else secret_value(name, value) is not None
+        return secret and name not in names
+
+    return withheld
+
+
+@dataclass(frozen=True, slots=True)
+class _Needle(Generic[AnyStr]):
+    """One form of a value and the piece of it to search for: its beginning or, with ``last``, its end."""
+
+    piece: AnyStr
+    form: AnyStr
+    last: bool
+    shown: AnyStr
+
+    def find(self, text: AnyStr) -> Iterator[tuple[int, int, AnyStr]]:
+        """Where the form is, whole or cut: start, end and what to show in its place."""
+        at = text.find(self.piece)
+        while at >= 0:
+            end = at + len(self.piece)
+            if self.last:
+                start = end - _common(self.form[::-1], text[max(0, end - len(self.form)) : end][::-1])
+            else:
+                start, end = at, at + _common(self.form, text[at : at + len(self.form)])
+            yield start, end, self.shown
+            at = text.find(self.piece, end)
+
+
+def _encoded(needle: _Needle[str]) -> _Needle[bytes]:
+    """The same for bytes, as an environment encodes them."""
+    piece, form = (os.fsencode(part) for part in (needle.piece, needle.form))
+    return _Needle(piece, form, needle.last, needle.shown.encode())
+
+
+def _common(one: AnyStr, other: AnyStr) -> int:
+    """The length of the longest common prefix."""
+    if other == one:
+        return len(one)
+    return next((index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(other))
+
+
+class Scrubber:
+    """Replaces the secrets of an environment by ``[NAME]``, wherever and in whatever usual form they stand.
+
+    Forms are the value itself, as JSON, URL and HTML escape it, inside base64 of any alignment, and each line of a
+    value of several lines; of all of them also the beginning or the end alone (16 characters or two thirds), where
+    text was cut. ``environ`` is looked at again at every call, because a conftest or an agent may load more, and what
+    was a secret once remains one. May be used from several threads.
+
+    >>> Scrubber({"HF_TOKEN": "hf_0123456789"}).text("using hf_0123456789 from Authorization: hf_0123456789")
+    'using [HF_TOKEN] from Authorization: [HF_TOKEN]'
+    """
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._environs: tuple[Mapping[str, str], ...] = (environ,)
+        self._lock = threading.Lock()
+        self._declared: frozenset[str] = frozenset()
+        self._known: dict[str, str] = {}
+        """Names by value."""
+        self._in_text: tuple[_Needle[str], ...] = ()
+        self._in_bytes: tuple[_Needle[bytes], ...] = ()
+
+    def learn(self, environ: Mapping[str, str], declared: Iterable[str]) -> None:
+        """Take out the secrets of this environment too, and the ``declared`` variables, whatever they are called."""
+        if not any(environ is known for known in self._environs):
+            self._environs += (environ,)
+        self._declared |= frozenset(declared)
+
+    def _look(self) -> None:
+        """Learn what is new in the environment."""
+        found = [secret for environ in self._environs for secret in secrets_in(environ, more=self._declared).items()]
+        if all(value in self._known for _, value in found):
+            return
+        with self._lock:
+            for name, value in found:
+                self._known.setdefault(value, name)
+            values = sorted(self._known, key=len, reverse=True)
+            self._in_text = tuple(_needles(self._known, values))
+            self._in_bytes = tuple(map(_encoded, self._in_text))
+
+    def text(self, text: str) -> str:
+        """The text without secrets; the same object where there are none."""
+        return self.for_many()(text)
+
+    def for_many(self) -> Callable[[str], str]:
+        """:meth:`text` for many texts in a row, with one look at the environment."""
+        self._look()
+        return functools.partial(_replace, needles=self._in_text)
+
+    def chunks(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """A stream without secrets, which may lie across the borders of its chunks."""
+        self._look()
+        needles = self._in_bytes
+        longest = max((len(needle.form) for needle in needles), default=1)
+        held = b""
+        for chunk in chunks:
+            held += chunk
+            # Whatever begins before the cut ends in what is held; what spans it waits for the next chunk.
+            cut = len(held) - longest
+            cut = next((start for start, end, _ in _spans(held, needles) if start < cut < end), cut)
+            if cut > 0:
+                yield _replace(held[:cut], needles)
+                held = held[cut:]
+        yield _replace(held, needles)
+
+    def file(self, path: Path) -> bool:
+        """Rewrite a file that holds secrets, of any size, and keep its mode; False and untouched when it has none."""
+
+        def read() -> Iterator[bytes]:
+            with path.open("rb") as file:
+                while chunk := file.read(_CHUNK):
+                    yield chunk
+
+        self._look()
+        overlap = max((len(needle.piece) for needle in self._in_bytes), default=1) - 1
+        before = b""
+        for chunk in read() if self._in_bytes else ():
+            if any(needle.piece in before + chunk for needle in self._in_bytes):
+                break
+            before = chunk[-overlap:]
+        else:
+            return False
+        descriptor, temporary = tempfile.mkstemp(prefix=".scrubbed.", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.writelines(self.chunks(read()))
+            shutil.copymode(path, temporary)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        return True
+
+    def tree(self, directory: Path) -> None:
+        """Take the secrets out of every file below a directory and out of the names there."""
+        self._look()
+        if not self._in_bytes:
+            return
+        for above, directories, files in os.walk(directory, topdown=False):
+            for name in files:
+                self.file(Path(above, name))
+            for name in (*files, *directories):
+                shown = self.text(name).replace("/", "_")
+                if shown != name:
+                    target = Path(above, shown)
+                    for number in range(2, 10_000):
+                        if not os.path.lexists(target):
+                            break
+                        target = Path(above, f"{shown}.{number}")
+                    os.rename(Path(above, name), target)
+
+
+def _needles(known: Mapping[str, str], values: list[str]) -> Iterator[_Needle[str]]:
+    seen = set()
+    for value in values:
+        shown = f"[{known[value]}]"
+        if any(each in shown for each in values):
+            shown = "[*]"
+        for form in _forms(value):
+            piece = max(SHORTEST, min(_PIECE, math.ceil(len(form) * 2 / 3)))
+            for part, last in ((form[:piece], False), (form[-piece:], True)):
+                if (part, form, last) not in seen and not (last and part == form):
+                    seen.add((part, form, last))
+                    yield _Needle(part, form, last, shown)
+
+
+def _forms(value: str) -> list[str]:
+    """A value in the forms that programs write it, the longest first."""
+    # Nothing is secret of the first and last line of a PEM file, which all of them share.
+    value = _PEM_LINE.sub("", value).strip() or value
+    whole = [value, *(line.strip() for line in value.splitlines() if len(line.strip()) >= _PIECE)]
+    forms: dict[str, None] = {}
+    for each in whole:
+        encoded = each.encode("utf-8", "surrogateescape")
+        for form in (
+            each,
+            json.dumps(each)[1:-1],
+            json.dumps(each, ensure_ascii=False)[1:-1],
+            repr(each)[1:-1],
+            quote(encoded),
+            quote(encoded, safe=""),
+            quote_plus(encoded),
+            html.escape(each),
+            html.escape(each, quote=False),
+            *_inside_base64(encoded),
+        ):
+            if len(form) >= SHORTEST:
+                forms[form] = None
+    return sorted(forms, key=len, reverse=True)
+
+
+def _inside_base64(value: bytes) -> Iterator[str]:
+    """What base64 has of the value, after 0, 1 and 2 other bytes, without the characters that others share."""
+    for before, first in enumerate((0, 2, 3)):
+        whole = (before + len(value)) * 8 // 6
+        padded = bytes(before) + value
+        yield base64.b64encode(padded).decode()[first:whole]
+        yield base64.urlsafe_b64encode(padded).decode()[first:whole]
+
+
+def _spans(text: AnyStr, needles: Iterable[_Needle[AnyStr]]) -> list[tuple[int, int, AnyStr]]:
+    """What to replace, in order and without overlaps; the longest of what overlaps gives the name."""
+    found = [span for needle in needles if needle.piece in text for span in needle.find(text)]
+    if not found:
+        return found
+    found.sort(key=lambda span: (span[0], -span[1]))
+    merged = [found[0]]
+    longest = found[0][1] - found[0][0]
+    for start, end, shown in found[1:]:
+        first, last, name = merged[-1]
+        if start >= last:
+            merged.append((start, end, shown))
+            longest = end - start
+        elif end > last:
+            if end - start > longest:
+                name, longest = shown, end - start
+            merged[-1] = (first, end, name)
+    return merged
+
+
+def _replace(text: AnyStr, needles: Iterable[_Needle[AnyStr]]) -> AnyStr:
+    spans = _spans(text, needles)
+    if not spans:
+        return text
+    parts = []
+    at = 0
+    for start, end, shown in spans:
+        parts += [text[at:start], shown]
+        at = end
+    parts.append(text[at:])
+    return text[:0].join(parts)
