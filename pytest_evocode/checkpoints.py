@@ -86,6 +86,11 @@ class Checkpoints:
             agent=earlier.agent,
         )
 
+    def leave_alone(self) -> None:
+        """Write and discard nothing from here on: what is there belongs to an attempt that cannot be continued."""
+        self._directory = None
+        self._snapshots.clear()
+
     def _refuse_other(self, earlier: AttemptState | AttemptRecord) -> None:
         assert self._directory is not None
         if earlier.task_hash != self._state.task_hash:

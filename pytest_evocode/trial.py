@@ -15,7 +15,7 @@ from pytest_evocode.agents import Agent, ResumableAgent, declared_secrets
 from pytest_evocode.checkpoints import Checkpoints, Resumption
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.contents import hash_directory
-from pytest_evocode.errors import AttemptEnded, EnvironmentFault, EvocodeError
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault, EvocodeError, ResumeRefused
 from pytest_evocode.metrics.scores import trial_rewards
 from pytest_evocode.results.models import AttemptRecord, AttemptState, RoundRecord, TurnRecord, Verdict
 from pytest_evocode.results.scrubbing import scrubbed
@@ -339,6 +339,9 @@ class Trial:
         if not self._ready.done():
             self._ready.set_exception(error)
         self._undone = True
+        if isinstance(error, ResumeRefused):
+            self._checkpoints.leave_alone()
+            self._directory = None
         if self._cancelled.is_set():
             self._skip_after(index - 1, STOPPED)
             return

@@ -1,0 +1,181 @@
+"""``--evocode-resume``: what was finished stays, what was not goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.acceptance.conftest import RunTasks, WriteTask
+
+ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
+AGENT = """
+import os, signal, pathlib, pytest
+from pytest_evocode.agents import RoundTranscript
+
+HERE = pathlib.Path(__file__).parent
+
+class Agent:
+    name = "talker"
+
+    def __init__(self):
+        self.said = []
+
+    def run_round(self, context):
+        index = context.round.index
+        with open(HERE / "turns", "a") as file:
+            file.write(f"{index}\\n")
+        self.said.append(index)
+        context.environment.exec(f"echo line-{index} >> log.txt; echo {self.said} > said")
+        if (HERE / f"die-in-{index}").exists():
+            os.killpg(0, signal.SIGKILL)
+        return RoundTranscript()
+
+    def save_state(self):
+        return {"said": self.said}
+
+    def load_state(self, state):
+        self.said = state["said"]
+
+def pytest_evocode_make_agent(name):
+    return Agent() if name == "talker" else None
+"""
+
+
+@pytest.fixture
+def session(pytester: pytest.Pytester) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a session of its own process group, which may kill itself."""
+    pytester.makeconftest(AGENT)
+
+    def run(*arguments: str, env: str = "sandbox") -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "pytest", "--evocode-agent=talker", f"--evocode-env={env}", *arguments]
+        return subprocess.run(
+            argv, cwd=pytester.path, capture_output=True, text=True, timeout=120, start_new_session=True, check=False
+        )
+
+    return run
+
+
+def turns(pytester: pytest.Pytester) -> list[int]:
+    return [int(line) for line in (pytester.path / "turns").read_text().split()]
+
+
+def attempt(pytester: pytest.Pytester, agent: str = "talker") -> Path:
+    (found,) = pytester.path.glob(f"evocode-results/a/harbor_jobs/{agent}/*/a__a1")
+    return found
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_a_killed_run_goes_on_with_its_files_and_its_conversation(
+    pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]], env: str
+) -> None:
+    write_task("a", 4, test={4: 'grep -qx "[[]1, 2, 3, 4]" said && echo 1 > /logs/verifier/reward.txt'})
+    (pytester.path / "die-in-3").touch()
+    assert session("tasks", env=env).returncode == -signal.SIGKILL
+    (pytester.path / "die-in-3").unlink()
+    done = session("--evocode-resume", "tasks", env=env)
+    assert "4 passed" in done.stdout, done.stdout
+    assert turns(pytester) == [1, 2, 3, 3, 4]
+    assert len(list((pytester.path / "evocode-results/runs").glob("*.json"))) == 1
+    assert not (attempt(pytester) / "state.json").exists()
+    result = json.loads((attempt(pytester) / "result.json").read_text())
+    assert [record["outcome"] for record in result["rounds"]] == ["passed"] * 4
+
+
+def test_a_run_that_has_ended_is_shown_again_and_nothing_is_run(
+    pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    write_task("a", 2)
+    assert "2 passed" in session("tasks").stdout
+    again = session("--evocode-resume", "tasks")
+    assert "2 passed" in again.stdout
+    assert turns(pytester) == [1, 2]
+
+
+def test_a_verdict_that_was_missing_is_reached_without_another_turn(
+    pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    slow = "[ -e /app/slow ] && sleep 2; echo 1 > /logs/verifier/reward.txt"
+    write_task("a", 2, test={1: slow}, workdir={1: {"slow": ""}})
+    (pytester.path / "die-in-2").touch()
+    session("tasks")
+    assert not (attempt(pytester) / "steps/round-1/round.json").exists()
+    (pytester.path / "die-in-2").unlink()
+    assert "2 passed" in session("--evocode-resume", "tasks").stdout
+    assert turns(pytester) == [1, 2, 2]
+
+
+def test_an_attempt_of_other_task_contents_is_refused(
+    pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    task = write_task("a", 3)
+    (pytester.path / "die-in-2").touch()
+    session("tasks")
+    with (task / "steps/round-3/instruction.md").open("a") as file:
+        file.write("And more.\n")
+    before = {path: path.read_bytes() for path in attempt(pytester).rglob("*") if path.is_file()}
+    refused = session("--evocode-resume", "tasks")
+    assert "the task's files have changed since this attempt was begun" in refused.stdout
+    assert refused.returncode == 1
+    assert turns(pytester) == [1, 2]
+    assert {path: path.read_bytes() for path in attempt(pytester).rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.docker
+def test_an_attempt_goes_on_only_in_its_own_environment(
+    pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    write_task("a", 3)
+    (pytester.path / "die-in-2").touch()
+    session("tasks")
+    refused = session("--evocode-resume", "tasks", env="docker")
+    assert "begun in sandbox; continue it with --evocode-env=sandbox" in refused.stdout
+
+
+def test_a_fault_is_tried_again_and_says_how(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    task = write_task("a", 3, solve={2: "exit 3"})
+    first = run_tasks("tasks")
+    first.has("evocode: 1 attempt is unfinished; continue with --evocode-resume=*")
+    assert first.outcomes == {"passed": 1, "errors": 1, "skipped": 1}
+    again = run_tasks("--evocode-resume", "tasks")
+    assert again.outcomes == first.outcomes
+    assert task.exists()
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--evocode-resume", "there is no run to continue in *evocode-results"),
+        ("--evocode-resume=2020-01-01__00-00-00", "there is no run to continue in *"),
+    ],
+)
+def test_a_run_that_is_not_there_is_one_clear_error(
+    write_task: WriteTask, run_tasks: RunTasks, argument: str, message: str
+) -> None:
+    write_task("a", 1)
+    session = run_tasks(argument, "tasks")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    session.result.stderr.fnmatch_lines([f"*--evocode-resume: {message}*"])
+
+
+def test_a_run_that_is_under_way_is_not_taken_over(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1, test={1: "sleep 20"})
+    argv = [sys.executable, "-m", "pytest", "--evocode-agent=oracle", "--evocode-env=sandbox", "tasks"]
+    with subprocess.Popen(argv, cwd=pytester.path, stdout=subprocess.DEVNULL, start_new_session=True) as running:
+        try:
+            while not list(pytester.path.glob("evocode-results/runs/*.json")):
+                assert running.poll() is None
+            session = run_tasks("--evocode-resume", "tasks")
+            assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+            session.result.stderr.fnmatch_lines(["*is still under way in another session*"])
+        finally:
+            running.terminate()
