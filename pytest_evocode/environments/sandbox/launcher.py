@@ -15,16 +15,18 @@ import ctypes
 import errno
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
 import stat
-import sys
 import tarfile
 import time
 import warnings  # noqa: F401 - imported by Python 3.13 when it forks, and a worker in a sandbox finds no library
 from collections.abc import Callable
 from typing import Any, NoReturn
+
+from .watch import Watch, lock
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
@@ -44,6 +46,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 
 _UNFINISHED = 10.0  # seconds for which a sandbox counts as just started
 _spawned: collections.deque[tuple[int, float]] = collections.deque(maxlen=64)
+_own_oom_score: int | None = None  # what a nested launcher has had before it was protected
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -85,6 +88,21 @@ def _limit_capabilities() -> None:
     low, high = mask & 0xFFFFFFFF, mask >> 32
     data = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
     _check(_libc.capset(header, data), "capset")
+
+
+def _limit_processes(request: dict[str, Any]) -> None:
+    """Leave a command with the limit that a user namespace has, and have the kernel kill it before its launcher."""
+    if request["processes"] is not None:
+        # Since Linux 5.14 counted for each user namespace, nested ones included; before, and that is too strict, for
+        # all of a user's processes. It does not hold for the host's root.
+        resource.setrlimit(resource.RLIMIT_NPROC, (request["processes"],) * 2)
+    if _own_oom_score is not None:
+        _set_oom_score(_own_oom_score)
+
+
+def _set_oom_score(score: int) -> None:
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write(str(score))
 
 
 def _look_up(user: str | int) -> tuple[int, int, str]:
@@ -133,6 +151,7 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
             os.dup2(output, 2)
             os.umask(0o022)
             _limit_capabilities()
+            _limit_processes(request)
             home = _become(request["user"], request["rootless"])
             os.chdir(request["cwd"])
             env = {"HOME": home, **request["env"]}
@@ -154,8 +173,13 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
     return {"exit_code": code if code >= 0 else 128 - code, "complaint": complaint}
 
 
-def _signal(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
+def _signal(request: dict[str, Any], pidfd: int, notes: int) -> dict[str, Any]:
     """Kill, stop or continue everything in the sandbox but PID 1, and wait until that is so."""
+    lock(notes)
+    return _signal_locked(request, pidfd)
+
+
+def _signal_locked(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
     _enter(pidfd, request["namespaces"])
     deadline = time.monotonic() + 5
     # Only a process inside can signal all others at once, and it can be killed there: by the like of it, or by an
@@ -336,6 +360,30 @@ def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None
             os._exit(127)
 
 
+def _nest(request: dict[str, Any], reply: int, control: int) -> NoReturn:
+    """Be a launcher for one sandbox in cgroups of its own.
+
+    A process is moved into a cgroup once for each sandbox and not for each command: the kernel waits for milliseconds.
+    """
+    global _own_oom_score
+    try:
+        for directory in request["cgroups"]:
+            with open(f"{directory}/cgroup.procs", "w") as file:
+                file.write("0")
+        # What eats the memory is to be killed, not who waits for it.
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj") as file:
+            score = int(file.read())
+            _set_oom_score(-1000)
+            _own_oom_score = score
+        os.write(reply, b"{}")
+        os.close(reply)
+        main(socket.socket(fileno=control))
+    except BaseException as error:
+        os.write(reply, json.dumps({"failure": str(error)}).encode())
+    finally:
+        os._exit(0)
+
+
 _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "exec": _exec,
     "signal": _signal,
@@ -371,7 +419,9 @@ def main(control: socket.socket) -> None:
     """Serve requests until the other end of the socket is closed."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Workers and sandboxes are reaped by the kernel.
     control.set_inheritable(False)
+    watch = Watch(_signal_locked)
     while True:
+        watch.wait(control.fileno())
         message, fds, _, _ = socket.recv_fds(control, 2**20, 8)
         if not message:
             _end_unfinished()
@@ -385,15 +435,16 @@ def main(control: socket.socket) -> None:
         request = json.loads(message)
         if request["operation"] == "spawn":
             _spawn(request, *fds)
+        elif request["operation"] == "watch":
+            watch.add(request, *fds)
         elif os.fork() == 0:
             try:
+                if request["operation"] == "nest":
+                    control.close()
+                    _nest(request, *fds)
                 control.close()
                 _work(request, fds[0], fds[1:])
             finally:
                 os._exit(0)
         for fd in fds:
             os.close(fd)
-
-
-if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])))
