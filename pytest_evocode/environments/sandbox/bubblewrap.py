@@ -114,6 +114,11 @@ class Launcher:
         self._process: subprocess.Popen[bytes] | None = None
         self._control = control
 
+    @property
+    def closed(self) -> bool:
+        """Whether there is none, or not yet."""
+        return self._control is None
+
     def nest(self, cgroups: Sequence[Path]) -> tuple[Launcher, int]:
         """A launcher that runs in cgroups, with all it starts, and the descriptor for the reply when it is there."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -18,6 +18,11 @@ class Room:
     launcher: Launcher
     cgroup: Cgroup | None = None
 
+    @property
+    def closed(self) -> bool:
+        """Whether its launcher has ended."""
+        return self.launcher.closed
+
     def close(self) -> None:
         """Remove the cgroup once everything in it has ended."""
         if self.cgroup is not None:
@@ -36,6 +41,7 @@ class Rooms:
         self._lock = threading.Lock()
         self._made = 0
         self._spare: tuple[Room, int] | None = None
+        self._taken: list[Room] = []
         if tree is not None:
             self._spare = self._make(tree)
 
@@ -63,12 +69,15 @@ class Rooms:
                 room.close()
                 raise EnvironmentFault(f"a sandbox's cgroup does not take its limits: {error}") from error
             self._spare = self._make(self._tree)
+            self._taken = [other for other in self._taken if not other.closed] + [room]
             return room
 
     def close(self) -> None:
-        """Remove the one that was made in advance."""
+        """Remove the one that was made in advance, and those of sandboxes that were not stopped, with what runs there."""
         with self._lock, contextlib.suppress(EnvironmentFault):
             spare, self._spare, self._tree = self._spare, None, None
+            for room in self._taken:
+                room.close()
             if spare is not None:
                 spare[0].close()
                 receive(spare[1])
