@@ -141,6 +141,8 @@ class DockerEnvironment:
                 mem_limit=settings.memory,
                 memswap_limit=settings.memory,  # As much as the memory: no swap, or it would go as far again.
                 pids_limit=settings.processes,
+                # Full, it must leave room: nobody can be killed for what files take, and PID 1 would be in the end.
+                shm_size=None if settings.memory is None else settings.memory // 2,
                 mounts=mounts,
                 log_config=LogConfig(type="none"),
             )

@@ -94,7 +94,7 @@ class CgroupTree:
     """
 
     def __init__(self, name: str, record: Path, memory: int) -> None:
-        """Raises :class:`OSError` where there are none to be had. ``memory`` is for all sandboxes together, in bytes."""
+        """``memory`` is bytes for all sandboxes together. Raises :class:`OSError` where there are none to be had."""
         parents = find_parents()
         self._top = Cgroup(tuple(parent / f"evocode-{name}" for parent in parents))
         record.write_text("".join(f"{directory}\n" for directory in self._top.directories))
@@ -122,9 +122,9 @@ class CgroupTree:
             raise FileNotFoundError("cgroups here limit not both processes and memory")
         return made
 
-    def remove(self) -> None:
-        """Remove all of it; what is not empty yet stays for the next session."""
-        remove_trees(self._top.directories)
+    def remove(self) -> bool:
+        """Remove all of it; False when some is not empty yet, for the next session to remove."""
+        return remove_trees(self._top.directories)
 
 
 def remove_recorded(record: Path) -> bool:
@@ -172,7 +172,7 @@ def memory_limits(proc: Path = Path("/proc/self")) -> list[int]:
 
 
 def _own(proc: Path) -> tuple[dict[str, list[Path]], list[Path]]:
-    """The directories of a process's cgroup and of those above it: of each controller in version 1, and in version 2."""
+    """A process's cgroup and those above it, as directories: of each controller in version 1, and in version 2."""
     own: dict[str, str] = {}
     for line in _read(proc / "cgroup").splitlines():
         _, controllers, path = line.split(":", 2)

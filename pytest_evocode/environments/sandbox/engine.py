@@ -124,9 +124,8 @@ class SandboxEngine:
     def _release_state(self) -> None:
         self._settings.rooms.close()
         tree, self._tree = self._tree, None
-        if tree is not None:
-            tree.remove()
-        remove_tree(self._launcher, self._settings.state)
+        if tree is None or tree.remove():
+            remove_tree(self._launcher, self._settings.state)
         os.close(self._state_lock)
 
     def create(self, task: Task, *, env: Mapping[str, str], network: Network | None) -> SandboxEnvironment:

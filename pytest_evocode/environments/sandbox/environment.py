@@ -19,6 +19,8 @@ from pytest_evocode.environments.base import CappedOutput, Environment, ExecResu
 from pytest_evocode.environments.limits import Limits, killed_for_memory, refused_processes
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, Layers, receive, sandbox_argv
+from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER
+from pytest_evocode.environments.sandbox.output import collect, leave_open
 from pytest_evocode.environments.sandbox.rooms import Room, Rooms
 from pytest_evocode.environments.sandbox.watch import lock
 from pytest_evocode.errors import EnvironmentFault
@@ -149,7 +151,7 @@ class SandboxEnvironment:
     def _namespaces(self) -> int:
         flags = namespaces.CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | namespaces.CLONE_NEWUTS
         if self._settings.rootless:
-            flags |= namespaces.CLONE_NEWUSER
+            flags |= CLONE_NEWUSER
         if not self._share_network:
             flags |= namespaces.CLONE_NEWNET
         return flags
@@ -195,14 +197,14 @@ class SandboxEnvironment:
         finally:
             os.close(output_write)
         output = CappedOutput()
-        timed_out = not _collect(output_read, reply, output, None if timeout is None else started + timeout)
+        timed_out = not collect(output_read, reply, output, None if timeout is None else started + timeout)
         if timed_out:
             self.kill_processes()
-            if not _collect(output_read, reply, output, time.monotonic() + _KILL_GRACE):
+            if not collect(output_read, reply, output, time.monotonic() + _KILL_GRACE):
                 os.close(output_read)
                 os.close(reply)
                 raise EnvironmentFault("a command in the sandbox outlived its kill")
-        _leave_open(output_read)
+        leave_open(output_read)
         answer = receive(reply)
         if self._pidfd < 0:
             raise EnvironmentFault("the sandbox was stopped while a command ran")
@@ -366,52 +368,3 @@ def remove_tree(launcher: Launcher, path: Path) -> None:
     if not path.exists():
         return
     launcher.host_command(["rm", "-rf", "--", str(path)])
-
-
-def _collect(output: int, reply: int, into: CappedOutput, deadline: float | None) -> bool:
-    """Read a command's output until its reply is there; False at the deadline."""
-    poll = select.poll()
-    poll.register(output, select.POLLIN)
-    poll.register(reply, select.POLLIN)
-    os.set_blocking(output, False)
-    ended = False
-    still_in_pipe = 2**20  # bytes; what a flooding background process adds after the command's end is not its output
-    while True:
-        # Once the command has ended, only what is in the pipe already is still its output.
-        wait = 0.0 if ended else (None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000)
-        events = dict(poll.poll(wait))
-        if not events:
-            return ended
-        if reply in events:
-            ended = True
-            poll.unregister(reply)
-        if output in events:
-            try:
-                chunk = os.read(output, 2**18)
-            except BlockingIOError:
-                chunk = b""
-            if chunk:
-                into.add(chunk)
-                still_in_pipe -= len(chunk) if ended else 0
-            else:
-                poll.unregister(output)
-            if ended and (not chunk or still_in_pipe <= 0):
-                return True
-
-
-def _leave_open(output: int) -> None:
-    """Keep taking the output of what a command left running: with the pipe closed, a service would die of SIGPIPE."""
-    os.set_blocking(output, True)
-    probe = select.poll()
-    probe.register(output, select.POLLIN)
-    if probe.poll(0) and not os.read(output, 1):
-        os.close(output)
-        return
-
-    def drain() -> None:
-        with contextlib.suppress(OSError):
-            while os.read(output, 2**16):
-                pass
-        os.close(output)
-
-    threading.Thread(target=drain, daemon=True, name="evocode-drain").start()

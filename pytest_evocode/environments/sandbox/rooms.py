@@ -73,7 +73,7 @@ class Rooms:
             return room
 
     def close(self) -> None:
-        """Remove the one that was made in advance, and those of sandboxes that were not stopped, with what runs there."""
+        """Remove the one made in advance, and those of sandboxes that were not stopped, with what runs there."""
         with self._lock, contextlib.suppress(EnvironmentFault):
             spare, self._spare, self._tree = self._spare, None, None
             for room in self._taken:
