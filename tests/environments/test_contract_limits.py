@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.limits import Limits
+from pytest_evocode.environments.sandbox.cgroups import find_parents, memory_limits
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.tasks import Task
@@ -138,3 +141,32 @@ def test_cgroups_of_a_session_are_gone_when_it_ends(cache: Path, plain_task: Tas
     assert all(directory.is_dir() for directory in directories)
     engine.close()
     assert not any(directory.exists() for directory in directories)
+
+
+def test_cgroups_of_a_killed_session_are_removed_by_the_next_one(cache: Path, plain_task: Task) -> None:
+    script = (
+        "import os, sys; from pathlib import Path\n"
+        "from pytest_evocode.environments.sandbox.engine import SandboxEngine\n"
+        "from pytest_evocode.tasks import load_task\n"
+        "engine = SandboxEngine(); e = engine.create(load_task(Path(sys.argv[1])), env={}, network=None); e.start()\n"
+        "e.exec('sleep 300 >/dev/null 2>&1 &'); tree = engine._tree\n"
+        "print(*(tree._top.directories if tree else ()), sep='\\n', flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, plain_task.directory], capture_output=True, text=True)
+    assert done.returncode == -9, done.stderr
+    SandboxEngine().close()
+    assert not any(os.path.exists(directory) for directory in done.stdout.split())
+
+
+def test_memory_limits_of_version_2_hold_from_above_ones_own_cgroup(tmp_path: Path) -> None:
+    mounted, proc = tmp_path / "cgroup", tmp_path / "proc"
+    own = mounted / "user.slice" / "session.scope"
+    own.mkdir(parents=True)
+    proc.mkdir()
+    (proc / "cgroup").write_text("0::/user.slice/session.scope\n")
+    (proc / "mountinfo").write_text(f"31 23 0:28 / {mounted} rw,relatime - cgroup2 cgroup2 rw\n")
+    for directory, memory in ((mounted, ""), (own.parent, f"{2**30}\n"), (own, "max\n")):
+        (directory / "cgroup.procs").touch()
+        (directory / "memory.max").write_text(memory)
+    assert memory_limits(proc) == [2**30]
+    assert find_parents(proc) == ()  # None of them lets its controllers be enabled.
