@@ -141,6 +141,8 @@ def test_limits_and_labels_reach_the_container(docker: DockerEngine, make_task: 
         seen = docker._client.inspect_container(each._id)  # type: ignore[attr-defined]
         assert seen["HostConfig"]["NanoCpus"] == 500_000_000
         assert seen["HostConfig"]["Memory"] == 64 * 2**20
+        assert seen["HostConfig"]["MemorySwap"] == 64 * 2**20
+        assert seen["HostConfig"]["PidsLimit"] == 4096
         assert seen["HostConfig"]["NetworkMode"] == network
         assert seen["Config"]["Labels"][OWNER] == str(Owner.this())
         assert seen["Config"]["Labels"]["evocode.task"] == task.name

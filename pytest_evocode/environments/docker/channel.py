@@ -69,6 +69,9 @@ class Channel:
     def attach_again(self) -> None:
         """Attach to a container that was started anew; what ran in it has ended."""
         self.close()
+        with self._state:
+            if self._output is not None:  # Or who has killed a command would still wait for its end.
+                self._exit_code = 137
         self._attach()
 
     def _read(self) -> None:

@@ -16,6 +16,7 @@ from pytest_evocode.environments.docker.environment import ContainerSettings, Do
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import ensure_image
 from pytest_evocode.environments.docker.snapshots import KEEP_FOR, DockerSnapshot
+from pytest_evocode.environments.limits import Limits
 from pytest_evocode.environments.owners import Owner, is_needed
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
@@ -36,11 +37,13 @@ class DockerEngine:
     name = "docker"
     without_effect: tuple[str, ...] = ("storage_mb", "storage")
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
         self._client = connect()
-        with faults("asking the engine for its version"):
-            version = self._client.version()["Version"]
-        self.description = f"engine {version}"
+        self._limits = limits
+        with faults("asking the engine what it is"):
+            info = self._client.info()
+        self.description = f"engine {info['ServerVersion']}"
+        self._memory: int = info["MemTotal"]
         self._own = {OWNER: str(Owner.this()), ENGINE: uuid.uuid4().hex}  # A process may have two engines.
         self._lock = threading.Lock()
         self._running: list[DockerEnvironment] = []
@@ -63,7 +66,8 @@ class DockerEngine:
                 config.get("User") or "0",
                 dict(env),
                 wanted.cpus,
-                wanted.memory_mb,
+                self._limits.memory(wanted.memory_mb, self._memory),
+                self._limits.processes,
                 tuple(config.get("Volumes") or ()),
                 layers,
             ),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 _LOGS = ("/logs/agent", "/logs/artifacts")
 _ROOT = ("0", "root")
+_KILLING = 1.0  # seconds for a command that kills; it takes a tenth of one
 _KILL_GRACE = 10.0  # seconds for an exec stream to end after its processes were killed
 
 
@@ -39,7 +40,9 @@ class ContainerSettings:
     """Who commands run as unless they say otherwise: the image's USER."""
     env: Mapping[str, str] = field(default_factory=dict)
     cpus: float | None = None
-    memory_mb: int | None = None
+    memory: int | None = None
+    """Bytes, swap included."""
+    processes: int | None = None
     volumes: tuple[str, ...] = ()
     """What the image declares as VOLUME: the engine keeps it apart from the container's files."""
     image_layers: int = 0
@@ -118,7 +121,11 @@ class DockerEnvironment:
             host_config = self._client.create_host_config(
                 network_mode="none" if self._network == "no-network" else "bridge",
                 nano_cpus=None if settings.cpus is None else int(settings.cpus * 1e9),
-                mem_limit=None if settings.memory_mb is None else settings.memory_mb * 2**20,
+                mem_limit=settings.memory,
+                memswap_limit=settings.memory,  # As much as the memory: no swap, or it would go as far again.
+                pids_limit=settings.processes,
+                # Full, it must leave room: nobody can be killed for what files take, and PID 1 would be in the end.
+                shm_size=None if settings.memory is None else settings.memory // 2,
                 mounts=mounts,
                 log_config=LogConfig(type="none"),
             )
@@ -269,15 +276,22 @@ class DockerEnvironment:
 
     def _kill_by_engine(self) -> None:
         with self._killing, faults("killing the container's processes"):
-            created = self._client.exec_create(self._id, ["bash", "-c", "kill -9 -1"], user="0", workdir="/")
-            self._client.exec_start(created["Id"])
-            # The container's bash may be the agent's; the engine's own kill is slower and asks nobody.
+            killer = threading.Thread(target=self._kill_by_command, daemon=True, name="evocode-kill")
+            killer.start()
+            killer.join(_KILLING)
+            # The container's bash may be the agent's, and one that is full of forking processes takes seconds to let
+            # another in; the engine's own kill is slower and asks nobody.
             deadline = time.monotonic() + 0.5
-            while len(self._client.top(self._id)["Processes"]) > 1:
-                if time.monotonic() > deadline:
+            while killer.is_alive() or len(self._client.top(self._id)["Processes"]) > 1:
+                if killer.is_alive() or time.monotonic() > deadline:
                     self._restart()
                     break
                 time.sleep(0.02)
+
+    def _kill_by_command(self) -> None:
+        with contextlib.suppress(EnvironmentFault), faults("killing the container's processes"):
+            created = self._client.exec_create(self._id, ["bash", "-c", "kill -9 -1"], user="0", workdir="/")
+            self._client.exec_start(created["Id"])
 
     def _restart(self) -> None:
         here = self._here

@@ -21,6 +21,11 @@ from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 
 _START_TIMEOUT = 20.0  # seconds until a sandbox says it is ready; it takes 5 ms on an idle machine
 _DATAGRAM_LIMIT = 2**16  # bytes; the kernel's default for the whole socket is some 200 KiB
+# Of this package nothing but the launcher's own modules: the others want libraries that it does without.
+_LAUNCH = (
+    "import os, socket, sys; sys.path.append(os.path.dirname(os.path.dirname(sys.argv[1])));"
+    " from sandbox.launcher import main; main(socket.socket(fileno=int(sys.argv[2])))"
+)
 _OVERLAY_SINCE = (0, 11)
 _LAUNCHER_ENV = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 
@@ -62,9 +67,12 @@ class Layers:
 
 
 def sandbox_argv(
-    bwrap: str, layers: Layers, *, rootless: bool, network: bool, hidden: Sequence[Path], hostname: str
+    bwrap: str, layers: Layers, *, rootless: bool, network: bool, hidden: Sequence[Path], hostname: str, shm: int
 ) -> list[str]:
-    """The bubblewrap command that starts a sandbox whose PID 1 does nothing but stay alive."""
+    """The bubblewrap command that starts a sandbox whose PID 1 does nothing but stay alive.
+
+    ``shm`` is how many bytes of memory files in ``/dev/shm`` may take.
+    """
     argv = [bwrap, "--die-with-parent", "--new-session", "--as-pid-1"]
     argv += ["--clearenv", "--setenv", "PATH", "/usr/bin:/bin"]
     argv += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", hostname]
@@ -84,8 +92,10 @@ def sandbox_argv(
         if host.is_dir() and not host.is_symlink():  # A system whose /usr is not merged.
             argv += ["--ro-bind", str(host), str(host)]
     for path in hidden:
-        argv += ["--tmpfs", str(path)]
+        argv += ["--size", str(2**20), "--tmpfs", str(path)]
     argv += ["--proc", "/proc", "--dev", "/dev"]
+    # Files in a tmpfs are memory; that of /dev takes no size and is for devices only.
+    argv += ["--perms", "1777", "--size", str(shm), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
     # The kernel lets uid 0 write settings of the whole machine without any capability, a program to run for every core
     # dump among them, and bubblewrap covers only what looks writable: /proc/sys itself does not.
     for name in ("sys", "fs", "irq", "bus", "sysrq-trigger", "acpi", "scsi", "mtrr"):
@@ -99,10 +109,23 @@ def sandbox_argv(
 class Launcher:
     """The session's side of the launcher process; started on first use."""
 
-    def __init__(self) -> None:
+    def __init__(self, control: socket.socket | None = None) -> None:
+        """``control`` is the socket of one that runs already."""
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
+        self._control = control
+
+    @property
+    def closed(self) -> bool:
+        """Whether there is none, or not yet."""
+        return self._control is None
+
+    def nest(self, cgroups: Sequence[Path]) -> tuple[Launcher, int]:
+        """A launcher that runs in cgroups, with all it starts, and the descriptor for the reply when it is there."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            reply = self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroups]}, [theirs.fileno()])
+        return Launcher(ours), reply
 
     def _connection(self) -> socket.socket:
         if self._control is None:
@@ -112,7 +135,7 @@ class Launcher:
                 # of the host's environment it gets what it needs to start.
                 kept = {name: os.environ[name] for name in _LAUNCHER_ENV if name in os.environ}
                 self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", launcher.__file__, str(theirs.fileno())],
+                    [sys.executable, "-I", "-S", "-c", _LAUNCH, launcher.__file__, str(theirs.fileno())],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     env=kept,
@@ -167,8 +190,8 @@ class Launcher:
             output.seek(0)
             return output.read()
 
-    def start_sandbox(self, argv: list[str]) -> int:
-        """Start bubblewrap, wait until its PID 1 runs and return a pidfd of it."""
+    def start_sandbox(self, argv: list[str]) -> tuple[int, int]:
+        """Start bubblewrap, wait until its PID 1 runs and return its number and a pidfd of it."""
         errors = os.memfd_create("errors")
         ready_read, ready_write = os.pipe()
         info_read, info_write = os.pipe()
@@ -184,7 +207,8 @@ class Launcher:
                 os.lseek(errors, 0, os.SEEK_SET)
                 said = os.read(errors, 4096).decode("utf-8", "replace").strip() or "no reason given"
                 raise EnvironmentFault(f"bubblewrap did not start a sandbox: {said}")
-            return os.pidfd_open(json.loads(os.read(info_read, 4096))["child-pid"])
+            pid = json.loads(os.read(info_read, 4096))["child-pid"]
+            return pid, os.pidfd_open(pid)
         finally:
             for fd in (errors, ready_read, ready_write, info_read, info_write):
                 if fd >= 0:

@@ -8,18 +8,24 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock
 
 from pytest_evocode.environments.base import Snapshot
 from pytest_evocode.environments.cache import cache_directory
+from pytest_evocode.environments.limits import Limits
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
+from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits, remove_recorded
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment, SandboxSettings
 from pytest_evocode.environments.sandbox.images import build_image, host_system, probe
+from pytest_evocode.environments.sandbox.rooms import Rooms
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, leftover_snapshots, remove_tree
-from pytest_evocode.errors import EnvironmentUnavailable
+from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
+
+_CGROUPS = "cgroups"  # the file in a state directory that lists its session's
 
 
 class SandboxEngine:
@@ -27,21 +33,32 @@ class SandboxEngine:
 
     ``hidden`` are directories of the host that no sandbox may show: they matter where they lie below ``/usr``.
     ``rootless`` says whether to do with a user namespace what root could do without; None tries root's way first.
+    ``cgroups`` says whether the kernel is to keep ``limits``, where it would; None has it do so but for ``rootless``.
     """
 
     name = "sandbox"
-    without_effect: tuple[str, ...] = ("cpus", "memory_mb", "memory", "storage_mb", "storage")
+    without_effect: tuple[str, ...]
 
-    def __init__(self, hidden: Sequence[Path] = (), *, rootless: bool | None = None) -> None:
+    def __init__(
+        self,
+        hidden: Sequence[Path] = (),
+        *,
+        rootless: bool | None = None,
+        cgroups: bool | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+    ) -> None:
         bwrap = find_bubblewrap()
         self._cache = cache_directory()
         self._launcher = Launcher()
         self._running: weakref.WeakSet[SandboxEnvironment] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._state_lock = -1
+        self._tree: CgroupTree | None = None
+        self._limits = limits
         below_usr = tuple(
             path for path in {*(p.resolve() for p in hidden), self._cache} if path.is_dir() and _below_usr(path)
         )
+        machine = memory_of_session()
         reasons: list[str] = []
         ways = ((False, True) if os.getuid() == 0 else (True,)) if rootless is None else (rootless,)
         # Root needs no user namespace and can then write the host's /usr through the overlay; where it may not mount
@@ -49,9 +66,12 @@ class SandboxEngine:
         for parent in (self._cache / "sandboxes", Path("/dev/shm/pytest-evocode-" + str(os.getuid()))):
             for without_root in ways:
                 state = self._claim_state(parent)
-                kept = kept_snapshots(parent)
-                self._settings = SandboxSettings(bwrap, without_root, state, kept, below_usr, self._launcher)
+                kept, rooms = kept_snapshots(parent), Rooms(self._launcher, None)
+                self._settings = SandboxSettings(
+                    bwrap, without_root, state, kept, below_usr, self._launcher, rooms, limits, machine
+                )
                 try:
+                    self._settings = self._with_cgroups(self._settings, not rootless if cgroups is None else cgroups)
                     probe(self._settings)
                 except EnvironmentUnavailable as error:
                     reasons.append(str(error))
@@ -59,10 +79,28 @@ class SandboxEngine:
                     continue
                 for layer in leftover_snapshots(kept):
                     remove_tree(self._launcher, layer)
+                no_cpu = self._tree is None or not self._tree.has_cpu
+                self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
                 self.description = f"the host's {host_system()} stands in for every FROM image"
                 return
         self._launcher.close()
         raise EnvironmentUnavailable(f"bubblewrap cannot make a sandbox here: {'; '.join(dict.fromkeys(reasons))}")
+
+    def _with_cgroups(self, settings: SandboxSettings, wanted: bool) -> SandboxSettings:
+        """The settings with a cgroup for every sandbox, where this process may make some and move processes there."""
+        if not wanted:
+            return settings
+        memory = self._limits.memory(None, settings.machine)
+        try:
+            self._tree = CgroupTree(settings.state.name, settings.state / _CGROUPS, memory)
+            rooms = Rooms(self._launcher, self._tree)
+            rooms.take(processes=self._limits.processes, memory=memory, cpus=None).close()
+        except (OSError, EnvironmentFault):
+            if self._tree is not None:
+                self._tree.remove()
+                self._tree = None
+            return settings
+        return replace(settings, rooms=rooms)
 
     def _claim_state(self, parent: Path) -> Path:
         """A directory of our own, held by a lock for as long as this process lives, after dead ones are cleared."""
@@ -81,14 +119,18 @@ class SandboxEngine:
         lock = os.open(state / "lock", os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            remove_tree(self._launcher, state)
+            if remove_recorded(state / _CGROUPS):
+                remove_tree(self._launcher, state)
         except BlockingIOError:
             pass  # Its session lives.
         finally:
             os.close(lock)
 
     def _release_state(self) -> None:
-        remove_tree(self._launcher, self._settings.state)
+        self._settings.rooms.close()
+        tree, self._tree = self._tree, None
+        if tree is None or tree.remove():
+            remove_tree(self._launcher, self._settings.state)
         os.close(self._state_lock)
 
     def create(
@@ -105,6 +147,8 @@ class SandboxEngine:
             env={**image.env, **env},
             network=network,
             snapshot=snapshot,
+            cpus=task.config.environment.cpus,
+            memory_mb=task.config.environment.memory_mb,
         )
         with self._lock:
             self._running.add(environment)
@@ -130,6 +174,12 @@ class SandboxEngine:
 def kept_snapshots(parent: Path) -> Path:
     """Beside the sandboxes' own directories, all of which a session clears that find theirs without an owner."""
     return parent.with_name(f"{parent.name}-snapshots")
+
+
+def memory_of_session() -> int:
+    """Bytes of memory that this process and its sandboxes may use: the machine's, or what its own cgroup leaves it."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([machine, *memory_limits()])
 
 
 def _below_usr(path: Path) -> bool:

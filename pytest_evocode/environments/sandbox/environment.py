@@ -16,9 +16,14 @@ from typing import Any
 
 from pytest_evocode.environments.archive import lay_over, pack, unpack
 from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, Unreadable, User
+from pytest_evocode.environments.limits import Limits, killed_for_memory, refused_processes
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, Layers, receive, sandbox_argv
+from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER
+from pytest_evocode.environments.sandbox.output import collect, leave_open
+from pytest_evocode.environments.sandbox.rooms import Room, Rooms
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, copy_layer, remove_tree, take_snapshot
+from pytest_evocode.environments.sandbox.watch import lock
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network
 
@@ -39,6 +44,10 @@ class SandboxSettings:
     hidden: tuple[Path, ...]
     """Directories of the host below /usr that no sandbox may see."""
     launcher: Launcher
+    rooms: Rooms
+    limits: Limits
+    machine: int
+    """Bytes of memory that the session may use."""
 
 
 class SandboxEnvironment:
@@ -55,8 +64,13 @@ class SandboxEnvironment:
         network: Network | None,
         fresh: Sequence[str] = (),
         snapshot: SandboxSnapshot | None = None,
+        cpus: float | None = None,
+        memory_mb: int | None = None,
     ) -> None:
         self.workdir = workdir
+        self._cpus = cpus
+        self._memory_mb = memory_mb
+        self._memory = settings.limits.memory(memory_mb, settings.machine)
         self._settings = settings
         self._user = user
         self._env = {"PATH": PATH, "LANG": "C.UTF-8", **env}
@@ -65,6 +79,9 @@ class SandboxEnvironment:
         self._fresh = tuple(fresh)
         self._snapshot = snapshot
         self._pidfd = -1
+        self._room = Room(settings.launcher)
+        self._notes = -1
+        self._noted = (0, 0, 0)  # bytes of notes, processes refused, processes killed for memory
         self._lock = threading.Lock()
         self._signalling = threading.Lock()  # Or two kills at once would be about each other.
         self.layers = Layers(tuple(below), settings.state / f"sandbox-{uuid.uuid4().hex[:12]}")
@@ -73,11 +90,15 @@ class SandboxEnvironment:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         for name in ("root", "root-work", "usr", "usr-work"):
             (self.layers.top / name).mkdir(parents=True, mode=0o755)
+        limits = self._settings.limits
+        self._notes = os.memfd_create("notes")
         try:
             if self._snapshot is not None:  # Copied and not laid below, or later snapshots would need this one.
                 copy_layer(self._settings.launcher, self._snapshot.layer, self.layers.top)
+            self._room = self._settings.rooms.take(processes=limits.processes, memory=self._memory, cpus=self._cpus)
             self._pidfd = self._launch()
         except EnvironmentFault:
+            self._leave_room()
             remove_tree(self._settings.launcher, self.layers.top)
             raise
         self.make_directories(["/logs/agent", "/logs/artifacts"])
@@ -92,8 +113,26 @@ class SandboxEnvironment:
             network=self._share_network,
             hidden=self._settings.hidden,
             hostname="evocode",
+            shm=self._memory // 2,
         )
-        return self._settings.launcher.start_sandbox(argv)
+        pid, pidfd = self._room.launcher.start_sandbox(argv)
+        request = {
+            "operation": "watch",
+            "pid": pid,
+            "namespaces": self._namespaces,
+            "signal": signal.SIGKILL,
+            "top": str(self.layers.top),
+            "free_disk": self._settings.limits.free_disk,
+            "processes": self._uncounted_processes,
+            "memory": self._memory,
+        }
+        self._settings.launcher.send(request, [pidfd, self._notes])
+        return pidfd
+
+    @property
+    def _uncounted_processes(self) -> int | None:
+        """The limit of processes where no cgroup keeps it."""
+        return None if self._room.cgroup is not None else self._settings.limits.processes
 
     def _relaunch(self) -> None:
         """Lose every process and keep the files: PID 1's death is the one that no process inside can fight."""
@@ -107,7 +146,7 @@ class SandboxEnvironment:
     def _namespaces(self) -> int:
         flags = namespaces.CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | namespaces.CLONE_NEWUTS
         if self._settings.rootless:
-            flags |= namespaces.CLONE_NEWUSER
+            flags |= CLONE_NEWUSER
         if not self._share_network:
             flags |= namespaces.CLONE_NEWNET
         return flags
@@ -117,7 +156,9 @@ class SandboxEnvironment:
             if self._pidfd < 0:
                 raise EnvironmentFault("the sandbox is not running")
             request = {"operation": operation, "namespaces": self._namespaces, **arguments}
-            return self._settings.launcher.begin(request, [self._pidfd, *fds])
+            # Only what runs of the sandbox is in its cgroup, or a full one could not be emptied.
+            launcher = self._room.launcher if operation == "exec" else self._settings.launcher
+            return launcher.begin(request, [self._pidfd, *fds])
 
     def _ask(self, operation: str, fds: Sequence[int] = (), **arguments: Any) -> dict[str, Any]:
         return receive(self._begin(operation, fds, **arguments))
@@ -141,6 +182,7 @@ class SandboxEnvironment:
                 argv=["bash", "-c", command] if isinstance(command, str) else list(command),
                 user=self._user if user is None else user,
                 rootless=self._settings.rootless,
+                processes=self._uncounted_processes if self._settings.rootless else None,
                 env={**self._env, **(env or {})},
                 cwd=cwd or self.workdir,
             )
@@ -150,22 +192,43 @@ class SandboxEnvironment:
         finally:
             os.close(output_write)
         output = CappedOutput()
-        timed_out = not _collect(output_read, reply, output, None if timeout is None else started + timeout)
+        timed_out = not collect(output_read, reply, output, None if timeout is None else started + timeout)
         if timed_out:
             self.kill_processes()
-            if not _collect(output_read, reply, output, time.monotonic() + _KILL_GRACE):
+            if not collect(output_read, reply, output, time.monotonic() + _KILL_GRACE):
                 os.close(output_read)
                 os.close(reply)
                 raise EnvironmentFault("a command in the sandbox outlived its kill")
-        _leave_open(output_read)
+        leave_open(output_read)
         answer = receive(reply)
         if self._pidfd < 0:
             raise EnvironmentFault("the sandbox was stopped while a command ran")
         if answer["complaint"]:
             output.add(f"{answer['complaint']}\n".encode())
+        if timed_out or answer["exit_code"] != 0:
+            output.add(self._news().encode())
         return ExecResult(
             None if timed_out else answer["exit_code"], output.text(), timed_out, time.monotonic() - started
         )
+
+    def _news(self) -> str:
+        """Lines about limits that were passed since this was asked last."""
+        with self._lock:
+            if self._notes < 0:
+                return ""
+            size, refused, killed = self._noted
+            lines = os.pread(self._notes, 2**16, size)
+            cgroup = self._room.cgroup
+            seen = (0, 0) if cgroup is None else (cgroup.refused_processes(), cgroup.killed_for_memory())
+            self._noted = (size + len(lines), *seen)
+            if lines:
+                os.close(lock(self._notes))  # Or the next command would be killed with this one.
+        news = lines.decode().splitlines()
+        if seen[0] > refused:
+            news.append(refused_processes(self._settings.limits.processes))
+        if seen[1] > killed:
+            news.append(killed_for_memory(self._memory))
+        return "".join(f"{line}\n" for line in dict.fromkeys(news))
 
     def upload(self, sources: Sequence[Path], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
@@ -227,7 +290,7 @@ class SandboxEnvironment:
 
     def _signal(self, number: int) -> None:
         with self._signalling:
-            if not self._ask("signal", signal=number)["done"]:
+            if not self._ask("signal", [self._notes], signal=number)["done"]:
                 self._relaunch()
 
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
@@ -251,6 +314,8 @@ class SandboxEnvironment:
             env=self._env,
             network=network,
             fresh=fresh,
+            cpus=self._cpus,
+            memory_mb=self._memory_mb,
         )
 
     def stop(self) -> None:
@@ -264,8 +329,17 @@ class SandboxEnvironment:
         if pidfd < 0:
             return
         _kill(pidfd)
+        self._leave_room()
         if not keep_files:
             remove_tree(self._settings.launcher, self.layers.top)
+
+    def _leave_room(self) -> None:
+        with self._lock:
+            room, self._room = self._room, Room(self._settings.launcher)
+            notes, self._notes = self._notes, -1
+        room.close()
+        if notes >= 0:
+            os.close(notes)
 
 
 def _kill(pidfd: int) -> None:
@@ -274,52 +348,3 @@ def _kill(pidfd: int) -> None:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     select.select([pidfd], [], [], _KILL_GRACE)
     os.close(pidfd)
-
-
-def _collect(output: int, reply: int, into: CappedOutput, deadline: float | None) -> bool:
-    """Read a command's output until its reply is there; False at the deadline."""
-    poll = select.poll()
-    poll.register(output, select.POLLIN)
-    poll.register(reply, select.POLLIN)
-    os.set_blocking(output, False)
-    ended = False
-    still_in_pipe = 2**20  # bytes; what a flooding background process adds after the command's end is not its output
-    while True:
-        # Once the command has ended, only what is in the pipe already is still its output.
-        wait = 0.0 if ended else (None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000)
-        events = dict(poll.poll(wait))
-        if not events:
-            return ended
-        if reply in events:
-            ended = True
-            poll.unregister(reply)
-        if output in events:
-            try:
-                chunk = os.read(output, 2**18)
-            except BlockingIOError:
-                chunk = b""
-            if chunk:
-                into.add(chunk)
-                still_in_pipe -= len(chunk) if ended else 0
-            else:
-                poll.unregister(output)
-            if ended and (not chunk or still_in_pipe <= 0):
-                return True
-
-
-def _leave_open(output: int) -> None:
-    """Keep taking the output of what a command left running: with the pipe closed, a service would die of SIGPIPE."""
-    os.set_blocking(output, True)
-    probe = select.poll()
-    probe.register(output, select.POLLIN)
-    if probe.poll(0) and not os.read(output, 1):
-        os.close(output)
-        return
-
-    def drain() -> None:
-        with contextlib.suppress(OSError):
-            while os.read(output, 2**16):
-                pass
-        os.close(output)
-
-    threading.Thread(target=drain, daemon=True, name="evocode-drain").start()

@@ -11,117 +11,56 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import ctypes
 import errno
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
 import stat
-import sys
 import tarfile
 import time
 import warnings  # noqa: F401 - imported by Python 3.13 when it forks, and a worker in a sandbox finds no library
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from .identity import become, check, enter, libc, limit_capabilities, own_user_namespace
+from .watch import Watch, lock
+
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
 CLONE_NEWIPC = 0x08000000
-CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
-# Docker's default capabilities without MKNOD and NET_RAW: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID,
-# SETPCAP, NET_BIND_SERVICE, SYS_CHROOT, AUDIT_WRITE, SETFCAP.
-CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31)
 #: The datagram for a request that is in the last of the file descriptors.
 IN_A_FILE = b"in a file"
 _PR_SET_PDEATHSIG = 1
-_PR_CAPBSET_DROP = 24
-_CAPABILITY_VERSION_3 = 0x20080522
 
 _UNFINISHED = 10.0  # seconds for which a sandbox counts as just started
 _spawned: collections.deque[tuple[int, float]] = collections.deque(maxlen=64)
-_libc = ctypes.CDLL(None, use_errno=True)
+_own_oom_score: int | None = None  # what a nested launcher has had before it was protected
 
 
-def _check(result: int, what: str) -> None:
-    if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+def _limit_processes(request: dict[str, Any]) -> None:
+    """Leave a command with the limit that a user namespace has, and have the kernel kill it before its launcher."""
+    if request["processes"] is not None:
+        # Since Linux 5.14 counted for each user namespace, nested ones included; before, and that is too strict, for
+        # all of a user's processes. It does not hold for the host's root.
+        resource.setrlimit(resource.RLIMIT_NPROC, (request["processes"],) * 2)
+    if _own_oom_score is not None:
+        _set_oom_score(_own_oom_score)
 
 
-def _enter(pidfd: int, flags: int) -> None:
-    _check(_libc.setns(pidfd, flags), "setns")
-
-
-def own_user_namespace() -> None:
-    """Become root over one's own files: an agent may leave files that their owner's mode bits lock."""
-    uid, gid = os.getuid(), os.getgid()
-    if uid == 0:
-        return
-    _check(_libc.unshare(CLONE_NEWUSER), "unshare")
-    _map_ids(0, uid, 0, gid)
-
-
-def _map_ids(inner_uid: int, uid: int, inner_gid: int, gid: int) -> None:
-    with open("/proc/self/setgroups", "w") as file:
-        file.write("deny")
-    with open("/proc/self/uid_map", "w") as file:
-        file.write(f"{inner_uid} {uid} 1")
-    with open("/proc/self/gid_map", "w") as file:
-        file.write(f"{inner_gid} {gid} 1")
-
-
-def _limit_capabilities() -> None:
-    """Leave root no more than a container's root has."""
-    for capability in range(64):
-        if capability not in CAPABILITIES:
-            _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
-    mask = sum(1 << capability for capability in CAPABILITIES)
-    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    low, high = mask & 0xFFFFFFFF, mask >> 32
-    data = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
-    _check(_libc.capset(header, data), "capset")
-
-
-def _look_up(user: str | int) -> tuple[int, int, str]:
-    """The uid, gid and home that the sandbox's own /etc/passwd gives a name or number."""
-    wanted = str(user)
-    with open("/etc/passwd", encoding="utf-8", errors="replace") as file:
-        for line in file:
-            fields = line.rstrip("\n").split(":")
-            if len(fields) >= 6 and wanted in (fields[0], fields[2]):
-                return int(fields[2]), int(fields[3]), fields[5]
-    if wanted.isdigit():
-        return int(wanted), int(wanted), "/"
-    raise LookupError(f"no user {wanted!r} in the sandbox's /etc/passwd")
-
-
-def _become(user: str | int, rootless: bool) -> str:
-    """Take the identity of a user and return its home.
-
-    A rootless sandbox has one uid only. Another user is then a nested namespace in which that one uid has the
-    user's number, and owns everything.
-    """
-    uid, gid, home = _look_up(user)
-    if rootless:
-        if uid != 0:
-            _check(_libc.unshare(CLONE_NEWUSER), "unshare")
-            _map_ids(uid, 0, gid, 0)
-        return home
-    os.setgroups([])
-    if uid != 0:
-        os.setgid(gid)
-        os.setuid(uid)
-    return home
+def _set_oom_score(score: int) -> None:
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write(str(score))
 
 
 def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
     """Run a command in the sandbox and wait for it."""
-    _enter(pidfd, request["namespaces"])
+    enter(pidfd, request["namespaces"])
     complaint_read, complaint_write = os.pipe()  # Closed by a successful exec.
     child = os.fork()
     if child == 0:
@@ -132,8 +71,9 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.umask(0o022)
-            _limit_capabilities()
-            home = _become(request["user"], request["rootless"])
+            limit_capabilities()
+            _limit_processes(request)
+            home = become(request["user"], request["rootless"])
             os.chdir(request["cwd"])
             env = {"HOME": home, **request["env"]}
             _default_signals()
@@ -154,9 +94,14 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
     return {"exit_code": code if code >= 0 else 128 - code, "complaint": complaint}
 
 
-def _signal(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
+def _signal(request: dict[str, Any], pidfd: int, notes: int) -> dict[str, Any]:
     """Kill, stop or continue everything in the sandbox but PID 1, and wait until that is so."""
-    _enter(pidfd, request["namespaces"])
+    lock(notes)
+    return _signal_locked(request, pidfd)
+
+
+def _signal_locked(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
+    enter(pidfd, request["namespaces"])
     deadline = time.monotonic() + 5
     # Only a process inside can signal all others at once, and it can be killed there: by the like of it, or by an
     # agent's `kill -9 -1` that never rests. The caller has a way to end that.
@@ -203,7 +148,7 @@ def _all_in_state(states: bytes) -> bool:
 
 
 def _unpack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
-    _enter(pidfd, request["namespaces"])
+    enter(pidfd, request["namespaces"])
     os.umask(0)
     with os.fdopen(stream, "rb") as file, tarfile.open(fileobj=file, mode="r|") as archive:
         # The tar is our own. Set as an attribute because the keyword is unknown to Python 3.11.0 to 3.11.3.
@@ -232,7 +177,7 @@ def _make_way(path: str) -> None:
 
 
 def _pack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
-    _enter(pidfd, request["namespaces"])
+    enter(pidfd, request["namespaces"])
     path = request["path"]
     # Without the path an archive of nothing: reading no archive at all is an error.
     with os.fdopen(stream, "wb") as file, tarfile.open(fileobj=file, mode="w|") as archive:
@@ -242,7 +187,7 @@ def _pack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
 
 
 def _read(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
-    _enter(pidfd, request["namespaces"])
+    enter(pidfd, request["namespaces"])
     try:
         fd = os.open(request["path"], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
@@ -260,7 +205,7 @@ def _read(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
 
 
 def _remove(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
-    _enter(pidfd, request["namespaces"])
+    enter(pidfd, request["namespaces"])
     for path in request["paths"]:
         _remove_path(path)
     return {"left": [path for path in request["paths"] if os.path.lexists(path)]}
@@ -275,7 +220,7 @@ def _remove_path(path: str) -> None:
 
 def _make_directories(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
     """Make empty or keep existing directories; anything else of that name, a symlink too, makes way."""
-    _enter(pidfd, request["namespaces"])
+    enter(pidfd, request["namespaces"])
     for path in request["paths"]:
         parts = path.strip("/").split("/")
         for depth in range(1, len(parts) + 1):
@@ -324,7 +269,7 @@ def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None
             os.setsid()
             _default_signals()
             # bubblewrap asks for the same, but after a moment in which the launcher may have died unnoticed.
-            _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
+            check(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
             if os.getppid() != launcher:
                 return
             os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
@@ -335,6 +280,30 @@ def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None
             os.execv(request["argv"][0], request["argv"])
         finally:
             os._exit(127)
+
+
+def _nest(request: dict[str, Any], reply: int, control: int) -> NoReturn:
+    """Be a launcher for one sandbox in cgroups of its own.
+
+    A process is moved into a cgroup once for each sandbox and not for each command: the kernel waits for milliseconds.
+    """
+    global _own_oom_score
+    try:
+        for directory in request["cgroups"]:
+            with open(f"{directory}/cgroup.procs", "w") as file:
+                file.write("0")
+        # What eats the memory is to be killed, not who waits for it.
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj") as file:
+            score = int(file.read())
+            _set_oom_score(-1000)
+            _own_oom_score = score
+        os.write(reply, b"{}")
+        os.close(reply)
+        main(socket.socket(fileno=control))
+    except BaseException as error:
+        os.write(reply, json.dumps({"failure": str(error)}).encode())
+    finally:
+        os._exit(0)
 
 
 _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
@@ -372,7 +341,9 @@ def main(control: socket.socket) -> None:
     """Serve requests until the other end of the socket is closed."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Workers and sandboxes are reaped by the kernel.
     control.set_inheritable(False)
+    watch = Watch(_signal_locked)
     while True:
+        watch.wait(control.fileno())
         message, fds, _, _ = socket.recv_fds(control, 2**20, 8)
         if not message:
             _end_unfinished()
@@ -386,15 +357,16 @@ def main(control: socket.socket) -> None:
         request = json.loads(message)
         if request["operation"] == "spawn":
             _spawn(request, *fds)
+        elif request["operation"] == "watch":
+            watch.add(request, *fds)
         elif os.fork() == 0:
             try:
+                if request["operation"] == "nest":
+                    control.close()
+                    _nest(request, *fds)
                 control.close()
                 _work(request, fds[0], fds[1:])
             finally:
                 os._exit(0)
         for fd in fds:
             os.close(fd)
-
-
-if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])))

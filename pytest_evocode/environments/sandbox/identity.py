@@ -1,0 +1,88 @@
+"""Who a worker of the launcher is: the namespaces it enters, the rights it keeps and the user it becomes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+CLONE_NEWUSER = 0x10000000
+# Docker's default capabilities without MKNOD and NET_RAW: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID,
+# SETPCAP, NET_BIND_SERVICE, SYS_CHROOT, AUDIT_WRITE, SETFCAP.
+CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31)
+_PR_CAPBSET_DROP = 24
+_CAPABILITY_VERSION_3 = 0x20080522
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check(result: int, what: str) -> None:
+    """Raise :class:`OSError` for a C function that failed."""
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def enter(pidfd: int, flags: int) -> None:
+    """Go into the namespaces of a process."""
+    check(libc.setns(pidfd, flags), "setns")
+
+
+def own_user_namespace() -> None:
+    """Become root over one's own files: an agent may leave files that their owner's mode bits lock."""
+    uid, gid = os.getuid(), os.getgid()
+    if uid == 0:
+        return
+    check(libc.unshare(CLONE_NEWUSER), "unshare")
+    _map_ids(0, uid, 0, gid)
+
+
+def _map_ids(inner_uid: int, uid: int, inner_gid: int, gid: int) -> None:
+    with open("/proc/self/setgroups", "w") as file:
+        file.write("deny")
+    with open("/proc/self/uid_map", "w") as file:
+        file.write(f"{inner_uid} {uid} 1")
+    with open("/proc/self/gid_map", "w") as file:
+        file.write(f"{inner_gid} {gid} 1")
+
+
+def limit_capabilities() -> None:
+    """Leave root no more than a container's root has."""
+    for capability in range(64):
+        if capability not in CAPABILITIES:
+            libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+    mask = sum(1 << capability for capability in CAPABILITIES)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    low, high = mask & 0xFFFFFFFF, mask >> 32
+    data = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
+    check(libc.capset(header, data), "capset")
+
+
+def _look_up(user: str | int) -> tuple[int, int, str]:
+    """The uid, gid and home that the sandbox's own /etc/passwd gives a name or number."""
+    wanted = str(user)
+    with open("/etc/passwd", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            fields = line.rstrip("\n").split(":")
+            if len(fields) >= 6 and wanted in (fields[0], fields[2]):
+                return int(fields[2]), int(fields[3]), fields[5]
+    if wanted.isdigit():
+        return int(wanted), int(wanted), "/"
+    raise LookupError(f"no user {wanted!r} in the sandbox's /etc/passwd")
+
+
+def become(user: str | int, rootless: bool) -> str:
+    """Take the identity of a user and return its home.
+
+    A rootless sandbox has one uid only. Another user is then a nested namespace in which that one uid has the
+    user's number, and owns everything.
+    """
+    uid, gid, home = _look_up(user)
+    if rootless:
+        if uid != 0:
+            check(libc.unshare(CLONE_NEWUSER), "unshare")
+            _map_ids(uid, 0, gid, 0)
+        return home
+    os.setgroups([])
+    if uid != 0:
+        os.setgid(gid)
+        os.setuid(uid)
+    return home

@@ -1,0 +1,214 @@
+"""The launcher's watch over its sandboxes, for the limits that no kernel keeps.
+
+Where there is no cgroup, processes and threads, resident memory and files in memory are counted a few times a second,
+and a sandbox over its limit loses every process. In between it may take what it can get in a quarter of a second.
+Not counted are what the kernel itself holds for its processes (page tables, pipes, sockets) and their CPU time.
+
+Everywhere the file system that holds the sandboxes' files is watched: no kernel keeps one directory from filling it.
+Below the floor, the sandbox with the most files there loses every process, and so does everything it starts, until
+there is room again. Not counted are snapshots, which are copies of what a sandbox has. A sandbox that writes faster
+than the floor's worth in a quarter of a second can fill the disk, until it is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+_INTERVAL = 0.25  # seconds
+_SHARE = 20  # The time between two looks is at least this many times that of a look.
+_MEASURING = 0.5  # seconds for adding up the files of all sandboxes, in which the launcher does nothing else
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Watched:
+    """One sandbox, by its PID 1."""
+
+    def __init__(self, request: dict[str, Any], pidfd: int, notes: int) -> None:
+        self.request = request
+        self.pidfd = os.dup(pidfd)
+        self.notes = os.dup(notes)
+        self._killer = -1
+        self.top: str = request["top"]
+        self.floor: int = request["free_disk"]
+        self.processes: int | None = request["processes"]
+        self.memory: int = request["memory"]
+        # The sandbox's own /proc shows its processes and no others, whatever is mounted over it later.
+        self._root = os.open(f"/proc/{request['pid']}/root", os.O_PATH) if self.processes else -1
+        self._proc = os.open("proc", os.O_RDONLY, dir_fd=self._root) if self.processes else -1
+
+    def close(self) -> None:
+        """Forget the sandbox."""
+        for fd in (self.pidfd, self.notes, self._root, self._proc, self._killer):
+            if fd >= 0:
+                os.close(fd)
+
+    def killed_by(self, pid: int) -> None:
+        """Remember the worker that kills its processes."""
+        self._killer = os.pidfd_open(pid)
+
+    @property
+    def is_being_killed(self) -> bool:
+        """Whether such a worker is still at it."""
+        if self._killer >= 0:
+            poll = select.poll()
+            poll.register(self._killer, select.POLLIN)
+            if not poll.poll(0):
+                return True
+            os.close(self._killer)
+            self._killer = -1
+        return False
+
+    def offence(self) -> str | None:
+        """What it has too much of, where it is counted here."""
+        if self.processes is None:
+            return None
+        tasks, resident, names = 0, 0, []
+        for name in os.listdir(self._proc):
+            if name.isdigit() and name != "1":
+                fields = self._read(f"{name}/stat").rpartition(b")")[2].split()
+                if len(fields) > 21:
+                    tasks += int(fields[17])
+                    resident += int(fields[21]) * _PAGE
+                    names.append(name)
+                if tasks > self.processes:
+                    return f"[killed: over the limit of {self.processes} processes]"
+        in_files = self._files_in_memory()
+        # Pages that processes share count for each of them; what is really taken costs far more to find out.
+        if resident + in_files > self.memory and self._proportional(names) + in_files > self.memory:
+            return f"[killed: over the limit of {self.memory // 2**20} MiB of memory]"
+        return None
+
+    def _files_in_memory(self) -> int:
+        with contextlib.suppress(OSError):
+            shm = os.open("dev/shm", os.O_RDONLY, dir_fd=self._root)
+            try:
+                info = os.fstatvfs(shm)
+            finally:
+                os.close(shm)
+            return (info.f_blocks - info.f_bfree) * info.f_frsize
+        return 0
+
+    def _proportional(self, names: list[str]) -> int:
+        total = 0
+        for name in names:
+            for line in self._read(f"{name}/smaps_rollup").splitlines():
+                if line.startswith(b"Pss:"):
+                    total += int(line.split()[1]) * 1024
+        return total
+
+    def _read(self, path: str) -> bytes:
+        try:
+            fd = os.open(path, os.O_RDONLY, dir_fd=self._proc)
+        except OSError:
+            return b""
+        try:
+            return os.read(fd, 2**14)
+        except OSError:
+            return b""
+        finally:
+            os.close(fd)
+
+
+def lock(notes: int) -> int:
+    """Wait until nobody else signals a sandbox's processes; held until the returned descriptor is closed.
+
+    Two kills at once would be about each other, and one that still goes on would be about the next command.
+    """
+    own = os.open(f"/proc/self/fd/{notes}", os.O_RDWR)  # Who shares the open file would share the lock.
+    fcntl.flock(own, fcntl.LOCK_EX)
+    return own
+
+
+class Watch:
+    """All sandboxes of a launcher."""
+
+    def __init__(self, kill: Callable[[dict[str, Any], int], object]) -> None:
+        """``kill`` takes a request and a pidfd; it is called in a forked worker that has the lock."""
+        self._kill = kill
+        self._all: list[Watched] = []
+        self._interval = _INTERVAL
+        self._next = 0.0
+
+    def add(self, request: dict[str, Any], pidfd: int, notes: int) -> None:
+        """Watch one more; ``notes`` is a file for the reason why its processes were killed."""
+        with contextlib.suppress(OSError):  # It has ended already.
+            self._all.append(Watched(request, pidfd, notes))
+
+    def wait(self, control: int) -> None:
+        """Return when there is a request; look at the sandboxes meanwhile."""
+        poll = select.poll()
+        poll.register(control, select.POLLIN)
+        while self._all:
+            if poll.poll(max(0.0, self._next - time.monotonic()) * 1000) and time.monotonic() < self._next:
+                return
+            started = time.thread_time()  # On a machine that is busy with a fork bomb, the wall's is much longer.
+            self._look()
+            self._next = time.monotonic() + max(_INTERVAL, _SHARE * (time.thread_time() - started))
+
+    def _look(self) -> None:
+        ended = select.poll()
+        for watched in self._all:
+            ended.register(watched.pidfd, select.POLLIN)
+        gone = {fd for fd, _ in ended.poll(0)}
+        for watched in [watched for watched in self._all if watched.pidfd in gone]:
+            self._all.remove(watched)
+            watched.close()
+        for watched in self._all:
+            if not watched.is_being_killed and (offence := watched.offence()):
+                self._end(watched, offence)
+        full = [watched for watched in self._all if _free(watched.top) < watched.floor]
+        if full and not any(watched.is_being_killed for watched in full):
+            largest = _largest(full)
+            if largest is not None:
+                self._end(largest, f"[killed: less than {largest.floor // 2**20} MiB of disk left for sandboxes]")
+
+    def _end(self, watched: Watched, why: str) -> None:
+        pid = os.fork()
+        if pid:
+            with contextlib.suppress(ProcessLookupError):
+                watched.killed_by(pid)
+            return
+        try:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            lock(watched.notes)
+            os.write(watched.notes, f"{why}\n".encode())  # First, for the command to find it when it ends of this.
+            self._kill(watched.request, watched.pidfd)
+        finally:
+            os._exit(0)
+
+
+def _free(path: str) -> int:
+    try:
+        info = os.statvfs(path)
+    except OSError:
+        return 2**63
+    return info.f_bavail * info.f_frsize
+
+
+def _largest(sandboxes: list[Watched]) -> Watched | None:
+    """The sandbox with the most on disk, unless that is so little that somebody else has filled it."""
+    deadline = time.monotonic() + _MEASURING
+    sizes = [(_size(watched.top, deadline), watched) for watched in sandboxes]
+    size, largest = max(sizes, key=lambda pair: pair[0])
+    return largest if size > min(largest.floor // 8, 2**28) else None
+
+
+def _size(directory: str, deadline: float) -> int:
+    """Bytes that a tree takes on disk, as far as they can be added up until the deadline."""
+    total = 0
+    waiting = [directory]
+    while waiting and time.monotonic() < deadline:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+    return total
