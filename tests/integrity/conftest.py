@@ -20,7 +20,7 @@ import pytest_evocode.session
 import pytest_evocode.trial
 from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.results.models import AttemptRecord, RunRecord
-from tests.integrity.suites import CARELESS_TEST, GRADER, SECRET, TOOL, careful_test
+from tests.integrity.suites import CAREFUL_TEST, CARELESS_TEST, DOCKERFILE, GRADER, SECRET, TOOL
 
 #: Values of ``verify_in`` that the attacks run with.
 MODES = ["fork"]
@@ -30,7 +30,6 @@ STRICT = False
 LIMITS = False
 
 ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
-DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /app\nCOPY tool.py /app/tool.py\n"
 
 # What an agent looks for at the start and at the end of every turn, by programs that no PATH has a say in.
 LOOK = r"""
@@ -215,7 +214,7 @@ def write_task(
         "task.toml": f"# {SECRET}task\n{toml}\n{head}\n{steps}",
         "environment/Dockerfile": DOCKERFILE,
         "environment/tool.py": TOOL,
-        "tests/test.sh": careful_test(place.env) if suite == "careful" else CARELESS_TEST,
+        "tests/test.sh": CAREFUL_TEST if suite == "careful" else CARELESS_TEST,
         "tests/grade.py": GRADER,
     }
     for index in (1, 2):

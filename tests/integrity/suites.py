@@ -10,18 +10,21 @@ import sys
 print("hello" if sys.argv[1:] == ["greet"] else "what?")
 """
 
-# The Python of the image; in the sandbox the host's own is there instead.
-PYTHONS = {"docker": "/usr/local/bin/python3", "sandbox": "/usr/bin/python3"}
+#: Its image, with a name for its own Python that the suite can rely on, wherever the image has it.
+DOCKERFILE = """\
+FROM python:3.11-slim-bookworm
+WORKDIR /app
+COPY tool.py /app/tool.py
+RUN ln -s "$(readlink -f "$(command -v python3)")" /usr/bin/python-of-the-image
+"""
 
-
-def careful_test(env: str) -> str:
-    """A test.sh that runs the grader with the image's own Python, by its path, and with nothing of the workspace."""
-    return (
-        f"# {SECRET}suite\nset -eu\n"
-        "/bin/chmod 700 /tests /logs/verifier\n"
-        f"cd /tests\nexec /usr/bin/env -i {PYTHONS[env]} -I /tests/grade.py\n"
-    )
-
+CAREFUL_TEST = f"""\
+# {SECRET}suite
+set -eu
+/bin/chmod 700 /tests /logs/verifier
+cd /tests
+exec /usr/bin/env -i /usr/bin/python-of-the-image -I /tests/grade.py
+"""
 
 # The program runs as nobody, who can read no test and write no reward, and its output goes to a file: a pipe would keep
 # the grader waiting for whatever the program leaves running. Where there is but one uid it runs as that.

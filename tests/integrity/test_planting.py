@@ -92,12 +92,12 @@ PLANTING = [
     _planted("crowded", "mkdir -p /logs/verifier /tests; cd /tests; touch $(seq 2000); cd /logs/verifier; touch $(seq 2000)"),
     _planted(
         "deep",
-        "for d in /tests /logs/verifier; do mkdir -p $d; cd $d; for i in $(seq 1500); do mkdir d; cd d; done; done",
+        "for d in /tests /logs/verifier; do mkdir -p $d; cd $d; mkdir -p $(printf 'd/%.0s' $(seq 1800)); done",
     ),
     _planted(
         "long-names",
         "n=$(printf 'n%.0s' $(seq 250)); for d in /tests /logs/verifier; do mkdir -p $d; cd $d; "
-        "for i in $(seq 40); do mkdir $n; cd $n; done; done",
+        "for i in $(seq 24); do mkdir $n; cd $n; done; done",
     ),
 ]  # fmt: skip
 
