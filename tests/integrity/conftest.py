@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, Protocol
@@ -29,7 +29,6 @@ STRICT = False
 #: Whether the sandbox bounds memory, processes and disk as Docker does.
 LIMITS = False
 
-ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 
 # What an agent looks for at the start and at the end of every turn, by programs that no PATH has a say in.
 LOOK = r"""
@@ -43,7 +42,7 @@ true
 """
 
 # The scripts come from a file beside it, and what the agent saw goes to files beside it.
-AGENT = '''
+AGENT = """
 import json
 from pathlib import Path
 
@@ -74,7 +73,7 @@ class Cheat:
 
 def pytest_evocode_make_agent(name):
     return Cheat() if name == "cheat" else None
-'''
+"""
 
 
 @dataclass(frozen=True)
@@ -96,6 +95,8 @@ class Attack:
     changes: tuple[str, ...] = ()
     """Tools of the image that it changes."""
     options: tuple[str, ...] = ()
+    unsolved: Mapping[str, str] = field(default_factory=dict)
+    """By environment: what the attack still gains there. Strict, so that what is solved is noticed."""
 
 
 @dataclass(frozen=True)
@@ -106,26 +107,24 @@ class Place:
     mode: str
 
 
+_PLACES = [Place(env, mode) for env in ("sandbox", "docker") for mode in MODES]
 PLACES = [
-    pytest.param(
-        Place(env, mode), id=f"{env}-{mode}", marks=[pytest.mark.docker] if env == "docker" else []
-    )
-    for env in ("sandbox", "docker")
-    for mode in MODES
+    pytest.param(place, id=f"{place.env}-{place.mode}", marks=[pytest.mark.docker] if place.env == "docker" else [])
+    for place in _PLACES
 ]
 
 
 def in_all_places(attacks: Iterable[Attack]) -> pytest.MarkDecorator:
     """Parametrise a test with ``attack`` and ``place``: each attack in every place that it is about."""
-    return pytest.mark.parametrize(
-        ("attack", "place"),
-        [
-            pytest.param(attack, *place.values, id=f"{attack.name}-{place.id}", marks=place.marks)
-            for attack in attacks
-            for place in PLACES
-            if attack.only in ("", place.values[0].env)  # type: ignore[union-attr]
-        ],
-    )
+    cases = []
+    for attack in attacks:
+        for place in _PLACES:
+            if attack.only in ("", place.env):
+                marks = [pytest.mark.docker] if place.env == "docker" else []
+                if why := attack.unsolved.get(place.env):
+                    marks.append(pytest.mark.xfail(reason=why))
+                cases.append(pytest.param(attack, place, id=f"{attack.name}-{place.env}-{place.mode}", marks=marks))
+    return pytest.mark.parametrize(("attack", "place"), cases)
 
 
 @dataclass(frozen=True)
@@ -240,8 +239,11 @@ def play(pytester: pytest.Pytester, shared_cache: Path) -> Play:
 
     def run(attack: Attack | None, place: Place, *, suite: str = "careful", toml: str = "") -> Played:
         agent = "cheat" if attack else "nop"
-        directory = pytester.mkdir(agent)
-        write_task(directory / "tasks/a", place, suite=attack.suite if attack else suite, toml=attack.toml if attack else toml)
+        directory = pytester.path / agent
+        directory.mkdir(exist_ok=True)
+        write_task(
+            directory / "tasks/a", place, suite=attack.suite if attack else suite, toml=attack.toml if attack else toml
+        )
         if attack:
             paths = {"task": directory / "tasks/a", "results": directory / "evocode-results", "cache": shared_cache}
             script = attack.script
