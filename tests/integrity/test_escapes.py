@@ -88,7 +88,16 @@ def test_nothing_of_the_host_is_reached(
     assert played.secrets == []
     assert ON_THE_HOST not in played.seen(1) + played.seen(2)
     # All that a session may write is its results and what this test's own agent keeps.
-    ours = {"evocode-results", "tasks", "plan.json", "conftest.py", "pytest.ini", "seen-1.txt", "seen-2.txt", "__pycache__"}
+    ours = {
+        "evocode-results",
+        "tasks",
+        "plan.json",
+        "conftest.py",
+        "pytest.ini",
+        "seen-1.txt",
+        "seen-2.txt",
+        "__pycache__",
+    }
     written = {path for path in _tree(home) - before if path.parts[:1] == ("cheat",) and path.parts[1] not in ours}
     assert written == set()
     artifacts = [path for path in played.attempt.rglob("*") if "artifacts" in path.parts]

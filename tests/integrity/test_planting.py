@@ -90,14 +90,11 @@ PLANTING = [
     _planted("removed", "rm -rf /tests /logs /solution /logs/verifier /logs/artifacts /logs/agent"),
     _planted("moved", "mv /logs /var/tmp/logs-$ROUND; mkdir -p /logs; forge /logs/verifier; mv /logs /tests"),
     _planted("crowded", "mkdir -p /logs/verifier /tests; cd /tests; touch $(seq 2000); cd /logs/verifier; touch $(seq 2000)"),
-    _planted(
-        "deep",
-        "for d in /tests /logs/verifier; do mkdir -p $d; cd $d; mkdir -p $(printf 'd/%.0s' $(seq 1800)); done",
-    ),
+    _planted("deep", "mkdir -p /tests; cd /tests; mkdir -p $(printf 'd/%.0s' $(seq 1100))"),
     _planted(
         "long-names",
-        "n=$(printf 'n%.0s' $(seq 250)); for d in /tests /logs/verifier; do mkdir -p $d; cd $d; "
-        "for i in $(seq 24); do mkdir $n; cd $n; done; done",
+        "n=$(printf 'n%.0s' $(seq 250)); mkdir -p /tests; cd /tests; for i in $(seq 24); do mkdir $n; cd $n; done",
+        unsolved={"sandbox": "cp copies no path longer than PATH_MAX, so the snapshot is an error instead of a verdict"},
     ),
 ]  # fmt: skip
 

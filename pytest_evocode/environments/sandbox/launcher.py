@@ -18,6 +18,7 @@ import os
 import signal
 import socket
 import stat
+import struct
 import sys
 import tarfile
 import time
@@ -40,6 +41,11 @@ IN_A_FILE = b"in a file"
 _PR_SET_PDEATHSIG = 1
 _PR_CAPBSET_DROP = 24
 _CAPABILITY_VERSION_3 = 0x20080522
+
+_PR_SET_SECCOMP = 22
+# The number of add_key by the kernel's number of the architecture (x86-64, i386, arm64, arm, riscv64); request_key and
+# keyctl are the two after it.
+_KEY_CALLS = {0xC000003E: 248, 0x40000003: 286, 0xC00000B7: 217, 0x40000028: 309, 0xC00000F3: 217}
 
 _UNFINISHED = 10.0  # seconds for which a sandbox counts as just started
 _spawned: collections.deque[tuple[int, float]] = collections.deque(maxlen=64)
@@ -84,6 +90,24 @@ def _limit_capabilities() -> None:
     low, high = mask & 0xFFFFFFFF, mask >> 32
     data = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
     _check(_libc.capset(header, data), "capset")
+
+
+def _refuse_keys() -> None:
+    """Refuse the kernel's keyrings, as Docker does.
+
+    They belong to a user or a session and no namespace parts them: what a program read of a suite in one sandbox it
+    could hand to another, and root's keys of the host are there as well.
+    """
+    load, mask, equal, at_least, above, answer = 0x20, 0x54, 0x15, 0x35, 0x25, 0x06
+    allow, refuse = 0x7FFF0000, 0x00050000 | errno.EPERM
+    program = [(load, 0, 0, 4)]  # The architecture; its calls may come under a second number, with the x32 bit.
+    for architecture, first in _KEY_CALLS.items():
+        program += [(equal, 0, 6, architecture), (load, 0, 0, 0), (mask, 0, 0, 0xBFFFFFFF)]
+        program += [(at_least, 0, 1, first), (above, 0, 1, first + 2), (answer, 0, 0, allow), (answer, 0, 0, refuse)]
+    program.append((answer, 0, 0, allow))
+    filters = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
+    whole = struct.pack("@HP", len(program), ctypes.addressof(filters))
+    _check(_libc.prctl(_PR_SET_SECCOMP, 2, ctypes.create_string_buffer(whole), 0, 0), "seccomp")
 
 
 def _look_up(user: str | int) -> tuple[int, int, str]:
@@ -131,6 +155,7 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.umask(0o022)
+            _refuse_keys()  # Before the capability to do so is gone.
             _limit_capabilities()
             home = _become(request["user"], request["rootless"])
             os.chdir(request["cwd"])
