@@ -75,9 +75,10 @@ END
 # Held open, a directory needs no path, and survives the purge of the name.
 INSIDE = """
 mkdir -p /logs/verifier /tests /var/tmp/loot
+grab='while sleep 0.05; do cp -r . /var/tmp/loot/cwd-$RANDOM; echo 1 > reward.txt; done'
 for d in /logs/verifier /tests; do
   cd $d
-  setsid bash -c 'while :; do cp -r . /var/tmp/loot/cwd-$RANDOM; echo 1 > reward.txt; sleep 0.05; done' >/dev/null 2>&1 &
+  setsid bash -c "$grab" >/dev/null 2>&1 &
 done
 """
 NOBODY = """

@@ -1,5 +1,6 @@
 """What the program under test reads of a suite that lets it, it cannot hand to the agent in a later round."""
 
+# ruff: noqa: E501 - scripts in tables
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ cd /app
 python3 -c 'import channel; channel.hear()'
 if [ $ROUND = 1 ]; then setsid python3 -c 'import channel; channel.listen()' >/dev/null 2>&1 & fi
 sleep 0.3
+# The suite of round 1 runs beside the turn of round 2: it is given the time to tell.
+if [ $ROUND = 2 ] && grep -q listen /proc/[0-9]*/cmdline; then for i in $(seq 60); do [ -s /var/tmp/loot ] || sleep 0.05; done; fi
 true
 """
 LISTEN = "\ndef listen():\n    pass\n"

@@ -1,5 +1,6 @@
 """An agent that uses up, floods, stops or kills what it can reach loses its own turn and nothing else."""
 
+# ruff: noqa: E501 - scripts in tables
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -60,7 +61,7 @@ BOUNDED = [
     Attack("kill-pid-1", "for s in KILL TERM HUP INT QUIT USR1 USR2 SEGV ABRT STOP; do kill -$s 1; done"),
     Attack("stop-all", "kill -STOP -1; kill -STOP 1; exit 0"),
     Attack("stop-itself", "kill -STOP $$", timeout=1),
-    Attack("stop-others-again-and-again", "setsid bash -c 'while :; do kill -STOP -1; done' >/dev/null 2>&1 & sleep 0.1"),
+    Attack("stop-others-again-and-again", "setsid bash -c 'while :; do kill -STOP -1; done' >/dev/null 2>&1 & sleep 0.1", timeout=1),
     # PID 1, which the verifier has in common with the agent.
     Attack("into-pid-1", INTO_PID_1, timeout=20),
     Attack("out-of-pid-1", "timeout 0.5 cat /proc/1/fd/0 & timeout 0.5 cat /proc/1/fd/[0-9]*; wait; exit 0"),

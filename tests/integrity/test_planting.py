@@ -1,5 +1,6 @@
 """What an agent leaves where the suite and its verdict will be is not there, and not in their way, when they come."""
 
+# ruff: noqa: E501 - scripts in tables
 from __future__ import annotations
 
 import json
@@ -82,7 +83,7 @@ PLANTING = [
     _planted("sparse-tests", f"{FRESH} truncate -s 10G /tests", only="sandbox"),
     _planted("large-rewards", "mkdir -p /logs/verifier; truncate -s 64M /logs/verifier/reward.json", only="docker"),
     # Modes, owners and flags that keep others from writing.
-    _planted("locked", "forge /logs/verifier; forge_tests /tests; chmod 000 /logs/verifier /tests /logs/verifier/* /logs"),
+    _planted("locked", "forge /logs/verifier; forge_tests /tests; chmod 000 /logs/verifier/* /logs/verifier /tests /logs"),
     _planted("owned-by-nobody", "forge /logs/verifier; forge_tests /tests; chown -R 65534:65534 /logs /tests"),
     _planted("immutable", "forge /logs/verifier; forge_tests /tests; chattr -R +i /logs/verifier /tests; chattr +a /logs"),
     _planted("owned-by-nobody-and-sticky", "forge /logs/verifier; chmod 1777 /logs; chown 65534 /logs", user="root"),

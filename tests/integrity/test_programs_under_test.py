@@ -1,11 +1,11 @@
-"""What the agent's program does when the suite runs it: nothing to the verdict, and nothing that a later round reads."""
+"""What the agent's program does when the suite runs it: nothing to the verdict, nothing that a later round reads."""
 
+# ruff: noqa: E501 - scripts in tables
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tests.integrity.conftest import Attack, Place, in_all_places
-from tests.integrity.suites import SECRET
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -69,7 +69,7 @@ PROGRAMS = [
     _program("writes-a-verdict", f"if True:{FORGE}"),
     _program("goes-on-writing-a-verdict", f"def again():{FORGE}\nif True:{DAEMON}"),
     _program("replaces-the-tests", "for name in os.listdir('/tests') if os.access('/tests', 4) else ():\n    os.unlink(f'/tests/{name}')"),
-    _program("kills-the-suite", "import signal\ntry:\n    os.kill(-1, 15)\nexcept OSError:\n    pass" if False else "try:\n    os.kill(os.getppid(), 9)\nexcept OSError:\n    pass"),
+    _program("kills-the-suite", "try:\n    os.kill(os.getppid(), 9)\nexcept OSError:\n    pass"),
     _program("reads-the-tests", "for d in ('/tests', '/proc/%d/root/tests' % os.getppid()):\n    try:\n        print([open(f'{d}/{n}').read() for n in os.listdir(d)])\n    except OSError:\n        pass"),
     _program("keeps-the-output-open", "if os.fork() == 0:\n    os.setsid()\n    import time\n    time.sleep(600)"),
     _program("floods", "sys.stdout.write('x' * 50_000_000)"),
