@@ -63,7 +63,12 @@ BOUNDED = [
     Attack("stop-itself", "kill -STOP $$", timeout=1),
     Attack("stop-others-again-and-again", "setsid bash -c 'while :; do kill -STOP -1; done' >/dev/null 2>&1 & sleep 0.1", timeout=1),
     # PID 1, which the verifier has in common with the agent.
-    Attack("into-pid-1", INTO_PID_1, timeout=20),
+    Attack(
+        "into-pid-1",
+        INTO_PID_1,
+        timeout=20,
+        unsolved={"docker": "PID 1 evaluates what the agent writes into its stdin, so the agent can end its container"},
+    ),
     Attack("out-of-pid-1", "timeout 0.5 cat /proc/1/fd/0 & timeout 0.5 cat /proc/1/fd/[0-9]*; wait; exit 0"),
     # Limits that children inherit.
     Attack("limits", "ulimit -f 0; ulimit -n 3; ulimit -u 1; prlimit --pid 1 --nofile=3 --fsize=0 --nproc=1; exit 0"),
