@@ -46,7 +46,7 @@ ESCAPES = [
     # Settings of the kernel that run a program of the agent's on the host; opened but never written to.
     Attack("by-settings-of-the-kernel", "for f in /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe "
            "/proc/sysrq-trigger /sys/kernel/uevent_helper /proc/sys/fs/binfmt_misc/register /sys/fs/cgroup/release_agent "
-           "/sys/fs/cgroup/*/release_agent; do (exec 3>>$f) 2>/dev/null && echo " + ON_THE_HOST + " $f; done; true"),
+           "/sys/fs/cgroup/*/release_agent; do [ -f $f ] && (exec 3>>$f) 2>/dev/null && echo " + ON_THE_HOST + " $f; done; true"),
     Attack("by-a-cgroup", "mkdir -p /tmp/cg; mount -t cgroup -o rdma cgroup /tmp/cg || mount -t cgroup2 none /tmp/cg; "
            "ls /tmp/cg/release_agent /tmp/cg/cgroup.procs && echo " + ON_THE_HOST + "; true"),
     Attack("by-the-engines-socket", "ls /var/run/docker.sock /run/docker.sock /run/containerd/containerd.sock && echo "
