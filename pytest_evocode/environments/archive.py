@@ -14,6 +14,8 @@ from typing import IO
 
 #: Bytes of one download that are written to the host's disk at most.
 DOWNLOAD_LIMIT = 512 * 2**20
+#: Directories below one another in a download at most: what is nested deeper, tools on the host cannot even delete.
+DEPTH_LIMIT = 100
 
 
 def lay_over(sources: Sequence[Path]) -> dict[str, Path]:
@@ -94,10 +96,12 @@ def unpack(
     """Unpack a tar of one file or one directory that came out of an environment, as ``target``.
 
     Returns what was left out, with reasons. Only regular files and directories are written, owned by the caller and
-    without special mode bits; links, devices and FIFOs are left out. Unpacking ends at ``limit`` bytes.
+    without special mode bits; links, devices and FIFOs are left out, and what is nested deeper than
+    :data:`DEPTH_LIMIT`. Unpacking ends at ``limit`` bytes.
     """
     left_out: list[str] = []
     written = 0
+    too_deep = False
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             shown = member.name.encode("utf-8", "replace").decode()  # A name may be no UTF-8; a report has to be.
@@ -114,6 +118,11 @@ def unpack(
             parts = PurePosixPath(member.name).parts
             if ".." in parts or member.name.startswith("/"):
                 left_out.append(f"{shown}: leads out of the directory")
+                continue
+            if len(parts) > DEPTH_LIMIT:
+                if not too_deep:
+                    left_out.append(f"{shown}: nested deeper than {DEPTH_LIMIT} levels, it and whatever else is")
+                too_deep = True
                 continue
             path = target.joinpath(*parts[1:])
             try:

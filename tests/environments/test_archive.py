@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.environments.archive import unpack
+from pytest_evocode.environments.archive import DEPTH_LIMIT, unpack
 from pytest_evocode.environments.base import CappedOutput
 
 
@@ -88,6 +88,13 @@ def test_a_name_the_host_cannot_hold_is_left_out(tmp_path: Path) -> None:
     (left_out,) = unpack(tar(entry("out/" + "n" * 300), entry("out/fine")), tmp_path / "t")
     assert left_out.endswith("File name too long")
     assert list(below(tmp_path / "t")) == ["fine"]
+
+
+def test_what_is_nested_too_deep_is_left_out_and_told_of_once(tmp_path: Path) -> None:
+    deep = [entry("out/" + "d/" * depth + "f") for depth in (90, 200, 400)]
+    (left_out,) = unpack(tar(*deep, entry("out/fine")), tmp_path / "t")
+    assert left_out.endswith(f"nested deeper than {DEPTH_LIMIT} levels, it and whatever else is")
+    assert [path.name for path in tmp_path.rglob("f*")] == ["fine", "f"]
 
 
 def test_a_file_where_a_directory_is_does_not_end_the_download(tmp_path: Path) -> None:

@@ -133,6 +133,13 @@ def test_a_downloaded_directory_becomes_the_target(environment: Environment, tmp
     assert (target / "sub" / "empty").is_dir()
 
 
+def test_of_a_tree_without_end_what_is_not_too_deep_is_downloaded(environment: Environment, tmp_path: Path) -> None:
+    environment.exec("mkdir -p /srv/out; cd /srv/out; echo a > a; mkdir -p $(printf 'd/%.0s' $(seq 1100)); echo b > b")
+    (left_out,) = environment.download("/srv/out", tmp_path / "out")
+    assert "nested deeper than" in left_out
+    assert (tmp_path / "out/a").read_text() + (tmp_path / "out/b").read_text() == "a\nb\n"
+
+
 def test_a_downloaded_file_becomes_the_target(environment: Environment, tmp_path: Path) -> None:
     environment.exec("echo one > /srv/file; chmod 4711 /srv/file; chown nobody /srv/file 2>/dev/null")
     assert environment.download("/srv/file", tmp_path / "new" / "name") == ()

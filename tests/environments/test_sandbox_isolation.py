@@ -136,6 +136,21 @@ print("looked")
     assert inside.exec(["python3", "-c", script], timeout=60).output == "looked\n"
 
 
+def test_no_key_of_the_kernel_can_be_left_for_others(inside: Environment) -> None:
+    # By number and not by a program, which may not be there: add_key comes before request_key and keyctl.
+    script = """
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+first = 248 if os.uname().machine == "x86_64" else 217
+for ring in (-2, -3, -4, -5):
+    add, request = (first, b"user", b"evocode", b"x", 1, ring), (first + 1, b"user", b"evocode", None, ring)
+    for call in (add, request, (first + 2, 0, ring, 1)):
+        assert libc.syscall(*call) == -1 and ctypes.get_errno() == errno.EPERM, call
+"""
+    for user in ("root", "nobody"):
+        assert inside.exec(["python3", "-c", script], user=user).output == ""
+
+
 def test_what_is_written_does_not_reach_the_host(inside: Environment) -> None:
     name = f"evocode-{os.getpid()}"
     directories = ("usr", "usr/local/bin", "etc", "tmp", "var/tmp", "dev/shm")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import struct
 
 CLONE_NEWUSER = 0x10000000
 # Docker's default capabilities without MKNOD and NET_RAW: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID,
@@ -11,6 +13,10 @@ CLONE_NEWUSER = 0x10000000
 CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31)
 _PR_CAPBSET_DROP = 24
 _CAPABILITY_VERSION_3 = 0x20080522
+_PR_SET_SECCOMP = 22
+# The number of add_key by the kernel's number of the architecture (x86-64, i386, arm64, arm, riscv64); request_key and
+# keyctl are the two after it.
+_KEY_CALLS = {0xC000003E: 248, 0x40000003: 286, 0xC00000B7: 217, 0x40000028: 309, 0xC00000F3: 217}
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -54,6 +60,24 @@ def limit_capabilities() -> None:
     low, high = mask & 0xFFFFFFFF, mask >> 32
     data = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
     check(libc.capset(header, data), "capset")
+
+
+def refuse_keys() -> None:
+    """Refuse the kernel's keyrings, as Docker does.
+
+    They belong to a user or a session and no namespace parts them: what a program read of a suite in one sandbox it
+    could hand to another, and root's keys of the host are there as well.
+    """
+    load, mask, equal, at_least, above, answer = 0x20, 0x54, 0x15, 0x35, 0x25, 0x06
+    allow, refuse = 0x7FFF0000, 0x00050000 | errno.EPERM
+    program = [(load, 0, 0, 4)]  # The architecture; its calls may come under a second number, with the x32 bit.
+    for architecture, first in _KEY_CALLS.items():
+        program += [(equal, 0, 6, architecture), (load, 0, 0, 0), (mask, 0, 0, 0xBFFFFFFF)]
+        program += [(at_least, 0, 1, first), (above, 0, 1, first + 2), (answer, 0, 0, allow), (answer, 0, 0, refuse)]
+    program.append((answer, 0, 0, allow))
+    filters = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
+    whole = struct.pack("@HP", len(program), ctypes.addressof(filters))
+    check(libc.prctl(_PR_SET_SECCOMP, 2, ctypes.create_string_buffer(whole), 0, 0), "seccomp")
 
 
 def _look_up(user: str | int) -> tuple[int, int, str]:

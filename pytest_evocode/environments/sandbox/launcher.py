@@ -15,7 +15,6 @@ import errno
 import json
 import os
 import resource
-import shutil
 import signal
 import socket
 import stat
@@ -25,7 +24,8 @@ import warnings  # noqa: F401 - imported by Python 3.13 when it forks, and a wor
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .identity import become, check, enter, libc, limit_capabilities, own_user_namespace
+from .identity import become, check, enter, libc, limit_capabilities, own_user_namespace, refuse_keys
+from .trees import add_tree, remove_path
 from .watch import Watch, lock
 
 CLONE_NEWNS = 0x00020000
@@ -71,6 +71,7 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.umask(0o022)
+            refuse_keys()  # Before the capability to do so is gone.
             limit_capabilities()
             _limit_processes(request)
             home = become(request["user"], request["rootless"])
@@ -173,7 +174,7 @@ def _make_way(path: str) -> None:
     if above != "/" and not os.path.isdir(above):
         _make_way(above)
         os.mkdir(above, 0o755)
-    _remove_path(path)
+    remove_path(path)
 
 
 def _pack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
@@ -182,7 +183,7 @@ def _pack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
     # Without the path an archive of nothing: reading no archive at all is an error.
     with os.fdopen(stream, "wb") as file, tarfile.open(fileobj=file, mode="w|") as archive:
         if os.path.lexists(path):
-            archive.add(path, os.path.basename(path.rstrip("/")) or "root")
+            add_tree(archive, path, os.path.basename(path.rstrip("/")) or "root")
     return {}
 
 
@@ -207,15 +208,8 @@ def _read(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
 def _remove(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
     enter(pidfd, request["namespaces"])
     for path in request["paths"]:
-        _remove_path(path)
+        remove_path(path)
     return {"left": [path for path in request["paths"] if os.path.lexists(path)]}
-
-
-def _remove_path(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
-    elif os.path.lexists(path):
-        os.unlink(path)
 
 
 def _make_directories(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
@@ -231,7 +225,7 @@ def _make_directories(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
                 os.mkdir(part)
                 os.chmod(part, 0o755)
         if request["fresh"]:
-            _remove_path(path)
+            remove_path(path)
             os.mkdir(path)
         os.chmod(path, 0o777)
     return {}

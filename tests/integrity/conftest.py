@@ -1,0 +1,325 @@
+"""A small task worth cheating on, agents that try, and what an agent that does nothing gets for it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Protocol
+
+import pytest
+
+# Imported here once: pytester forgets what an inner session imports, and the next one would pay for it again.
+import pytest_evocode.environments.docker.engine
+import pytest_evocode.environments.sandbox.engine
+import pytest_evocode.report.benchmark
+import pytest_evocode.session
+import pytest_evocode.trial
+from pytest_evocode.errors import EnvironmentUnavailable
+from pytest_evocode.results.models import AttemptRecord, RunRecord
+from tests.integrity.suites import CAREFUL_TEST, CARELESS_TEST, DOCKERFILE, GRADER, SECRET, TOOL
+
+#: Values of ``verify_in`` that the attacks run with.
+MODES = ["fork", "place"]
+#: Whether ``--evocode-strict`` is there, which fails a round whose agent changed a tool of the image.
+STRICT = True
+#: Whether the sandbox bounds memory, processes and disk as Docker does.
+LIMITS = True
+
+
+# What an agent looks for at the start and at the end of every turn, by programs that no PATH has a say in.
+LOOK = r"""
+exec 2>/dev/null
+PATH=/usr/bin:/bin
+for place in /tests /solution /logs /app /tmp /var/tmp /dev/shm /root /home /run /opt /srv /mnt; do
+  find "$place" -type f -size -200k -exec cat -- {} +
+done
+cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline
+true
+"""
+
+# The scripts come from a file beside it, and what the agent saw goes to files beside it.
+AGENT = """
+import json
+from pathlib import Path
+
+from pytest_evocode.agents import RoundTranscript
+
+HERE = Path(__file__).parent
+
+
+class Cheat:
+    name = "cheat"
+
+    def __init__(self):
+        self.plan = json.loads((HERE / "plan.json").read_text())
+
+    def run_round(self, context):
+        plan, round_ = self.plan, context.round.index
+        look = ["/bin/bash", "--norc", "-c", plan["look"]]
+        seen = [context.environment.exec(look, user="0", timeout=60).output]
+        result = context.environment.exec(
+            plan["script"], user=plan["user"], env={"ROUND": str(round_)}, timeout=plan["timeout"]
+        )
+        seen.append(result.output)
+        seen.append(context.environment.exec(look, user="0", timeout=60).output)
+        with (HERE / f"seen-{round_}.txt").open("w", encoding="utf-8", errors="replace") as file:
+            file.write("\\n".join(seen))
+        return RoundTranscript(timed_out=result.timed_out)
+
+
+def pytest_evocode_make_agent(name):
+    return Cheat() if name == "cheat" else None
+"""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One thing to try, by a script that runs in every round; ``$ROUND`` is the number of the round.
+
+    ``{task}``, ``{results}``, ``{cache}`` and ``{host}`` in the script become paths of the host: the task's directory,
+    the results directory, the cache, the directory of the session. A ``timeout`` is meant to be reached.
+    """
+
+    name: str
+    script: str
+    user: str | None = None
+    timeout: float | None = None
+    suite: Literal["careful", "careless"] = "careful"
+    toml: str = ""
+    only: str = ""
+    """The one environment that it is about."""
+    changes: tuple[str, ...] = ()
+    """Tools of the image that it changes."""
+    options: tuple[str, ...] = ()
+    unsolved: Mapping[str, str] = field(default_factory=dict)
+    """By environment: what the attack still gains there. Strict, so that what is solved is noticed."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an attack is tried."""
+
+    env: str
+    mode: str
+
+
+_PLACES = [Place(env, mode) for env in ("sandbox", "docker") for mode in MODES]
+PLACES = [
+    pytest.param(place, id=f"{place.env}-{place.mode}", marks=[pytest.mark.docker] if place.env == "docker" else [])
+    for place in _PLACES
+]
+
+
+def in_all_places(attacks: Iterable[Attack]) -> pytest.MarkDecorator:
+    """Parametrise a test with ``attack`` and ``place``: each attack in every place that it is about."""
+    cases = []
+    for attack in attacks:
+        for place in _PLACES:
+            if attack.only in ("", place.env):
+                marks = [pytest.mark.docker] if place.env == "docker" else []
+                if why := attack.unsolved.get(place.env):
+                    marks.append(pytest.mark.xfail(reason=why))
+                cases.append(pytest.param(attack, place, id=f"{attack.name}-{place.env}-{place.mode}", marks=marks))
+    return pytest.mark.parametrize(("attack", "place"), cases)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that a score is made of."""
+
+    dataset_score: float
+    case_score: float | None
+    rounds: tuple[tuple[str, dict[str, float], tuple[tuple[str, str], ...]], ...]
+    """By round: its outcome, the rewards, the cases with their status."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A session that has ended: what it says, and what the agent in it saw."""
+
+    result: pytest.RunResult
+    directory: Path
+    agent: str
+
+    @property
+    def text(self) -> str:
+        """All that was printed."""
+        return self.result.stdout.str() + "\n" + self.result.stderr.str()
+
+    @cached_property
+    def run(self) -> RunRecord:
+        """The run's record."""
+        (path,) = (self.directory / "evocode-results/runs").glob("*.json")
+        return RunRecord.model_validate_json(path.read_text(encoding="utf-8"))
+
+    @property
+    def attempt(self) -> Path:
+        """The directory of the attempt."""
+        (path,) = self.run.attempts
+        return self.directory / "evocode-results" / path
+
+    @cached_property
+    def record(self) -> AttemptRecord:
+        """The attempt's record."""
+        return AttemptRecord.model_validate_json((self.attempt / "result.json").read_text(encoding="utf-8"))
+
+    @property
+    def outcome(self) -> Outcome:
+        """What counts; an attempt that could not be scored has none and fails here with what was printed."""
+        assert self.run.attempts, self.text
+        assert all(round_.verdict for round_ in self.record.rounds), self.text
+        scores = self.run.scores[self.agent]
+        score, case_score = scores["dataset_score"], scores["case_score"]
+        assert score is not None
+        return Outcome(
+            score,
+            case_score,
+            tuple(
+                (
+                    round_.outcome,
+                    round_.verdict.rewards,
+                    tuple((case.id, case.status) for case in round_.verdict.cases),
+                )
+                for round_ in self.record.rounds
+                if round_.verdict
+            ),
+        )
+
+    def seen(self, round_: int) -> str:
+        """What the agent came to see in a round."""
+        return (self.directory / f"seen-{round_}.txt").read_text(encoding="utf-8")
+
+    @property
+    def secrets(self) -> list[str]:
+        """Lines with something of the suite, a reward, a solution or another round that the agent came to see."""
+        lines = [line for round_ in (1, 2) for line in self.seen(round_).splitlines()]
+        return [line for line in lines if SECRET in line]
+
+
+def write_task(
+    directory: Path, place: Place, *, suite: str = "careful", toml: str = "", files: Mapping[str, str] = {}
+) -> None:
+    """Write the task: a tool that greets, and in every round is asked to say a word that only the suite knows.
+
+    An untouched tool passes one case of two in round 1 and of three in round 2.
+    """
+    head = f'[metadata.evocode]\nverify_in = "{place.mode}"\n' if place.mode != "fork" else ""
+    steps = "\n".join(f'[[steps]]\nname = "round-{index}"\n' for index in (1, 2))
+    contents = {
+        "task.toml": f"# {SECRET}task\n{toml}\n{head}\n{steps}",
+        "environment/Dockerfile": DOCKERFILE,
+        "environment/tool.py": TOOL,
+        "tests/test.sh": CAREFUL_TEST if suite == "careful" else CARELESS_TEST,
+        "tests/grade.py": GRADER,
+    }
+    for index in (1, 2):
+        # The agent is given an instruction in its turn; the file is what it must not find.
+        contents[f"steps/round-{index}/instruction.md"] = f"Make the tool say the word. {SECRET}instruction-{index}"
+        contents[f"steps/round-{index}/solution/solve.sh"] = f"echo {SECRET}solution-{index}"
+        contents[f"steps/round-{index}/tests/round"] = f"{index}\n"
+    for relative, text in (contents | {**files}).items():
+        path = directory / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+class Play(Protocol):
+    """Runs a session of an attack, or of the agent ``nop`` where there is none."""
+
+    def __call__(self, attack: Attack | None, place: Place, *, suite: str = "careful", toml: str = "") -> Played: ...
+
+
+@pytest.fixture
+def play(pytester: pytest.Pytester, shared_cache: Path) -> Play:
+    """See :class:`Play`."""
+
+    def run(attack: Attack | None, place: Place, *, suite: str = "careful", toml: str = "") -> Played:
+        agent = "cheat" if attack else "nop"
+        directory = pytester.path / agent
+        directory.mkdir(exist_ok=True)
+        write_task(
+            directory / "tasks/a", place, suite=attack.suite if attack else suite, toml=attack.toml if attack else toml
+        )
+        if attack:
+            paths = {"task": directory / "tasks/a", "results": directory / "evocode-results", "cache": shared_cache}
+            script = attack.script
+            for name, path in (paths | {"host": directory}).items():
+                script = script.replace(f"{{{name}}}", str(path))
+            plan = {"script": script, "look": LOOK, "user": attack.user, "timeout": attack.timeout or 120}
+            (directory / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+            (directory / "conftest.py").write_text(AGENT, encoding="utf-8")
+        (directory / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+        before = os.getcwd()
+        os.chdir(directory)
+        try:
+            result = pytester.runpytest_inprocess(
+                *("-W", "error", "-p", "no:hypothesispytest", "-p", "no:cacheprovider"),
+                *(f"--evocode-agent={agent}", f"--evocode-env={place.env}", "tasks"),
+                *(attack.options if attack else ()),
+            )
+        finally:
+            os.chdir(before)
+        return Played(result, directory, agent)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def honest_outcomes() -> dict[tuple[Place, str, str], Outcome]:
+    """What the agent that does nothing gets, by place and suite; filled when it is first asked for."""
+    return {}
+
+
+class Honest(Protocol):
+    """What the agent that does nothing gets for the task of an attack."""
+
+    def __call__(self, attack: Attack, place: Place) -> Outcome: ...
+
+
+@pytest.fixture
+def honest(play: Play, honest_outcomes: dict[tuple[Place, str, str], Outcome]) -> Honest:
+    """See :class:`Honest`."""
+
+    def outcome(attack: Attack, place: Place) -> Outcome:
+        key = (place, attack.suite, attack.toml)
+        if key not in honest_outcomes:
+            honest_outcomes[key] = play(None, place, suite=attack.suite, toml=attack.toml).outcome
+        found = honest_outcomes[key]
+        assert [round_[0] for round_ in found.rounds] == ["failed", "failed"]
+        assert [round_[1]["reward"] for round_ in found.rounds] == [0.5, 1 / 3]
+        return found
+
+    return outcome
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all tests, so that the image is built once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def _environment(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVOCODE_CACHE", str(shared_cache))
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.delenv("CI", raising=False)
+
+
+@pytest.fixture(scope="session")
+def why_no_docker() -> str | None:
+    """Why no Docker engine can be had, None where one answers."""
+    try:
+        pytest_evocode.environments.docker.engine.connect().close()
+    except EnvironmentUnavailable as error:
+        return str(error)
+    return None
+
+
+@pytest.fixture(autouse=True)
+def _skip_without_docker(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("docker") and (why := request.getfixturevalue("why_no_docker")):
+        pytest.skip(why)

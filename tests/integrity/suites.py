@@ -1,0 +1,75 @@
+"""The program under test and two suites for it: one that trusts nothing it need not, one that trusts everything."""
+
+from __future__ import annotations
+
+#: How every text begins that no agent may come to see.
+SECRET = "evocode-secret-"
+
+TOOL = """\
+import sys
+print("hello" if sys.argv[1:] == ["greet"] else "what?")
+"""
+
+#: Its image, with a name for its own Python that the suite can rely on, wherever the image has it.
+DOCKERFILE = """\
+FROM python:3.11-slim-bookworm
+WORKDIR /app
+COPY tool.py /app/tool.py
+RUN ln -s "$(readlink -f "$(command -v python3)")" /usr/bin/python-of-the-image
+"""
+
+CAREFUL_TEST = f"""\
+# {SECRET}suite
+set -eu
+/bin/chmod 700 /tests /logs/verifier
+cd /tests
+exec /usr/bin/env -i /usr/bin/python-of-the-image -I /tests/grade.py
+"""
+
+# The program runs as nobody, who can read no test and write no reward, and its output goes to a file: a pipe would keep
+# the grader waiting for whatever the program leaves running. Where there is but one uid it runs as that.
+GRADER = f'''\
+# {SECRET}grader
+import json, pathlib, subprocess, sys, tempfile
+
+ROUND = int(pathlib.Path("/tests/round").read_text())
+WORDS = {{"greet": "hello"}} | {{f"word-{{i}}": f"{SECRET}word-{{i}}" for i in range(1, ROUND + 1)}}
+
+
+def say(word):
+    command = [sys.executable, "-I", "/app/tool.py", word]
+    with tempfile.TemporaryFile() as output:
+        streams = {{"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output, "cwd": "/", "env": {{}}}}
+        try:
+            subprocess.run(command, **streams, timeout=20, user=65534, group=65534, extra_groups=[])
+        except PermissionError:
+            subprocess.run(command, **streams, timeout=20)
+        output.seek(0)
+        return output.read(10000).decode("utf-8", "replace")
+
+
+tests = []
+for word, wanted in WORDS.items():
+    said = say(word)
+    print("".join(f"| {{line}}\\n" for line in said.splitlines()), end="")
+    tests.append({{"name": word, "status": "passed" if said == wanted + "\\n" else "failed", "message": "{SECRET}why"}})
+reward = sum(test["status"] == "passed" for test in tests) / len(tests)
+logs = pathlib.Path("/logs/verifier")
+(logs / "ctrf.json").write_text(json.dumps({{"results": {{"tests": tests}}}}))
+(logs / "reward.json").write_text(json.dumps({{"reward": reward, "{SECRET}reward": reward}}))
+'''
+
+# Whatever PATH, the working directory and the variables say is believed; the program runs as root and sees the tests.
+CARELESS_TEST = f"""\
+# {SECRET}suite
+passed=0; all=0
+judge() {{
+  all=$((all + 1))
+  if [ "$(python3 tool.py "$1")" = "$2" ]; then passed=$((passed + 1)); status=success; else status=fail; fi
+  echo "CASE_RESULT case_id=$1 status=$status failure_reason={SECRET}why"
+}}
+judge greet hello
+for i in $(seq "$(cat /tests/round)"); do judge "word-$i" "{SECRET}word-$i"; done
+reward=$(awk "BEGIN {{ printf \\"%.17g\\", $passed / $all }}")
+echo "{{\\"reward\\": $reward, \\"{SECRET}reward\\": $reward}}" > /logs/verifier/reward.json
+"""
