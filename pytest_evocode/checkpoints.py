@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,7 +107,8 @@ class Checkpoints:
 
     def turn_ended(self, turn: TurnRecord, snapshot: Snapshot, agent: Agent) -> None:
         """Record a turn, its snapshot and the agent's memory."""
-        memory = agent.save_state() if isinstance(agent, ResumableAgent) else None
+        # As JSON has it, and so a copy: the next turn begins before this state is written for the last time.
+        memory = json.loads(json.dumps(agent.save_state())) if isinstance(agent, ResumableAgent) else None
         with self._lock:
             self._turns[turn.index], self._snapshots[turn.index] = turn, snapshot
             self._settle({"agent": memory})

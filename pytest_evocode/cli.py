@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 
@@ -9,3 +11,31 @@ import click
 @click.version_option(package_name="pytest-evocode")
 def main() -> None:
     """Tools around pytest-evocode. Benchmarks themselves are run by pytest: pytest --evocode-agent=AGENT tasks/"""
+
+
+@main.command()
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
+@click.option("--kept", is_flag=True, help="Remove also what --evocode-resume would go on from.")
+def clean(dry_run: bool, kept: bool) -> None:
+    """Remove what sessions left that were killed: containers, networks, snapshots, sandboxes.
+
+    Nothing that a living session owns is touched, and every new session does the same by itself.
+    """
+    from pytest_evocode.environments.cleanup import leftovers
+    from pytest_evocode.errors import EvocodeError
+
+    failed = False
+    with leftovers(kept=kept) as found:
+        for leftover in found:
+            if dry_run:
+                click.echo(f"would remove {leftover.what}")
+                continue
+            try:
+                leftover.remove()
+                click.echo(f"removed {leftover.what}")
+            except EvocodeError as error:
+                failed = True
+                click.echo(f"could not remove {leftover.what}: {error}", err=True)
+        if not found:
+            click.echo("nothing is left over")
+    sys.exit(1 if failed else 0)

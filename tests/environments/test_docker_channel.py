@@ -110,12 +110,21 @@ def test_a_pid_1_that_hangs_is_passed_by(container: DockerEnvironment) -> None:
     assert container.exec("echo found", timeout=30).output == "found\n"
 
 
-def test_a_container_that_stops_under_a_command_is_a_fault(docker: DockerEngine, container: DockerEnvironment) -> None:
-    killer = threading.Timer(0.5, lambda: docker._client.kill(container._id))
-    killer.start()
-    with pytest.raises(EnvironmentFault, match="the container stopped while a command ran"):
+def test_a_pid_1_that_was_made_to_end_is_started_again_with_its_files(container: DockerEnvironment) -> None:
+    container.exec("echo kept > /app-file; printf 'exit 0\\0' > /proc/1/fd/0")
+    result = container.exec("sleep 60", timeout=30)
+    assert not result.ok
+    assert container.exec("cat /app-file").output == "kept\n"
+
+
+def test_a_container_that_is_removed_under_a_command_is_a_fault(
+    docker: DockerEngine, container: DockerEnvironment
+) -> None:
+    remover = threading.Timer(0.5, lambda: docker._client.remove_container(container._id, force=True))
+    remover.start()
+    with pytest.raises(EnvironmentFault, match="starting a container again after it stopped under a command"):
         container.exec("sleep 60")
-    killer.join()
+    remover.join()
 
 
 def test_a_file_that_bash_cannot_hold_is_read_whole(container: DockerEnvironment) -> None:

@@ -137,7 +137,7 @@ def test_limits_and_labels_reach_the_container(docker: DockerEngine, make_task: 
     snapshot = environment.snapshot()
     fork = environment.fork(snapshot, network="public")
     fork.start()
-    for each, network in ((environment, "none"), (fork, "bridge")):
+    for each, network in ((environment, "none"), (fork, docker._network)):
         seen = docker._client.inspect_container(each._id)  # type: ignore[attr-defined]
         assert seen["HostConfig"]["NanoCpus"] == 500_000_000
         assert seen["HostConfig"]["Memory"] == 64 * 2**20

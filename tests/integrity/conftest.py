@@ -22,12 +22,8 @@ from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.results.models import AttemptRecord, RunRecord
 from tests.integrity.suites import CAREFUL_TEST, CARELESS_TEST, DOCKERFILE, GRADER, SECRET, TOOL
 
-#: Values of ``verify_in`` that the attacks run with.
-MODES = ["fork", "place"]
-#: Whether ``--evocode-strict`` is there, which fails a round whose agent changed a tool of the image.
-STRICT = True
-#: Whether the sandbox bounds memory, processes and disk as Docker does.
-LIMITS = True
+#: Values of ``verify_in``; they differ for an agent that looks for the suite, leaves something, or goes on running.
+FORK, BOTH = ("fork",), ("fork", "place")
 
 
 # What an agent looks for at the start and at the end of every turn, by programs that no PATH has a say in.
@@ -107,18 +103,21 @@ class Place:
     mode: str
 
 
-_PLACES = [Place(env, mode) for env in ("sandbox", "docker") for mode in MODES]
+def _places(modes: Iterable[str]) -> list[Place]:
+    return [Place(env, mode) for mode in modes for env in ("sandbox", "docker")]
+
+
 PLACES = [
     pytest.param(place, id=f"{place.env}-{place.mode}", marks=[pytest.mark.docker] if place.env == "docker" else [])
-    for place in _PLACES
+    for place in _places(FORK)
 ]
 
 
-def in_all_places(attacks: Iterable[Attack]) -> pytest.MarkDecorator:
+def in_all_places(attacks: Iterable[Attack], modes: Iterable[str] = FORK) -> pytest.MarkDecorator:
     """Parametrise a test with ``attack`` and ``place``: each attack in every place that it is about."""
     cases = []
     for attack in attacks:
-        for place in _PLACES:
+        for place in _places(modes):
             if attack.only in ("", place.env):
                 marks = [pytest.mark.docker] if place.env == "docker" else []
                 if why := attack.unsolved.get(place.env):

@@ -130,7 +130,6 @@ CHANNELS = [
         "network",
         TCP,
         before="hostname -i > /app/address; ",
-        unsolved={"docker": "a fork and its attempt are on one bridge, which lets containers talk to each other"},
     ),
     _channel("network-of-a-closed-task", TCP, "hostname -i > /app/address; ", toml="environment.network_mode = 'no-network'"),
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.integrity.conftest import LIMITS, Attack, Place, in_all_places
+from tests.integrity.conftest import Attack, Place, in_all_places
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -67,22 +67,20 @@ BOUNDED = [
         "into-pid-1",
         INTO_PID_1,
         timeout=20,
-        unsolved={"docker": "PID 1 evaluates what the agent writes into its stdin, so the agent can end its container"},
     ),
     Attack("out-of-pid-1", "timeout 0.5 cat /proc/1/fd/0 & timeout 0.5 cat /proc/1/fd/[0-9]*; wait; exit 0"),
     # Limits that children inherit.
     Attack("limits", "ulimit -f 0; ulimit -n 3; ulimit -u 1; prlimit --pid 1 --nofile=3 --fsize=0 --nproc=1; exit 0"),
 ]  # fmt: skip
 
-#: Without bounds: for environments that bring their own.
+#: Without bounds of their own. A full disk is a contract test's, with a bound that leaves the host some of its own.
 UNBOUNDED = [
     Attack("all-memory", "python3 -c 'x = []\nwhile True: x.append(bytearray(2**24))'", toml="environment.memory_mb = 256"),
     Attack("all-processes", "bomb() { bomb | bomb & }; bomb; sleep 600", toml="environment.memory_mb = 256", timeout=2),
-    Attack("all-of-the-disk", "cat /dev/zero > /app/zeros", toml="environment.storage_mb = 256"),
 ]  # fmt: skip
 
 
-@in_all_places([*BOUNDED, *(UNBOUNDED if LIMITS else ())])
+@in_all_places([*BOUNDED, *UNBOUNDED])
 def test_using_everything_up_gains_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

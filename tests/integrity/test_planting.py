@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tests.integrity.conftest import Attack, Place, in_all_places
+from tests.integrity.conftest import BOTH, Attack, Place, in_all_places
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -100,7 +100,7 @@ PLANTING = [
 ]  # fmt: skip
 
 
-@in_all_places(PLANTING)
+@in_all_places(PLANTING, BOTH)
 def test_a_planted_verdict_counts_for_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integrity.conftest import PLACES, Attack, Place, in_all_places
+from tests.integrity.conftest import BOTH, PLACES, Attack, Place, in_all_places
 from tests.integrity.suites import SECRET
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ READING = [
 ]
 
 
-@in_all_places(READING)
+@in_all_places(READING, BOTH)
 def test_nothing_of_the_suite_is_seen(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

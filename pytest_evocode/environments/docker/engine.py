@@ -47,6 +47,7 @@ class DockerEngine:
         self._own = {OWNER: str(Owner.this()), ENGINE: uuid.uuid4().hex}  # A process may have two engines.
         self._lock = threading.Lock()
         self._running: list[DockerEnvironment] = []
+        self._network: str | None = None
         remove_leftovers(self._client)
 
     def create(
@@ -63,6 +64,7 @@ class DockerEngine:
             ContainerSettings(
                 self._client,
                 labels,
+                self._public_network,
                 config.get("User") or "0",
                 dict(env),
                 wanted.cpus,
@@ -78,6 +80,22 @@ class DockerEngine:
         with self._lock:
             self._running.append(environment)
         return environment
+
+    def _public_network(self) -> str:
+        """A network of the session's own, made when first needed.
+
+        On the engine's usual one containers can talk to each other: a fork to the agent, whose next turn has begun.
+        """
+        with self._lock, faults("making a network"):
+            if self._network is None:
+                created = self._client.create_network(
+                    f"evocode-{self._own[ENGINE]}",
+                    driver="bridge",
+                    options={"com.docker.network.bridge.enable_icc": "false"},
+                    labels=dict(self._own),
+                )
+                self._network = created["Id"]
+            return self._network
 
     def find_snapshot(self, reference: str) -> Snapshot | None:
         """See :class:`~pytest_evocode.environments.base.Engine`."""
@@ -145,31 +163,37 @@ def remove_leftovers(client: APIClient) -> None:
     """Remove containers and snapshots of sessions that died on this machine, never those of a living one."""
     for kind, entries in find_leftovers(client).items():
         for entry in entries:
-            # Another session may be removing the same.
-            with contextlib.suppress(EnvironmentFault), faults("removing leftovers"):
+            with contextlib.suppress(EnvironmentFault):  # Another session may be removing the same.
                 remove_leftover(client, kind, entry)
 
 
 def find_leftovers(client: APIClient, *, needed_too: bool = False) -> dict[str, list[dict[str, Any]]]:
-    """Containers and images of dead sessions as the engine describes them.
+    """Containers, networks and images of dead sessions as the engine describes them.
 
     Snapshots that an attempt may still be resumed from are only among them with ``needed_too``.
     """
     with faults("looking for leftovers"):
         containers = client.containers(all=True, filters={"label": OWNER})
+        networks = client.networks(filters={"label": OWNER})
         images = client.images(filters={"label": OWNER})
     return {
         "container": [entry for entry in containers if _is_orphan(entry)],
+        "network": [entry for entry in networks if _is_orphan(entry)],
         "image": [entry for entry in images if _is_orphan(entry) and (needed_too or not _is_kept(entry))],
     }
 
 
 def remove_leftover(client: APIClient, kind: str, entry: Mapping[str, Any]) -> None:
-    """Remove one container, with its volumes, or one image."""
-    if kind == "container":
-        client.remove_container(entry["Id"], v=True, force=True)
-    else:
-        client.remove_image(entry["Id"], force=True)
+    """Remove one container, with its volumes, one network or one image; another session may have been quicker."""
+    from docker.errors import NotFound
+
+    with faults(f"removing the {kind} {entry['Id']}"), contextlib.suppress(NotFound):
+        if kind == "container":
+            client.remove_container(entry["Id"], v=True, force=True)
+        elif kind == "network":
+            client.remove_network(entry["Id"])
+        else:
+            client.remove_image(entry["Id"], force=True)
 
 
 def _is_orphan(entry: Mapping[str, Any]) -> bool:
@@ -185,10 +209,12 @@ def _is_kept(entry: Mapping[str, Any]) -> bool:
 
 
 def remove_labelled(client: APIClient, label: str) -> None:
-    """Remove the containers that carry a label, and then the images that no attempt needs."""
+    """Remove the containers and networks that carry a label, and then the images that no attempt needs."""
     with faults("removing containers and snapshots"):
         for container in client.containers(all=True, filters={"label": label}):
             client.remove_container(container["Id"], v=True, force=True)
+        for network in client.networks(filters={"label": label}):
+            client.remove_network(network["Id"])
         for image in client.images(filters={"label": label}):
             if not _is_kept(image):
                 client.remove_image(image["Id"], force=True)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 _LOGS = ("/logs/agent", "/logs/artifacts")
+_KILLED = 137  # what a shell says of a command that was killed
 _ROOT = ("0", "root")
 _KILLING = 1.0  # seconds for a command that kills; it takes a tenth of one
 _KILL_GRACE = 10.0  # seconds for an exec stream to end after its processes were killed
@@ -36,6 +37,8 @@ class ContainerSettings:
 
     client: APIClient
     labels: Mapping[str, str]
+    public_network: Callable[[], str]
+    """Finds or makes the network for containers that may reach the internet, and one another never."""
     user: str = "0"
     """Who commands run as unless they say otherwise: the image's USER."""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -119,7 +122,7 @@ class DockerEnvironment:
         mounts = [Mount(path, None, type="volume", no_copy=True) for path in (*self._fresh, *self._volumes)]
         with faults("starting a container"):
             host_config = self._client.create_host_config(
-                network_mode="none" if self._network == "no-network" else "bridge",
+                network_mode="none" if self._network == "no-network" else settings.public_network(),
                 nano_cpus=None if settings.cpus is None else int(settings.cpus * 1e9),
                 mem_limit=settings.memory,
                 memswap_limit=settings.memory,  # As much as the memory: no swap, or it would go as far again.
@@ -208,7 +211,8 @@ class DockerEnvironment:
         try:
             return channel.run(argv, output, env=env, cwd=cwd, deadline=deadline, kill=self._kill_by_engine)
         except ChannelClosed:
-            raise EnvironmentFault("the container stopped while a command ran") from None
+            self._start_again()
+            return _KILLED, False
 
     def _exec_by_engine(
         self,
@@ -292,6 +296,15 @@ class DockerEnvironment:
         with contextlib.suppress(EnvironmentFault), faults("killing the container's processes"):
             created = self._client.exec_create(self._id, ["bash", "-c", "kill -9 -1"], user="0", workdir="/")
             self._client.exec_start(created["Id"])
+
+    def _start_again(self) -> None:
+        """Start the container anew after its PID 1 has ended, which root inside can bring about; its files stay."""
+        here = self._running
+        if here is None or here.channel is None:
+            raise EnvironmentFault("the container was stopped while a command ran")
+        with self._killing, faults("starting a container again after it stopped under a command"):
+            self._client.start(here.id)
+            here.channel.attach_again()
 
     def _restart(self) -> None:
         here = self._here

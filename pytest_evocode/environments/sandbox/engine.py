@@ -17,15 +17,14 @@ from pytest_evocode.environments.base import Snapshot
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.limits import Limits
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
-from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits, remove_recorded
+from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment, SandboxSettings
 from pytest_evocode.environments.sandbox.images import build_image, host_system, probe
+from pytest_evocode.environments.sandbox.leftovers import CGROUPS, kept_snapshots, remove_state, state_parents
 from pytest_evocode.environments.sandbox.rooms import Rooms
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, leftover_snapshots, remove_tree
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
-
-_CGROUPS = "cgroups"  # the file in a state directory that lists its session's
 
 
 class SandboxEngine:
@@ -63,7 +62,7 @@ class SandboxEngine:
         ways = ((False, True) if os.getuid() == 0 else (True,)) if rootless is None else (rootless,)
         # Root needs no user namespace and can then write the host's /usr through the overlay; where it may not mount
         # (in a container), it is treated as everybody. tmpfs is the way out where the cache lies on an overlay itself.
-        for parent in (self._cache / "sandboxes", Path("/dev/shm/pytest-evocode-" + str(os.getuid()))):
+        for parent in state_parents():
             for without_root in ways:
                 state = self._claim_state(parent)
                 kept, rooms = kept_snapshots(parent), Rooms(self._launcher, None)
@@ -92,7 +91,7 @@ class SandboxEngine:
             return settings
         memory = self._limits.memory(None, settings.machine)
         try:
-            self._tree = CgroupTree(settings.state.name, settings.state / _CGROUPS, memory)
+            self._tree = CgroupTree(settings.state.name, settings.state / CGROUPS, memory)
             rooms = Rooms(self._launcher, self._tree)
             rooms.take(processes=self._limits.processes, memory=memory, cpus=None).close()
         except (OSError, EnvironmentFault):
@@ -111,20 +110,8 @@ class SandboxEngine:
             fcntl.flock(self._state_lock, fcntl.LOCK_EX)
             for other in parent.iterdir():
                 if other != state and other.is_dir():
-                    self._reap(other)
+                    remove_state(self._launcher, other)
         return state
-
-    def _reap(self, state: Path) -> None:
-        """Delete a state directory that no living process holds."""
-        lock = os.open(state / "lock", os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if remove_recorded(state / _CGROUPS):
-                remove_tree(self._launcher, state)
-        except BlockingIOError:
-            pass  # Its session lives.
-        finally:
-            os.close(lock)
 
     def _release_state(self) -> None:
         self._settings.rooms.close()
@@ -169,11 +156,6 @@ class SandboxEngine:
             self._release_state()
             self._state_lock = -1
         self._launcher.close()
-
-
-def kept_snapshots(parent: Path) -> Path:
-    """Beside the sandboxes' own directories, all of which a session clears that find theirs without an owner."""
-    return parent.with_name(f"{parent.name}-snapshots")
 
 
 def memory_of_session() -> int:

@@ -1,0 +1,73 @@
+"""What sessions leave on the disk that could not clear up after themselves: their sandboxes, and kept snapshots."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from pytest_evocode.environments.cache import cache_directory
+from pytest_evocode.environments.sandbox.bubblewrap import Launcher
+from pytest_evocode.environments.sandbox.cgroups import remove_recorded
+from pytest_evocode.environments.sandbox.snapshots import leftover_snapshots, remove_tree
+
+#: The file in a session's directory that lists its cgroups.
+CGROUPS = "cgroups"
+
+
+def state_parents() -> tuple[Path, ...]:
+    """Where sessions keep their sandboxes: in the cache, and in memory where the cache's disk carries no overlay."""
+    return cache_directory() / "sandboxes", Path(f"/dev/shm/pytest-evocode-{os.getuid()}")
+
+
+def kept_snapshots(parent: Path) -> Path:
+    """Beside the sessions' directories, because those go with their sessions."""
+    return parent.with_name(f"{parent.name}-snapshots")
+
+
+def find_leftovers(*, needed_too: bool = False) -> list[Path]:
+    """Directories of dead sessions and kept snapshots of theirs, needed ones only with ``needed_too``."""
+    found = []
+    for parent in state_parents():
+        if parent.is_dir():
+            found += [state for state in sorted(parent.iterdir()) if state.is_dir() and not _is_held(state)]
+        found += leftover_snapshots(kept_snapshots(parent), needed_too=needed_too)
+    return found
+
+
+def _is_held(state: Path) -> bool:
+    lock = _take(state)
+    if lock is None:
+        return True
+    os.close(lock)
+    return False
+
+
+def _take(state: Path) -> int | None:
+    """The lock of a session's directory; None while the session lives."""
+    lock = os.open(state / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def remove_state(launcher: Launcher, state: Path) -> None:
+    """Delete a session's directory and its cgroups, unless the session lives."""
+    lock = _take(state)
+    if lock is not None:
+        try:
+            if remove_recorded(state / CGROUPS):
+                remove_tree(launcher, state)
+        finally:
+            os.close(lock)
+
+
+def remove_leftover(launcher: Launcher, path: Path) -> None:
+    """Delete what :func:`find_leftovers` found."""
+    if path.parent in state_parents():
+        remove_state(launcher, path)
+    else:
+        remove_tree(launcher, path)
