@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_evocode.agents import Agent, ResumableAgent
 from pytest_evocode.environments import Engine, Snapshot
-from pytest_evocode.errors import EnvironmentFault, ResumeRefused
+from pytest_evocode.errors import AgentFault, EnvironmentFault, ResumeRefused
 from pytest_evocode.results.models import AttemptRecord, AttemptState, RoundRecord, TurnRecord
 from pytest_evocode.results.store import AttemptDirectory
 from pytest_evocode.tasks import Round
@@ -107,8 +107,7 @@ class Checkpoints:
 
     def turn_ended(self, turn: TurnRecord, snapshot: Snapshot, agent: Agent) -> None:
         """Record a turn, its snapshot and the agent's memory."""
-        # As JSON has it, and so a copy: the next turn begins before this state is written for the last time.
-        memory = json.loads(json.dumps(agent.save_state())) if isinstance(agent, ResumableAgent) else None
+        memory = _memory_of(agent)
         with self._lock:
             self._turns[turn.index], self._snapshots[turn.index] = turn, snapshot
             self._settle({"agent": memory})
@@ -158,3 +157,13 @@ class Checkpoints:
                 self._directory.write_state(None)
             self._discard(list(self._snapshots))
             self._turns.clear()
+
+
+def _memory_of(agent: Agent) -> Any:
+    """What an agent remembers, as JSON has it, and so a copy: its next turn begins before this is last written."""
+    if not isinstance(agent, ResumableAgent):
+        return None
+    try:
+        return json.loads(json.dumps(agent.save_state()))
+    except (TypeError, ValueError) as error:
+        raise AgentFault(f"{agent.name}: what save_state gave has no form in JSON: {error}") from error
