@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -276,3 +277,47 @@ def test_a_discarded_snapshot_starts_no_fork(environment: Environment) -> None:
     with pytest.raises(EnvironmentFault):
         fork.start()
     fork.stop()
+
+
+def test_a_snapshot_knows_what_is_not_as_in_the_image(environment: Environment) -> None:
+    environment.exec(
+        "echo x > /usr/local/bin/made; rm /app/from-image; mkdir -p /opt/a/b; echo x > /opt/a/c; ln -s /x /opt/link;"
+        " echo y >> /etc/motd; echo z > /app/inside"
+    )
+    snapshot = environment.snapshot()
+    try:
+        everywhere = snapshot.changed_paths("/nowhere")
+        made = {"/usr/local/bin/made", "/opt/a/b", "/opt/a/c", "/opt/link", "/etc/motd"}
+        assert made | {"/app/from-image", "/app/inside"} <= set(everywhere)
+        assert "/opt/a" not in everywhere
+        outside = snapshot.changed_paths("/app")
+        assert made <= set(outside)
+        assert not [path for path in outside if path.startswith("/app")]
+    finally:
+        snapshot.discard()
+
+
+def test_a_kept_snapshot_is_found_by_its_reference_and_started_from(
+    engine: Engine, environment: Environment, plain_task: Task, tmp_path: Path
+) -> None:
+    environment.exec("echo kept > /app/kept; rm /app/from-image")
+    snapshot = environment.snapshot(keep_for=tmp_path)
+    found = engine.find_snapshot(snapshot.reference)
+    assert found is not None
+    again = engine.create(plain_task, env={}, network="no-network", snapshot=found)
+    again.start()
+    try:
+        assert again.exec("cat /app/kept; ls /app").output.split()[0] == "kept"
+        assert not again.exec("[ -e /app/from-image ]").ok
+        again.exec("echo more > /app/more")
+        later = again.snapshot()
+        found.discard()  # A later one stands on its own.
+        fork = again.fork(later, network="no-network")
+        fork.start()
+        assert fork.exec("cat /app/kept /app/more").output == "kept\nmore\n"
+        assert {"/app/kept", "/app/more", "/app/from-image"} <= set(later.changed_paths("/nowhere"))
+        fork.stop()
+        later.discard()
+    finally:
+        again.stop()
+    assert engine.find_snapshot(snapshot.reference) is None

@@ -1,0 +1,54 @@
+"""Options that change how rounds are run and judged: the timeouts' multiplier, and strictness about tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.acceptance.conftest import RunTasks, WriteTask
+
+ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
+PASS = "echo 1 > /logs/verifier/reward.txt"
+
+
+def test_timeouts_are_multiplied(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task(
+        "a",
+        2,
+        step={1: "agent.timeout_sec = 100", 2: "verifier.timeout_sec = 100"},
+        solve={1: "echo line-1 >> log.txt; sleep 600"},
+        test={2: f"{PASS}; sleep 600"},
+    )
+    first, second = run_tasks("--evocode-timeout-multiplier=0.02", "tasks").record().rounds
+    assert (first.timed_out, first.cause) == ("agent", "the agent was stopped at its timeout of 2 s")
+    assert (second.timed_out, second.cause) == ("verifier", "the suite was stopped at its timeout of 2 s")
+    assert (first.outcome, second.outcome) == ("passed", "failed")
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf"])
+def test_a_multiplier_that_is_none_is_refused(write_task: WriteTask, run_tasks: RunTasks, value: str) -> None:
+    write_task("a", 1)
+    session = run_tasks(f"--evocode-timeout-multiplier={value}", "tasks")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    session.result.stderr.fnmatch_lines(["*--evocode-timeout-multiplier=*: it has to be a number above 0"])
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.parametrize("option", [(), ("--evocode-strict",)], ids=["as usual", "strict"])
+def test_changed_tools_are_in_the_verdict_and_fail_a_strict_round(
+    write_task: WriteTask, run_tasks: RunTasks, env: str, option: tuple[str, ...]
+) -> None:
+    write_task("a", 2, solve={2: "echo line-2 >> log.txt; echo '#!/bin/sh' > /usr/local/bin/mine"})
+    session = run_tasks(*option, "tasks", env=env)
+    first, second = session.record().rounds
+    assert first.verdict is not None
+    assert second.verdict is not None
+    assert (first.verdict.changed_tools, second.verdict.changed_tools) == ((), ("/usr/local/bin/mine",))
+    assert (first.outcome, second.outcome) == ("passed", "failed" if option else "passed")
+    if option:
+        session.has(
+            "strict: the agent changed tools of the image, so the suite's word does not count",
+            "note: the agent changed tools of the image: /usr/local/bin/mine",
+        )
