@@ -141,3 +141,18 @@ def test_a_commands_process_group_is_its_own(environment: Environment) -> None:
     environment.exec("sleep 300 >/dev/null 2>&1 &")
     environment.exec("kill -TERM 0")
     assert processes(environment) == ["sleep"]
+
+
+def test_a_command_that_stops_whoever_comes_to_kill_it_loses(environment: Environment) -> None:
+    environment.exec("echo kept > /app/kept; setsid bash -c 'while :; do kill -STOP -1; done' >/dev/null 2>&1 & true")
+    assert not environment.exec("sleep 300", timeout=1).ok
+    environment.kill_processes()
+    assert environment.exec("cat /app/kept").output == "kept\n"
+    assert processes(environment) == []
+
+
+def test_a_snapshot_can_be_taken_of_one_that_stops_others(environment: Environment) -> None:
+    environment.exec("setsid bash -c 'while :; do kill -STOP -1; done' >/dev/null 2>&1 & true", timeout=1)
+    environment.snapshot().discard()
+    environment.kill_processes()
+    assert environment.exec("echo well").output == "well\n"

@@ -71,7 +71,8 @@ class Channel:
         self.close()
         with self._state:
             if self._output is not None:  # Or who has killed a command would still wait for its end.
-                self._exit_code = 137
+                self._output.add(self._held)
+                self._output, self._exit_code = None, 137
         self._attach()
 
     def _read(self) -> None:
@@ -151,10 +152,16 @@ class Channel:
             with self._state:
                 if self._closed and self._exit_code is None and not timed_out:
                     raise ChannelClosed
+                if self._exit_code is None:
+                    output.add(self._held)
                 self._output = None
                 return self._exit_code or 0, timed_out
         finally:
             self._busy.release()
+
+    def kill_all(self) -> bool:
+        """Have PID 1, which nothing inside can kill or stop, kill everything else; False when it is busy."""
+        return self.ask("kill -9 -1; true") is not None
 
     def retire(self) -> None:
         """Run nothing more: whoever is root in the container may have changed PID 1 by now."""

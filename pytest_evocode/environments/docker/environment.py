@@ -27,7 +27,7 @@ _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 _LOGS = ("/logs/agent", "/logs/artifacts")
 _KILLED = 137  # what a shell says of a command that was killed
 _ROOT = ("0", "root")
-_KILLING = 1.0  # seconds for a command that kills; it takes a tenth of one
+_KILLING = 1.0  # seconds for killed processes to be gone
 _KILL_GRACE = 10.0  # seconds for an exec stream to end after its processes were killed
 
 
@@ -229,7 +229,7 @@ class DockerEnvironment:
                 timed_out = not stream.collect(deadline)
             # Killed after the stream is closed: one that floods and is not read keeps the engine from stopping.
             if timed_out:
-                self.kill_processes()
+                self._kill_by_engine()
             exit_code = None if timed_out else self._exit_code(created["Id"])
         if exit_code == 126 and "executable file not found in $PATH" in output.text():
             exit_code = 127  # What newer engines say.
@@ -276,26 +276,24 @@ class DockerEnvironment:
 
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        self._kill_by_engine()
+        channel = self._here.channel
+        with self._killing, faults("killing the container's processes"):
+            if channel is not None and channel.kill_all():
+                deadline = time.monotonic() + _KILLING
+                while time.monotonic() < deadline:
+                    if len(self._client.top(self._id)["Processes"]) <= 1:
+                        return
+                    time.sleep(0.02)
+            self._restart()
 
     def _kill_by_engine(self) -> None:
-        with self._killing, faults("killing the container's processes"):
-            killer = threading.Thread(target=self._kill_by_command, daemon=True, name="evocode-kill")
-            killer.start()
-            killer.join(_KILLING)
-            # The container's bash may be the agent's, and one that is full of forking processes takes seconds to let
-            # another in; the engine's own kill is slower and asks nobody.
-            deadline = time.monotonic() + 0.5
-            while killer.is_alive() or len(self._client.top(self._id)["Processes"]) > 1:
-                if killer.is_alive() or time.monotonic() > deadline:
-                    self._restart()
-                    break
-                time.sleep(0.02)
+        """Kill everything while a command runs.
 
-    def _kill_by_command(self) -> None:
-        with contextlib.suppress(EnvironmentFault), faults("killing the container's processes"):
-            created = self._client.exec_create(self._id, ["bash", "-c", "kill -9 -1"], user="0", workdir="/")
-            self._client.exec_start(created["Id"])
+        By starting PID 1 anew. A command of ours that kills could be stopped in there by the like of it, and the engine
+        would wait for it for ever with the container locked.
+        """
+        with self._killing, faults("killing the container's processes"):
+            self._restart()
 
     def _start_again(self) -> None:
         """Start the container anew after its PID 1 has ended, which root inside can bring about; its files stay."""

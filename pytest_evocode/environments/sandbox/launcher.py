@@ -104,14 +104,17 @@ def _signal(request: dict[str, Any], pidfd: int, notes: int) -> dict[str, Any]:
 def _signal_locked(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
     enter(pidfd, request["namespaces"])
     deadline = time.monotonic() + 5
-    # Only a process inside can signal all others at once, and it can be killed there: by the like of it, or by an
-    # agent's `kill -9 -1` that never rests. The caller has a way to end that.
+    # Only a process inside can signal all others at once, and it can be killed or stopped there: by the like of it, or
+    # by an agent's `kill -9 -1` that never rests. The caller has a way to end that.
     for _ in range(200):
         child = os.fork()
         if child == 0:
             _signal_all(request["signal"], deadline)
-        _, status = os.waitpid(child, 0)
-        if not os.WIFSIGNALED(status):
+        _, status = os.waitpid(child, os.WUNTRACED)
+        if os.WIFSTOPPED(status):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        elif not os.WIFSIGNALED(status):
             return {"done": os.WEXITSTATUS(status) == 0}
     return {"done": False}
 
