@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_evocode.metrics.failures import judge_cases
-from pytest_evocode.results.models import RoundRecord, TurnRecord
+from pytest_evocode.results.models import RoundRecord, TurnRecord, Verdict
 from pytest_evocode.verifier.suite import SuiteRun
 
 
@@ -25,6 +25,9 @@ def judge(
     which the agent had changed tools of the image.
     """
     verdict = suite.verdict
+    if strict and verdict is None and suite.changed_tools:
+        # What the agent may have broken by it is the agent's failure, and nobody else's fault.
+        verdict = Verdict(reward=0.0, rewards={"reward": 0.0}, changed_tools=suite.changed_tools)
     timed_out = "agent" if turn.timed_out else "verifier" if verdict and verdict.timed_out else None
     causes = []
     if turn.timed_out:

@@ -33,6 +33,8 @@ class SuiteRun:
     fault: str = ""
     left_out: tuple[str, ...] = ()
     """Artifacts that were not collected, with reasons."""
+    changed_tools: tuple[str, ...] = ()
+    """Tools of the image that the agent had changed."""
 
 
 def run_suite(
@@ -53,7 +55,7 @@ def run_suite(
     :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
     """
     started = time.monotonic()
-    tools = changed_tools(changed)
+    tools = _shortened(changed_tools(changed))
     if caches := python_caches(changed):
         # What Python would load from there unseen. Its own rm: if that was changed, it is among the tools.
         fork.exec(["rm", "-rf", "--", *caches], user="0", cwd="/", timeout=60)
@@ -69,9 +71,9 @@ def run_suite(
         except VerifierFault as error:
             fault = f"{error}\ntest.sh ended with exit code {result.exit_code}; its last lines:\n{_tail(result.output)}"
     if verdict is not None and tools:
-        verdict = verdict.model_copy(update={"changed_tools": _shortened(tools)})
+        verdict = verdict.model_copy(update={"changed_tools": tools})
     left_out = _collect_artifacts(fork, round_, artifacts) if artifacts is not None else ()
-    return SuiteRun(result.output, time.monotonic() - started, verdict, fault, left_out)
+    return SuiteRun(result.output, time.monotonic() - started, verdict, fault, left_out, tools)
 
 
 def _read_verdict(fork: Environment, output: str, reward_key: str | None) -> Verdict:

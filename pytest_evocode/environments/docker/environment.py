@@ -278,13 +278,18 @@ class DockerEnvironment:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         channel = self._here.channel
         with self._killing, faults("killing the container's processes"):
-            if channel is not None and channel.kill_all():
-                deadline = time.monotonic() + _KILLING
-                while time.monotonic() < deadline:
-                    if len(self._client.top(self._id)["Processes"]) <= 1:
-                        return
-                    time.sleep(0.02)
-            self._restart()
+            if channel is None or not channel.kill_all() or not self._is_empty_soon():
+                self._restart()
+
+    def _is_empty_soon(self) -> bool:
+        """Whether there is nothing but PID 1 any more, within the time that killed processes take to be gone."""
+        deadline = time.monotonic() + _KILLING
+        with contextlib.suppress(EnvironmentFault), faults("listing processes"):
+            while time.monotonic() < deadline:
+                if len(self._client.top(self._id)["Processes"]) <= 1:
+                    return True
+                time.sleep(0.02)
+        return False
 
     def _kill_by_engine(self) -> None:
         """Kill everything while a command runs.

@@ -29,6 +29,8 @@ _DIRECTORY = 1 << 31
 _SYMLINK = 1 << 27
 _SPECIAL = 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
 
+# What an engine that says 500 has in a directory: links that lead to each other.
+_LOOP: Mapping[str, Any] = {"mode": _SYMLINK, "size": 0, "mtime": "", "linkTarget": ""}
 _UNTOUCHED = "1970-01-01T00:00:00Z"
 _SMALL = 2**14  # bytes that go over the channel
 
@@ -61,6 +63,7 @@ class ContainerFiles:
                 parent = self.look_up(posixpath.dirname(path.rstrip("/")))
                 if parent is None or not int(parent["mode"]) & _DIRECTORY:
                     return None
+                return _LOOP
             response.raise_for_status()
         found: dict[str, Any] = json.loads(base64.b64decode(response.headers["X-Docker-Container-Path-Stat"]))
         return found
@@ -74,7 +77,7 @@ class ContainerFiles:
         """Whether a path is a directory or a symlink to one."""
         found = self.look_up(path)
         if found is not None and int(found["mode"]) & _SYMLINK:
-            found = self.look_up(found["linkTarget"])
+            found = self.look_up(found["linkTarget"]) if found["linkTarget"] else None
         return found is not None and bool(int(found["mode"]) & _DIRECTORY)
 
     def put(self, stream: IO[bytes] | bytes, target: str = "/") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -105,12 +107,19 @@ def own_layers(image: Mapping[str, Any], below: int) -> list[str]:
 def _list_layer(top: str, outside: str) -> list[str]:
     """What an overlay's layer holds; a deleted file is a device there, and so no directory."""
     found = []
-    for directory, names, files in os.walk(top):
-        here = directory[len(top) :]
-        names[:] = [name for name in names if outside == "/" or f"{here}/{name}" != outside]
-        links = [name for name in names if os.path.islink(os.path.join(directory, name))]
-        found += [f"{here}/{name}" for name in (*files, *links)]
-        if not names and not files and here:
+    waiting = [""]
+    while waiting:
+        here = waiting.pop()
+        try:
+            with os.scandir(top + here) as entries:
+                below = [(f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False)) for entry in entries]
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise EnvironmentFault(f"a snapshot's layer cannot be read: {error}") from error
+            below = []  # Too deep for a path: the directory stands for what is in it.
+        found += [path for path, is_directory in below if not is_directory]
+        waiting += [path for path, is_directory in below if is_directory and (outside == "/" or path != outside)]
+        if not below and here:
             found.append(here)
     return found
 
