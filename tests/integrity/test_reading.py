@@ -58,6 +58,7 @@ READING = [
         "tr ':,=' '\\n\\n\\n' < /proc/self/mountinfo | tr ' ' '\\n' | grep ^/. | sort -u | while read -r path; do "
         'cd / && case $path in /proc*|/dev*|/usr|/usr/*|/) ;; *) find "$path" "$path/../.." -type f -size -100k '
         "-exec cat {} + ;; esac; done",
+        only="sandbox",  # Docker's layers are in its own mount namespace, so no path in the table leads anywhere.
     ),
     Attack(
         "whole-file-system",
