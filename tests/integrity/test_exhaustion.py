@@ -73,10 +73,9 @@ BOUNDED = [
     Attack("limits", "ulimit -f 0; ulimit -n 3; ulimit -u 1; prlimit --pid 1 --nofile=3 --fsize=0 --nproc=1; exit 0"),
 ]  # fmt: skip
 
-#: Without bounds of their own. A full disk is a contract test's, with a bound that leaves the host some of its own.
+#: Without bounds of their own. A full disk and a fork bomb are contract tests', with lower bounds.
 UNBOUNDED = [
     Attack("all-memory", "python3 -c 'x = []\nwhile True: x.append(bytearray(2**24))'", toml="environment.memory_mb = 256"),
-    Attack("all-processes", "bomb() { bomb | bomb & }; bomb; sleep 600", toml="environment.memory_mb = 256", timeout=2),
 ]  # fmt: skip
 
 
