@@ -105,9 +105,8 @@ class Checkpoints:
                 f"--evocode-env={earlier.environment}"
             )
 
-    def turn_ended(self, turn: TurnRecord, snapshot: Snapshot, agent: Agent) -> None:
+    def turn_ended(self, turn: TurnRecord, snapshot: Snapshot, memory: Any) -> None:
         """Record a turn, its snapshot and the agent's memory."""
-        memory = _memory_of(agent)
         with self._lock:
             self._turns[turn.index], self._snapshots[turn.index] = turn, snapshot
             self._settle({"agent": memory})
@@ -159,8 +158,11 @@ class Checkpoints:
             self._turns.clear()
 
 
-def _memory_of(agent: Agent) -> Any:
-    """What an agent remembers, as JSON has it, and so a copy: its next turn begins before this is last written."""
+def memory_of(agent: Agent) -> Any:
+    """What an agent remembers, as JSON has it, and so a copy: its next turn begins before this is last written.
+
+    Raises :class:`~pytest_evocode.errors.AgentFault` when JSON has no form for it.
+    """
     if not isinstance(agent, ResumableAgent):
         return None
     try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from pytest_evocode.agents import Agent, ResumableAgent, declared_secrets
-from pytest_evocode.checkpoints import Checkpoints, Resumption
+from pytest_evocode.checkpoints import Checkpoints, Resumption, memory_of
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.contents import hash_directory
 from pytest_evocode.errors import AttemptEnded, EnvironmentFault, EvocodeError, ResumeRefused
@@ -210,8 +210,9 @@ class Trial:
 
     def _keep(self, environment: Environment, turn: TurnRecord) -> None:
         """Take the snapshot that the round is verified in, and that a later session goes on from."""
+        memory = memory_of(self.agent)
         snapshot = environment.snapshot(keep_for=self._checkpoints.keep_for)
-        self._checkpoints.turn_ended(turn.model_copy(update={"snapshot": snapshot.reference}), snapshot, self.agent)
+        self._checkpoints.turn_ended(turn.model_copy(update={"snapshot": snapshot.reference}), snapshot, memory)
 
     def _goes_on_after(self, round_: Round) -> bool:
         """Whether the verdict, which the chain waits for where the task says so, allows the next round."""
@@ -245,8 +246,10 @@ class Trial:
     def _run_in_place(self, environment: Environment, round_: Round) -> SuiteRun:
         """Run a round's suite where the agent works, and leave nothing of it there."""
         snapshot = environment.snapshot()
-        changed = snapshot.changed_paths(environment.workdir)
-        snapshot.discard()
+        try:
+            changed = snapshot.changed_paths(environment.workdir)
+        finally:
+            snapshot.discard()
         environment.distrust()
         with self._turns.agent_kept_out(environment):
             environment.make_directories(FRESH)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -214,6 +214,24 @@ def test_closing_at_any_moment_leaves_nothing(
     assert all(trial.wait(index).outcome in ("passed", "not reached") for index in (1, 2, 3)), [
         trial.wait(index) for index in (1, 2, 3)
     ]
+
+
+def test_a_snapshot_that_is_copied_when_the_sandbox_is_stopped_is_not_left_behind(
+    engine: Engine, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pytest_evocode.environments.sandbox.snapshots import take_snapshot
+
+    def copy_and_stop(*arguments: Any) -> Path:
+        layer = take_snapshot(*arguments)
+        assert trial.environment is not None
+        trial.environment.stop()
+        assert layer.is_dir()
+        return layer
+
+    monkeypatch.setattr("pytest_evocode.environments.sandbox.environment.take_snapshot", copy_and_stop)
+    trial = Trial(make_task(PASS), NopAgent(), engine)
+    with trial:
+        assert trial.wait(1).outcome == "error"
 
 
 def test_closing_twice_does_nothing_more(engine: Engine, make_task: MakeTask) -> None:

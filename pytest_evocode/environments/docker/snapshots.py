@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -66,7 +67,8 @@ def take_snapshot(
     image = f"{REPOSITORY}:{uuid.uuid4().hex[:12]}"
     labels = {} if keep_for is None or volumes else {KEEP_FOR: str(keep_for)}
     repository, _, tag = image.partition(":")
-    with faults("taking a snapshot"):
+    with faults("taking a snapshot"), contextlib.ExitStack() as undo:
+        undo.callback(_remove_if_made, client, image)
         if _layers_can_be_read(client, container):
             client.commit(container, repository=repository, tag=tag, conf={"Labels": labels})
         else:
@@ -78,8 +80,15 @@ def take_snapshot(
                 client.commit(container, repository=repository, tag=tag, conf={"Labels": labels})
             finally:
                 client.unpause(container)
-        copies = {path: _copy_volume(client, container, path) for path in volumes}
+        copies = {path: undo.enter_context(_copy_volume(client, container, path)) for path in volumes}
+        undo.pop_all()
     return DockerSnapshot(client, image, image_layers, copies)
+
+
+def _remove_if_made(client: APIClient, image: str) -> None:
+    """Clear up after a snapshot that broke off; what broke it off is what the caller is told."""
+    with contextlib.suppress(EnvironmentFault), faults("removing a snapshot"):
+        client.remove_image(image, force=True)
 
 
 def _copy_volume(client: APIClient, container: str, path: str) -> IO[bytes]:

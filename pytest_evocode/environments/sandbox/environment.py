@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -296,12 +296,20 @@ class SandboxEnvironment:
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         directory = self._settings.state if keep_for is None else self._settings.kept
+        with contextlib.ExitStack() as undo:
+            with self._paused():
+                layer = take_snapshot(self._settings.launcher, self.layers.top, directory, keep_for)
+                undo.callback(remove_tree, self._settings.launcher, layer)
+            undo.pop_all()  # Had it been stopped meanwhile, nobody would discard the copy.
+        return SandboxSnapshot(self._settings.launcher, layer)
+
+    @contextlib.contextmanager
+    def _paused(self) -> Iterator[None]:
         self._signal(signal.SIGSTOP)
         try:
-            layer = take_snapshot(self._settings.launcher, self.layers.top, directory, keep_for)
+            yield
         finally:
             self._signal(signal.SIGCONT)
-        return SandboxSnapshot(self._settings.launcher, layer)
 
     def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
