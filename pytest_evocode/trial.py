@@ -23,7 +23,7 @@ from pytest_evocode.results.store import AttemptDirectory, now
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.turns import OUT_OF_REACH, STOPPED, Turns
-from pytest_evocode.verifier import FRESH, SuiteRun, judge, run_suite
+from pytest_evocode.verifier import FRESH, SuiteRun, judge, run_suite, suite_not_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,14 +231,18 @@ class Trial:
 
     def _verify(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
         """Run a round's suite in a fork and deliver its record, after those of the rounds before."""
-        suite: SuiteRun | None = None
         try:
             self._turns.refuse_when_cancelled()
             snapshot = self._checkpoints.snapshot_of(round_.index)
+            changed = snapshot.changed_paths(environment.workdir)
             fork = environment.fork(snapshot, network=round_.verifier_network, fresh=FRESH)
-            with self._alive(fork):
-                changed = snapshot.changed_paths(environment.workdir)
-                suite = self._run_suite(fork, round_, changed)
+            try:
+                with self._alive(fork):
+                    suite = self._run_suite(fork, round_, changed)
+            except EnvironmentFault as error:
+                suite = suite_not_run(str(error), changed)
+                if self._cancelled.is_set() or not (self._options.strict and suite.changed_tools):
+                    raise
             self._conclude(round_, turn, suite)
         except Exception as error:
             self._fail_to_verify(round_, turn, error)

@@ -23,7 +23,12 @@ def hold_run(results: Path, run: str) -> int | None:
     locks = cache_directory() / "runs"
     locks.mkdir(exist_ok=True)
     name = hashlib.sha256(os.fsencode(results / run)).hexdigest()[:32]
-    lock = os.open(locks / f"{name}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    return take_lock(locks / f"{name}.lock")
+
+
+def take_lock(path: Path) -> int | None:
+    """Lock a file, made when missing, until the returned descriptor is closed; None when another holds the lock."""
+    lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

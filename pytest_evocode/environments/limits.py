@@ -27,11 +27,6 @@ class Limits:
         return int(machine * self.memory_share) if memory_mb is None else memory_mb * 2**20
 
 
-def killed_for_processes(limit: int) -> str:
-    """The last line of a command's output."""
-    return f"[killed: over the limit of {limit} processes]"
-
-
 def refused_processes(limit: int) -> str:
     """The last line of a command's output where the kernel kept it from starting more."""
     return f"[refused: more than the limit of {limit} processes]"

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pytest_evocode.verifier.judging import judge
-from pytest_evocode.verifier.suite import FRESH, SuiteRun, run_suite
+from pytest_evocode.verifier.suite import FRESH, SuiteRun, run_suite, suite_not_run
 
-__all__ = ["FRESH", "SuiteRun", "judge", "run_suite"]
+__all__ = ["FRESH", "SuiteRun", "judge", "run_suite", "suite_not_run"]

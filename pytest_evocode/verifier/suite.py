@@ -76,6 +76,11 @@ def run_suite(
     return SuiteRun(result.output, time.monotonic() - started, verdict, fault, left_out, tools)
 
 
+def suite_not_run(why: str, changed: Sequence[str]) -> SuiteRun:
+    """What there is to say of a suite whose fork failed; ``changed`` as for :func:`run_suite`."""
+    return SuiteRun("", 0.0, None, why, changed_tools=_shortened(changed_tools(changed)))
+
+
 def _read_verdict(fork: Environment, output: str, reward_key: str | None) -> Verdict:
     rewards = _rewards(fork)
     reward = deciding_reward(rewards, reward_key)

@@ -12,12 +12,6 @@ from typing import Any, Protocol
 import pytest
 
 # Imported here once: pytester forgets what an inner session imports, and the next one would pay for it again.
-import pytest_evocode.environments.docker.engine
-import pytest_evocode.environments.sandbox.engine
-import pytest_evocode.report.benchmark
-import pytest_evocode.session
-import pytest_evocode.trial
-from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.results.models import AttemptRecord, RunRecord
 
 DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /app\n"
@@ -193,19 +187,3 @@ def _environment(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVOCODE_CACHE", str(shared_cache))
     monkeypatch.setenv("COLUMNS", "160")  # Wide enough for whole messages in summaries.
     monkeypatch.delenv("CI", raising=False)
-
-
-@pytest.fixture(scope="session")
-def why_no_docker() -> str | None:
-    """Why no Docker engine can be had, None where one answers."""
-    try:
-        pytest_evocode.environments.docker.engine.connect().close()
-    except EnvironmentUnavailable as error:
-        return str(error)
-    return None
-
-
-@pytest.fixture(autouse=True)
-def _skip_without_docker(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("docker") and (why := request.getfixturevalue("why_no_docker")):
-        pytest.skip(why)

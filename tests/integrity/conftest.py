@@ -13,12 +13,6 @@ from typing import Literal, Protocol
 import pytest
 
 # Imported here once: pytester forgets what an inner session imports, and the next one would pay for it again.
-import pytest_evocode.environments.docker.engine
-import pytest_evocode.environments.sandbox.engine
-import pytest_evocode.report.benchmark
-import pytest_evocode.session
-import pytest_evocode.trial
-from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.results.models import AttemptRecord, RunRecord
 from tests.integrity.suites import CAREFUL_TEST, CARELESS_TEST, DOCKERFILE, GRADER, SECRET, TOOL
 
@@ -306,19 +300,3 @@ def _environment(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVOCODE_CACHE", str(shared_cache))
     monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.delenv("CI", raising=False)
-
-
-@pytest.fixture(scope="session")
-def why_no_docker() -> str | None:
-    """Why no Docker engine can be had, None where one answers."""
-    try:
-        pytest_evocode.environments.docker.engine.connect().close()
-    except EnvironmentUnavailable as error:
-        return str(error)
-    return None
-
-
-@pytest.fixture(autouse=True)
-def _skip_without_docker(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("docker") and (why := request.getfixturevalue("why_no_docker")):
-        pytest.skip(why)

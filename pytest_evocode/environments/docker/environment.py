@@ -61,6 +61,18 @@ class _Container:
     files: ContainerFiles
 
 
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A command with nothing left to be filled in."""
+
+    argv: Sequence[str]
+    user: str
+    env: Mapping[str, str]
+    cwd: str
+    deadline: float | None
+    """By ``time.monotonic``."""
+
+
 class DockerEnvironment:
     """An :class:`~pytest_evocode.environments.base.Environment` in a Docker container."""
 
@@ -184,49 +196,43 @@ class DockerEnvironment:
         started = time.monotonic()
         self._files.make_pending()
         output = CappedOutput()
-        argv = ["bash", "-c", command] if isinstance(command, str) else list(command)
-        user = self._settings.user if user is None else str(user)
-        cwd, env = cwd or self.workdir, env or {}
-        deadline = None if timeout is None else started + timeout
-        exit_code, timed_out = self._exec_by_channel(argv, output, user, env, cwd, deadline) or self._exec_by_engine(
-            argv, output, user, env, cwd, deadline
+        whole = _Command(
+            ["bash", "-c", command] if isinstance(command, str) else list(command),
+            self._settings.user if user is None else str(user),
+            env or {},
+            cwd or self.workdir,
+            None if timeout is None else started + timeout,
         )
+        exit_code, timed_out = self._exec_by_channel(whole, output) or self._exec_by_engine(whole, output)
         if self._running is None:
             raise EnvironmentFault("the container was stopped while a command ran")
         return ExecResult(None if timed_out else exit_code, output.text(), timed_out, time.monotonic() - started)
 
-    def _exec_by_channel(
-        self,
-        argv: Sequence[str],
-        output: CappedOutput,
-        user: str,
-        env: Mapping[str, str],
-        cwd: str,
-        deadline: float | None,
-    ) -> tuple[int, bool] | None:
+    def _exec_by_channel(self, command: _Command, output: CappedOutput) -> tuple[int, bool] | None:
         """Run a command of root's; None, and nothing has run, when it has to go by the engine."""
         channel = self._here.channel
-        if channel is None or user not in _ROOT:
+        if channel is None or command.user not in _ROOT:
             return None
         try:
-            return channel.run(argv, output, env=env, cwd=cwd, deadline=deadline, kill=self._kill_by_engine)
+            return channel.run(
+                command.argv,
+                output,
+                env=command.env,
+                cwd=command.cwd,
+                deadline=command.deadline,
+                kill=self._kill_by_engine,
+            )
         except ChannelClosed:
             self._start_again()
             return _KILLED, False
 
-    def _exec_by_engine(
-        self,
-        argv: Sequence[str],
-        output: CappedOutput,
-        user: str,
-        env: Mapping[str, str],
-        cwd: str,
-        deadline: float | None,
-    ) -> tuple[int | None, bool]:
+    def _exec_by_engine(self, command: _Command, output: CappedOutput) -> tuple[int | None, bool]:
         with faults("running a command"):
-            created = self._client.exec_create(self._id, argv, user=user, environment=dict(env), workdir=cwd)
+            created = self._client.exec_create(
+                self._id, command.argv, user=command.user, environment=dict(command.env), workdir=command.cwd
+            )
             with FramedStream(self._client.exec_start(created["Id"], socket=True), output.add) as stream:
-                timed_out = not stream.collect(deadline)
+                timed_out = not stream.collect(command.deadline)
             # Killed after the stream is closed: one that floods and is not read keeps the engine from stopping.
             if timed_out:
                 self._kill_by_engine()

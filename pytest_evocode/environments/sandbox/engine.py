@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 import threading
@@ -20,7 +19,13 @@ from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubble
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment, SandboxSettings
 from pytest_evocode.environments.sandbox.images import build_image, host_system, probe
-from pytest_evocode.environments.sandbox.leftovers import CGROUPS, kept_snapshots, remove_state, state_parents
+from pytest_evocode.environments.sandbox.leftovers import (
+    CGROUPS,
+    hold_state,
+    kept_snapshots,
+    remove_state,
+    state_parents,
+)
 from pytest_evocode.environments.sandbox.rooms import Rooms
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, leftover_snapshots, remove_tree
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
@@ -51,7 +56,7 @@ class SandboxEngine:
         self._launcher = Launcher()
         self._running: weakref.WeakSet[SandboxEnvironment] = weakref.WeakSet()
         self._lock = threading.Lock()
-        self._state_lock = -1
+        self._state_lock: int | None = None
         self._tree: CgroupTree | None = None
         self._limits = limits
         below_usr = tuple(
@@ -106,8 +111,7 @@ class SandboxEngine:
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(parent / "claim.lock"):
             state = Path(tempfile.mkdtemp(dir=parent))
-            self._state_lock = os.open(state / "lock", os.O_CREAT | os.O_RDWR, 0o600)
-            fcntl.flock(self._state_lock, fcntl.LOCK_EX)
+            self._state_lock = hold_state(state)
             for other in parent.iterdir():
                 if other != state and other.is_dir():
                     remove_state(self._launcher, other)
@@ -118,7 +122,9 @@ class SandboxEngine:
         tree, self._tree = self._tree, None
         if tree is None or tree.remove():
             remove_tree(self._launcher, self._settings.state)
-        os.close(self._state_lock)
+        if self._state_lock is not None:
+            os.close(self._state_lock)
+            self._state_lock = None
 
     def create(
         self, task: Task, *, env: Mapping[str, str], network: Network | None, snapshot: Snapshot | None = None
@@ -152,9 +158,8 @@ class SandboxEngine:
             running = list(self._running)
         for environment in running:
             environment.stop()
-        if self._state_lock >= 0:
+        if self._state_lock is not None:
             self._release_state()
-            self._state_lock = -1
         self._launcher.close()
 
 

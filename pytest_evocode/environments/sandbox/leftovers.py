@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 
-from pytest_evocode.environments.cache import cache_directory
+from pytest_evocode.environments.cache import cache_directory, take_lock
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher
 from pytest_evocode.environments.sandbox.cgroups import remove_recorded
 from pytest_evocode.environments.sandbox.snapshots import leftover_snapshots, remove_tree
@@ -35,28 +34,22 @@ def find_leftovers(*, needed_too: bool = False) -> list[Path]:
     return found
 
 
+def hold_state(state: Path) -> int | None:
+    """The lock of a session's directory, which the session holds while it lives; None when another holds it."""
+    return take_lock(state / "lock")
+
+
 def _is_held(state: Path) -> bool:
-    lock = _take(state)
+    lock = hold_state(state)
     if lock is None:
         return True
     os.close(lock)
     return False
 
 
-def _take(state: Path) -> int | None:
-    """The lock of a session's directory; None while the session lives."""
-    lock = os.open(state / "lock", os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
-    return lock
-
-
 def remove_state(launcher: Launcher, state: Path) -> None:
     """Delete a session's directory and its cgroups, unless the session lives."""
-    lock = _take(state)
+    lock = hold_state(state)
     if lock is not None:
         try:
             if remove_recorded(state / CGROUPS):

@@ -133,7 +133,6 @@ class Watch:
         """``kill`` takes a request and a pidfd; it is called in a forked worker that has the lock."""
         self._kill = kill
         self._all: list[Watched] = []
-        self._interval = _INTERVAL
         self._next = 0.0
 
     def add(self, request: dict[str, Any], pidfd: int, notes: int) -> None:
