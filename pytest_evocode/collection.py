@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
-from pytest_evocode.errors import AttemptEnded, TaskError
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault, TaskError
 from pytest_evocode.report.failure import describe_failure
 from pytest_evocode.results.models import RoundRecord
 from pytest_evocode.results.scrubbing import scrubbed
@@ -112,9 +112,15 @@ class Attempt(pytest.Collector):
 
     def teardown(self) -> None:
         """End the trial, finished or not."""
-        if self.trial is not None:
-            self.trial.close()
-            self.trial = None
+        trial, self.trial = self.trial, None
+        if trial is not None:
+            fault = ""
+            try:
+                trial.close()
+            except EnvironmentFault as error:
+                fault = str(error)
+            if fault:  # Out here, or pytest would show where the error comes from.
+                pytest.fail(fault, pytrace=False)
 
 
 def _container_fixture(attempt: Attempt) -> Callable[[pytest.FixtureRequest], Environment | None]:

@@ -1,0 +1,210 @@
+"""An engine, a snapshot or a disk that goes away is an error of the attempts it carried, and of no other."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evocode.environments.docker.engine import OWNER, connect
+from pytest_evocode.environments.owners import Owner
+
+if TYPE_CHECKING:
+    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+
+ENGINE = "/var/run/docker.sock"
+NO_NETWORK = 'environment.network_mode = "no-network"'
+EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+AGENT = """
+import pathlib, time
+from pytest_evocode.agents import RoundTranscript
+
+HERE = pathlib.Path(__file__).parent
+
+class Agent:
+    name = "saboteur"
+
+    def run_round(self, context):
+        index = context.round.index
+        if context.task.name == "a" and index == 2:
+            self.sabotage(context.environment)
+        context.environment.exec(f"echo line-{index} >> log.txt; head -c 3000000 /dev/urandom > /logs/artifacts/large")
+        return RoundTranscript()
+
+    def sabotage(self, environment):
+        SABOTAGE
+
+def pytest_evocode_make_agent(name):
+    return Agent() if name == "saboteur" else None
+"""
+
+
+def with_sabotage(*lines: str) -> str:
+    return AGENT.replace("SABOTAGE", "\n        ".join(lines))
+
+
+def assert_readable(session: Session) -> None:
+    for path in session.results.rglob("*.json"):
+        json.loads(path.read_text())
+
+
+@EITHER
+def test_a_snapshot_that_is_gone_is_an_error_of_its_round(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, env: str
+) -> None:
+    for name in ("a", "b"):
+        write_task(name, 3, toml=NO_NETWORK)
+    pytester.makeconftest(
+        with_sabotage(
+            "def fork(snapshot, **how):",
+            "    snapshot.discard()",
+            "    return type(environment).fork(environment, snapshot, **how)",
+            "environment.fork = fork",
+        )
+    )
+    # Not before round 1 has its fork, which is made of the same environment.
+    write_task("a", 3, toml=NO_NETWORK, step={1: "min_reward = 1"})
+    session = run_tasks("tasks", agent="saboteur", env=env)
+    assert [each.outcome for each in session.record("a", "saboteur").rounds] == ["passed", "error", "error"]
+    assert [each.outcome for each in session.record("b", "saboteur").rounds] == ["passed"] * 3
+    cause = session.record("a", "saboteur").rounds[1].cause
+    assert ("No such image" if env == "docker" else "did not start a sandbox") in cause
+    assert session.outcomes == {"passed": 4, "errors": 2}
+    assert_readable(session)
+
+
+@EITHER
+def test_a_full_disk_is_an_error_of_the_attempt_that_filled_it(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, env: str
+) -> None:
+    for name in ("a", "b"):
+        write_task(name, 2, toml=NO_NETWORK)
+    pytester.makeconftest(with_sabotage("pass"))
+    small = pytester.path / "evocode-results/a"
+    small.mkdir(parents=True)
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"a small disk can be made by who may mount one: {error}")
+    try:
+        session = run_tasks("tasks", agent="saboteur", env=env)
+        # The third says that the attempt's own record could not be written either.
+        assert session.outcomes == {"passed": 2, "errors": 3}
+        session.has("*ERROR at setup of a saboteur round-1*", "the results could not be written*No space left*")
+        assert [each.outcome for each in session.record("b", "saboteur").rounds] == ["passed"] * 2
+        assert_readable(session)
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+class Wire(threading.Thread):
+    """A socket in front of the engine's that can be cut, with everything that goes over it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        self._listening = socket.socket(socket.AF_UNIX)
+        self._listening.bind(str(path))
+        self._listening.listen(64)
+        self._other_end: dict[socket.socket, socket.socket] = {}
+        self._stop_read, self._stop_write = os.pipe()
+        self.start()
+
+    def run(self) -> None:
+        """Carry until it is cut; one thread owns every socket, so that each is closed once."""
+        try:
+            while True:
+                sockets = [self._listening, *self._other_end]
+                ready, _, _ = select.select([self._stop_read, *(each.fileno() for each in sockets)], [], [])
+                if self._stop_read in ready:
+                    return
+                for source in [each for each in sockets if each.fileno() in ready]:
+                    if source is self._listening:
+                        self._accept()
+                    elif source in self._other_end:
+                        self._carry(source)
+        finally:
+            for each in (self._listening, *self._other_end):
+                each.close()
+            os.close(self._stop_read)
+
+    def _accept(self) -> None:
+        ours, _ = self._listening.accept()
+        theirs = socket.socket(socket.AF_UNIX)
+        theirs.connect(ENGINE)
+        self._other_end |= {ours: theirs, theirs: ours}
+
+    def _carry(self, source: socket.socket) -> None:
+        target = self._other_end[source]
+        with contextlib.suppress(OSError):
+            if data := source.recv(2**16):
+                target.sendall(data)
+                return
+        for each in (source, target):
+            del self._other_end[each]
+            each.close()
+
+    def cut(self) -> None:
+        """End every connection, and take no other."""
+        if self.is_alive():
+            os.close(self._stop_write)
+            self.join()
+
+
+@pytest.fixture
+def wire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
+    if not Path(ENGINE).is_socket():
+        pytest.skip(f"the engine has no socket at {ENGINE}")
+    path = tmp_path / "d.sock"
+    made = Wire(path)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+    yield made
+    made.cut()
+    monkeypatch.delenv("DOCKER_HOST")
+    # This process lives, so no session clears up what this one could not reach any more.
+    label = {"label": [f"{OWNER}={Owner.this()}", "evocode.task=a"]}
+    with contextlib.closing(connect()) as client:
+        for container in client.containers(all=True, filters=label):
+            client.remove_container(container["Id"], v=True, force=True)
+        for image in client.images(filters=label):
+            client.remove_image(image["Id"], force=True)
+
+
+# The SDK does not close a socket that could not be connected.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.docker
+def test_an_engine_that_goes_away_is_an_error_with_its_cause_and_loses_no_verdict(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, wire: Wire
+) -> None:
+    write_task("a", 3, toml=NO_NETWORK, step={1: "min_reward = 1"})
+    pytester.makeconftest(
+        with_sabotage(
+            "(HERE / 'cut').touch()",
+            "while not (HERE / 'is-cut').exists():",
+            "    time.sleep(0.01)",
+        )
+    )
+
+    def watch() -> None:
+        while not (pytester.path / "cut").exists():
+            threading.Event().wait(0.01)
+        wire.cut()
+        (pytester.path / "is-cut").touch()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    session = run_tasks("-W", "ignore::ResourceWarning", "tasks", agent="saboteur", env="docker")
+    watcher.join(10)
+    assert (session.outcomes, session.exit_status) == ({"passed": 1, "errors": 2, "skipped": 1}, 1)
+    session.has("*ERROR at setup of a saboteur round-2*", "Docker failed while *")
+    session.has("*ERROR at teardown of a saboteur round-3*", "Docker failed while removing a container*")
+    assert (session.attempt("a", "saboteur") / "steps/round-1/round.json").is_file()
+    assert_readable(session)
