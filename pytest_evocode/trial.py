@@ -21,9 +21,10 @@ from pytest_evocode.results.models import AttemptRecord, AttemptState, RoundReco
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.store import AttemptDirectory, now
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
+from pytest_evocode.suites import Suites
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.turns import OUT_OF_REACH, STOPPED, Turns
-from pytest_evocode.verifier import FRESH, SuiteRun, judge, run_suite, suite_not_run
+from pytest_evocode.verifier import SuiteRun, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +85,21 @@ class Trial:
             timeouts=self._options.timeouts,
             cancelled=self._cancelled,
         )
-        self._in_place = task.config.metadata.evocode.verify_in == "place"
+        self._withheld = withheld_from_agent(self._options.environ, declared_secrets(agent))
+        self._suites = Suites(
+            task,
+            environ=self._options.environ,
+            withheld=self._withheld,
+            timeouts=self._options.timeouts,
+            strict=self._options.strict,
+            artifacts=directory.artifacts if directory else None,
+            cancelled=self._cancelled,
+        )
         self._task_hash = hash_directory(task.directory) if directory is not None else ""
         state = AttemptState(environment=engine.name, task_hash=self._task_hash)
         self._checkpoints = Checkpoints(directory, state)
         self._undone = False
         """Whether a round has no record that a later session would keep."""
-        self._forks: set[Environment] = set()
         self._started = ""
         self._unwritten: Exception | None = None
 
@@ -130,9 +139,10 @@ class Trial:
         while self._thread.is_alive():
             if self._cancelled.is_set():
                 # Again and again: what was just about to start when the first call came is stopped by the next.
-                for environment in [*self._forks, *([self.environment] if self.environment else [])]:
+                self._suites.stop()
+                if self.environment is not None:
                     with contextlib.suppress(EnvironmentFault):
-                        environment.stop()
+                        self.environment.stop()
             self._thread.join(0.05)
         if self.environment is not None:
             self.environment.stop()
@@ -160,7 +170,7 @@ class Trial:
                 return
             for round_ in self._rounds[ended:]:
                 turn = self._take_turn(environment, round_)
-                suite = self._run_in_place(environment, round_) if self._in_place else None
+                suite = self._suites.run_in_place(environment, round_) if self._suites.in_place else None
                 self._keep(environment, turn)
                 ended = round_.index
                 if suite is not None:
@@ -176,9 +186,8 @@ class Trial:
 
     def _start(self, before: Resumption) -> Environment:
         wanted = self.task.config.environment
-        environ, path = self._options.environ, self.task.directory / "task.toml"
-        withheld = withheld_from_agent(environ, declared_secrets(self.agent))
-        env = resolve_env(wanted.env, environ, path=path, withheld=withheld)
+        path = self.task.directory / "task.toml"
+        env = resolve_env(wanted.env, self._options.environ, path=path, withheld=self._withheld)
         network = self._rounds[0].agent_network
         environment = self._engine.create(self.task, env=env, network=network, snapshot=before.start)
         self._turns.refuse_when_cancelled()
@@ -234,53 +243,9 @@ class Trial:
         try:
             self._turns.refuse_when_cancelled()
             snapshot = self._checkpoints.snapshot_of(round_.index)
-            changed = snapshot.changed_paths(environment.workdir)
-            fork = environment.fork(snapshot, network=round_.verifier_network, fresh=FRESH)
-            try:
-                with self._alive(fork):
-                    suite = self._run_suite(fork, round_, changed)
-            except EnvironmentFault as error:
-                suite = suite_not_run(str(error), changed)
-                if self._cancelled.is_set() or not (self._options.strict and suite.changed_tools):
-                    raise
-            self._conclude(round_, turn, suite)
+            self._conclude(round_, turn, self._suites.run(environment, snapshot, round_))
         except Exception as error:
             self._fail_to_verify(round_, turn, error)
-
-    def _run_in_place(self, environment: Environment, round_: Round) -> SuiteRun:
-        """Run a round's suite where the agent works, and leave nothing of it there."""
-        snapshot = environment.snapshot()
-        try:
-            changed = snapshot.changed_paths(environment.workdir)
-        finally:
-            snapshot.discard()
-        environment.distrust()
-        with self._turns.agent_kept_out(environment):
-            environment.make_directories(FRESH)
-            return self._run_suite(environment, round_, changed)
-
-    def _run_suite(self, place: Environment, round_: Round, changed: list[str]) -> SuiteRun:
-        return run_suite(
-            place,
-            self.task,
-            round_,
-            env=resolve_env(round_.verifier_env, self._options.environ, path=self.task.directory / "task.toml"),
-            timeout=round_.verifier_timeout * self._options.timeouts,
-            changed=changed,
-            artifacts=self._directory.artifacts(round_.name) if self._directory else None,
-        )
-
-    @contextlib.contextmanager
-    def _alive(self, fork: Environment) -> Iterator[None]:
-        """Start a fork, make it known to :meth:`close` while it runs, and stop it in the end."""
-        self._forks.add(fork)
-        try:
-            fork.start()
-            yield
-        finally:
-            self._forks.discard(fork)
-            with contextlib.suppress(EnvironmentFault):  # The verdict counts; the engine clears up when it closes.
-                fork.stop()
 
     def _conclude(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> None:
         """Make a round's record of its turn and its suite, and deliver it."""
@@ -292,7 +257,7 @@ class Trial:
             suite,
             earlier,
             agent_limit=self._turns.limit(round_),
-            verifier_limit=round_.verifier_timeout * self._options.timeouts,
+            verifier_limit=self._suites.limit(round_),
             strict=self._options.strict,
         )
         self._deliver(self._record(round_, **values), output=suite.output, done=True)

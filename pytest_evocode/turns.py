@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
 from pytest_evocode.environments import Environment
@@ -57,23 +56,6 @@ class Turns:
     def limit(self, round_: Round) -> float | None:
         """Seconds that the agent has for a round; None for no limit."""
         return None if round_.agent_timeout is None else round_.agent_timeout * self._timeouts
-
-    @contextlib.contextmanager
-    def agent_kept_out(self, environment: Environment) -> Iterator[None]:
-        """The environment without the agent's processes, and without a trace of what happens there meanwhile.
-
-        Raises :class:`~pytest_evocode.errors.EnvironmentFault` when that cannot be had.
-        """
-        try:
-            self._clear(environment)
-            yield
-        finally:
-            self._clear(environment)
-
-    def _clear(self, environment: Environment) -> None:
-        if not self._task.config.metadata.evocode.keep_processes:
-            environment.kill_processes()
-        environment.remove(OUT_OF_REACH)
 
     def refuse_when_cancelled(self) -> None:
         """Raise Cancelled when the attempt is to end."""

@@ -46,9 +46,9 @@ def resolve_env(
         if secret := next((name for name in names if withheld(name)), None):
             key = next(key for key, value in env.items() if f"${{{secret}}}" in value)
             message = (
-                f"{key} asks for {secret}, a secret that the agent does not declare, so its container does not get it; "
-                f"give a default: ${{{secret}:-value}}, move it to [verifier.env] or [solution.env] where only these "
-                "need it, or have the agent name it in its attribute 'secrets'"
+                f"{key} asks for {secret}, a secret that the agent does not declare, so it goes nowhere that the agent "
+                f"can read; give a default: ${{{secret}:-value}}, have the agent name it in its 'secrets', or "
+                "name it where the agent is not: in [solution.env], or in [verifier.env] without keep_processes"
             )
             raise TaskError(message, path, _line_of(f"${{{secret}}}", path))
         message = f"{', '.join(names)} not set in the environment; export it or give a default: ${{{names[0]}:-value}}"

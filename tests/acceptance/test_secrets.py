@@ -207,6 +207,19 @@ def test_a_task_that_asks_for_a_secret_in_the_agents_container_is_told_what_to_d
     session.has(f"*{task}/task.toml:2: SERVICE_KEY asks for {NAME}, a secret that the agent does not declare*")
 
 
+@pytest.mark.parametrize(("keeps", "outcomes"), [("false", {"passed": 1}), ("true", {"errors": 1})])
+def test_a_suite_gets_no_secret_where_the_agents_processes_watch_it(
+    write_task: WriteTask, run_tasks: RunTasks, keeps: str, outcomes: dict[str, int]
+) -> None:
+    place = f'[metadata.evocode]\nverify_in = "place"\nkeep_processes = {keeps}\n'
+    secret = f'[verifier.env]\nJUDGE_KEY = "${{{NAME}}}"'
+    task = write_task("a", 1, toml=place + secret, test={1: f'test -n "$JUDGE_KEY" && {PASSES}'})
+    session = run_tasks("tasks")
+    assert session.outcomes == outcomes
+    if "errors" in outcomes:
+        session.has(f"*{task}/task.toml:5: JUDGE_KEY asks for {NAME}, a secret that the agent does not declare*")
+
+
 def test_a_default_takes_the_place_of_a_secret(write_task: WriteTask, run_tasks: RunTasks) -> None:
     toml = f'[environment.env]\nSERVICE_KEY = "${{{NAME}:-none}}"'
     write_task("a", 1, toml=toml, test={1: f'test "$SERVICE_KEY" = none && {PASSES}'})

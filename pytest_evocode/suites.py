@@ -1,0 +1,130 @@
+"""The verifier's part of a round: its suite, run in a fork of the round's snapshot or where the agent works."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from pytest_evocode.environments import Environment, Snapshot
+from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks import Round, Task, resolve_env
+from pytest_evocode.turns import OUT_OF_REACH
+from pytest_evocode.verifier import FRESH, SuiteRun, run_suite, suite_not_run
+
+
+class Suites:
+    """Runs the suites of one attempt, several at once where they run in forks.
+
+    ``environ`` resolves the ``${VAR}`` of task.toml, of which those that are ``withheld`` from the agent reach no suite
+    that its processes can watch. ``timeouts`` multiplies the suites'. ``artifacts`` says where a round's go, None for
+    nowhere. A ``cancelled`` attempt's faults are its end's, and nothing that the agent brought about.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        environ: Mapping[str, str],
+        withheld: Callable[[str], bool],
+        timeouts: float,
+        strict: bool,
+        artifacts: Callable[[str], Path] | None,
+        cancelled: threading.Event,
+    ) -> None:
+        self._task = task
+        self._settings = task.config.metadata.evocode
+        self._environ = environ
+        self._withheld = withheld
+        self._timeouts = timeouts
+        self._strict = strict
+        self._artifacts = artifacts
+        self._cancelled = cancelled
+        self._forks: set[Environment] = set()
+
+    @property
+    def in_place(self) -> bool:
+        """Whether suites run where the agent works."""
+        return self._settings.verify_in == "place"
+
+    def limit(self, round_: Round) -> float:
+        """Seconds that the suite of a round has."""
+        return round_.verifier_timeout * self._timeouts
+
+    def run(self, environment: Environment, snapshot: Snapshot, round_: Round) -> SuiteRun:
+        """Run a round's suite in a fork of its snapshot."""
+        changed = snapshot.changed_paths(environment.workdir)
+        fork = environment.fork(snapshot, network=round_.verifier_network, fresh=FRESH)
+        try:
+            with self._alive(fork):
+                return self._run(fork, round_, changed)
+        except EnvironmentFault as error:
+            suite = suite_not_run(str(error), changed)
+            if self._cancelled.is_set() or not (self._strict and suite.changed_tools):
+                raise
+            return suite
+
+    def run_in_place(self, environment: Environment, round_: Round) -> SuiteRun:
+        """Run a round's suite where the agent works, and leave nothing of it there."""
+        snapshot = environment.snapshot()
+        try:
+            changed = snapshot.changed_paths(environment.workdir)
+        finally:
+            snapshot.discard()
+        environment.distrust()
+        with self._agent_kept_out(environment):
+            environment.make_directories(FRESH)
+            return self._run(environment, round_, changed)
+
+    def stop(self) -> None:
+        """Kill every suite that runs in a fork."""
+        for fork in list(self._forks):
+            with contextlib.suppress(EnvironmentFault):
+                fork.stop()
+
+    def _run(self, place: Environment, round_: Round, changed: list[str]) -> SuiteRun:
+        path = self._task.directory / "task.toml"
+        if self.in_place and self._settings.keep_processes:
+            # Who is root there reads the environment of every process.
+            env = resolve_env(round_.verifier_env, self._environ, path=path, withheld=self._withheld)
+        else:
+            env = resolve_env(round_.verifier_env, self._environ, path=path)
+        return run_suite(
+            place,
+            self._task,
+            round_,
+            env=env,
+            timeout=self.limit(round_),
+            changed=changed,
+            artifacts=self._artifacts(round_.name) if self._artifacts else None,
+        )
+
+    @contextlib.contextmanager
+    def _alive(self, fork: Environment) -> Iterator[None]:
+        """Start a fork, make it known to :meth:`stop` while it runs, and stop it in the end."""
+        self._forks.add(fork)
+        try:
+            fork.start()
+            yield
+        finally:
+            self._forks.discard(fork)
+            with contextlib.suppress(EnvironmentFault):  # The verdict counts; the engine clears up when it closes.
+                fork.stop()
+
+    @contextlib.contextmanager
+    def _agent_kept_out(self, environment: Environment) -> Iterator[None]:
+        """The environment without the agent's processes, and without a trace of what happens there meanwhile.
+
+        Raises :class:`~pytest_evocode.errors.EnvironmentFault` when that cannot be had.
+        """
+        try:
+            self._clear(environment)
+            yield
+        finally:
+            self._clear(environment)
+
+    def _clear(self, environment: Environment) -> None:
+        if not self._settings.keep_processes:
+            environment.kill_processes()
+        environment.remove(OUT_OF_REACH)
