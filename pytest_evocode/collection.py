@@ -157,10 +157,7 @@ class Round(pytest.Function):
         """
         assert self.parent.trial is not None
         self.record = record = self.parent.trial.wait(self.index)
-        properties = record.model_dump(mode="json", exclude={"verdict": {"cases"}})
-        verdict = record.verdict
-        cases = [case.model_dump(mode="json", exclude_defaults=True) for case in verdict.cases] if verdict else []
-        self.user_properties += [("evocode", properties), ("evocode_cases", cases)]
+        self.user_properties += report_properties(record)
         if record.outcome == "not reached":
             pytest.skip(f"not reached: {record.cause}")
         if record.outcome == "error":
@@ -276,6 +273,16 @@ def restore_rounds(items: Sequence[pytest.Item]) -> list[pytest.Item]:
             seen.add(item.parent)
             restored += item.parent.collect()[: item.parent.through]
     return restored
+
+
+def report_properties(record: RoundRecord) -> list[tuple[str, Any]]:
+    """The user properties of a round's reports: its record, and its cases by themselves."""
+    values = record.model_dump(mode="json", exclude={"verdict": {"cases"}})
+    cases = record.verdict.cases if record.verdict else ()
+    return [
+        ("evocode", values),
+        ("evocode_cases", [case.model_dump(mode="json", exclude_defaults=True) for case in cases]),
+    ]
 
 
 def shape_report(item: Round, report: pytest.TestReport) -> None:

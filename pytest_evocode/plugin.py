@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_evocode import options
 
 if TYPE_CHECKING:
-    from xdist.scheduler import Scheduling
-
     from pytest_evocode.agents import Agent
 
 
@@ -47,19 +45,19 @@ def pytest_configure(config: pytest.Config) -> None:
     if options.in_use(config):
         from pytest_evocode.session import SessionPlugin
 
-        config.pluginmanager.register(SessionPlugin(config), SessionPlugin.name)
+        plugin = SessionPlugin(config)
+        config.pluginmanager.register(plugin, SessionPlugin.name)
+        if hasattr(config, "workerinput"):
+            from pytest_evocode.worker import WorkerPlugin
+
+            config.pluginmanager.register(WorkerPlugin(plugin), "evocode-worker")
+        elif config.pluginmanager.hasplugin("xdist"):
+            from pytest_evocode.controller import ControllerPlugin
+
+            config.pluginmanager.register(ControllerPlugin(plugin), "evocode-controller")
 
 
 def pytest_evocode_make_agent(name: str) -> Agent | None:
     from pytest_evocode.agents import AGENTS
 
     return AGENTS[name]() if name in AGENTS else None
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling | None:
-    if not options.in_use(config):
-        return None
-    from pytest_evocode.parallel import AttemptScheduling
-
-    return AttemptScheduling(config, log)

@@ -27,8 +27,6 @@ from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
-    from xdist.workermanage import WorkerController
-
     from pytest_evocode.agents import Agent
     from pytest_evocode.environments import Engine
     from pytest_evocode.trial import Trial
@@ -55,14 +53,21 @@ class SessionPlugin:
         self.agents = [AgentName(spec, agent_id(spec)) for spec in self.settings.agents]
         for agent in self.agents:
             self.make_agent(agent.spec)
-        self.records: list[RoundRecord] = []
-        """All rounds of the session so far, in the process that reports."""
+        self._records: dict[tuple[str, str, int, int], RoundRecord] = {}
         self._worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
         self._engine: Engine | None = None
+        self._trial: Trial | None = None
         self._why = ""
         self._run: RunRecord | None = None
         self._errors = 0
         self._foreign_collection_errors = 0
+
+    @property
+    def records(self) -> list[RoundRecord]:
+        """All rounds of the session so far, in the process that reports; in an order that does not come of workers."""
+        if self.config.pluginmanager.hasplugin("dsession"):
+            return [record for _, record in sorted(self._records.items())]
+        return list(self._records.values())
 
     # What collection and trials ask for.
 
@@ -111,10 +116,17 @@ class SessionPlugin:
             options=TrialOptions(
                 timeouts=self.settings.timeout_multiplier,
                 strict=self.settings.strict,
-                resume=self.settings.resume is not None,
+                # What a worker finds of this run is from one that was lost.
+                resume=self.settings.resume is not None or self._worker_input is not None,
             ),
         )
-        return trial.__enter__()
+        self._trial = trial.__enter__()
+        return self._trial
+
+    def close_trial(self) -> None:
+        """End the attempt under way, if there is one."""
+        if self._trial is not None:
+            self._trial.close()
 
     @property
     def run_name(self) -> str:
@@ -199,11 +211,6 @@ class SessionPlugin:
             write_run(results, run)
         return run
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: WorkerController) -> None:
-        """Tell an xdist worker the run's name."""
-        node.workerinput["evocode_run"] = self.run_name
-
     def pytest_report_header(self) -> list[str]:
         """Which agents, which environment and why, where results go."""
         names = ", ".join(agent.spec for agent in self.agents)
@@ -242,8 +249,10 @@ class SessionPlugin:
         properties = dict(report.user_properties)
         if report.failed and (report.when != "call" or "evocode" not in properties):
             self._errors += 1
-        if report.when == "teardown" and "evocode" in properties:
-            self.records.append(_record_from(properties))
+        if report.when == "setup" and "evocode" in properties:
+            record = _record_from(properties)
+            # A round is reported anew when its worker was lost in the middle of reporting it.
+            self._records[record.task, record.agent, record.attempt, record.index] = record
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:

@@ -78,6 +78,7 @@ class Trial:
         self._verifiers = ThreadPoolExecutor(os.cpu_count() or 2, thread_name_prefix=f"verifier-{task.name}")
         self._thread = threading.Thread(target=self._run, name=f"trial-{task.name}", daemon=True)
         self._cancelled = threading.Event()
+        self._closing = threading.Lock()
         self._turns = Turns(
             task,
             agent,
@@ -133,7 +134,14 @@ class Trial:
         return self._ready.result()
 
     def close(self) -> None:
-        """End the attempt now: what still runs is killed, what was recorded stays, nothing is left behind."""
+        """End the attempt now: what still runs is killed, what was recorded stays, nothing is left behind.
+
+        May be called by any thread, and again.
+        """
+        with self._closing:
+            self._close()
+
+    def _close(self) -> None:
         if not all(record.done() for record in self._records.values()):
             self._cancelled.set()
         while self._thread.is_alive():

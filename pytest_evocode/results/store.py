@@ -132,6 +132,18 @@ class AttemptDirectory:
             (self.path / STATE_FILE).unlink(missing_ok=True)
 
 
+def last_seconds(results: Path, task: str, agent: str) -> float | None:
+    """How long the newest attempt of an agent took that was made at a task to its end; None when there is none."""
+    runs = results / task / "harbor_jobs" / agent
+    for record in sorted(runs.glob("*/*/result.json"), reverse=True):
+        with contextlib.suppress(OSError, ValueError):
+            attempt = AttemptRecord.model_validate_json(record.read_bytes())
+            if len(attempt.rounds) == len(attempt.declared_rounds):
+                begun, ended = map(datetime.fromisoformat, (attempt.started, attempt.finished))
+                return (ended - begun).total_seconds()
+    return None
+
+
 def claim_run(results: Path, record: RunRecord) -> RunRecord:
     """Write a session's first record under a name that no other session has: its time, or the next free second.
 

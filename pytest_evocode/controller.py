@@ -1,0 +1,206 @@
+"""A session that has workers of xdist's: what it knows about attempts that run elsewhere, and tells about lost ones."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from pytest_evocode.collection import TASK_FILE, report_properties
+from pytest_evocode.errors import TaskError
+from pytest_evocode.report.failure import describe_failure
+from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.store import AttemptDirectory, last_seconds
+from pytest_evocode.session import SessionPlugin
+from pytest_evocode.tasks import Task, load_task
+from pytest_evocode.worker import STOP_SIGN
+
+if TYPE_CHECKING:
+    from xdist.scheduler import Scheduling
+    from xdist.workermanage import WorkerController
+
+    from pytest_evocode.parallel import AttemptScheduling
+
+#: What the suite and the agent of a round count for that have no timeout, in seconds.
+_NO_TIMEOUT = 3600.0
+
+
+class ControllerPlugin:
+    """Registered beside the :class:`SessionPlugin` of a session that may have workers."""
+
+    def __init__(self, plugin: SessionPlugin) -> None:
+        self._plugin = plugin
+        self._config = plugin.config
+        self._scheduling: AttemptScheduling | None = None
+        self._reported: set[str] = set()
+        """Node ids of the rounds that have their outcome."""
+        self._failures = 0
+        self._lost_workers = 0
+        self._signs = Path(tempfile.mkdtemp(prefix="evocode-"))
+        self._config.add_cleanup(lambda: shutil.rmtree(self._signs, ignore_errors=True))
+        self._attempts = {
+            agent.id if number == 1 else f"{agent.id}.{number}": (agent.id, number)
+            for agent in plugin.agents
+            for number in range(1, plugin.settings.attempts + 1)
+        }
+
+    @property
+    def _stop_sign(self) -> Path:
+        return self._signs / "stop"
+
+    # Hooks.
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        """Tell a worker the run's name, and how it will be told to stop."""
+        node.workerinput["evocode_run"] = self._plugin.run_name
+        node.workerinput[STOP_SIGN] = str(self._stop_sign)
+
+    @pytest.hookimpl(optionalhook=True, wrapper=True)
+    def pytest_xdist_make_scheduler(self) -> Generator[None, Scheduling | None, Scheduling | None]:
+        """Put ours before the one that ``--dist`` names."""
+        others = yield
+        if others is None:
+            return None
+        from pytest_evocode.parallel import AttemptScheduling
+
+        self._scheduling = AttemptScheduling(
+            self._config,
+            others,
+            expected_seconds=self._expected_seconds,
+            is_reported=self._reported.__contains__,
+            give_up=self._give_up,
+        )
+        return self._scheduling
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """When workers run out before tests do, say of every round that it was not run."""
+        try:
+            result = yield
+        except RuntimeError:
+            if self._scheduling is None:
+                raise
+            result = True  # It says that there are no workers; so do we, of each round.
+        if self._scheduling is not None:
+            self._scheduling.give_up_the_rest()
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Have workers stop in the middle of an attempt when there were as many failures as may be."""
+        self._count_failure(report.failed)
+        if report.when == "call" or not report.passed:
+            self._reported.add(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Count failures of collection too, as pytest does."""
+        self._count_failure(report.failed)
+
+    def _count_failure(self, failed: bool) -> None:
+        self._failures += failed
+        most = self._config.getoption("maxfail")
+        if most and self._failures >= most and not self._config.option.continue_on_collection_errors:
+            self._stop_sign.touch()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: WorkerController, error: object | None) -> None:
+        """Remember that something is to be cleared up."""
+        self._lost_workers += error is not None
+
+    def pytest_sessionfinish(self) -> None:
+        """Clear up after lost workers, whose processes cannot."""
+        if self._lost_workers:
+            from pytest_evocode.environments.cleanup import leftovers
+
+            with leftovers() as found:
+                for leftover in found:
+                    leftover.remove()
+
+    # Attempts by their node ids.
+
+    def _task(self, nodeid: str) -> Task:
+        return load_task((self._config.rootpath / nodeid.partition(f"/{TASK_FILE}::")[0]).resolve())
+
+    def _agent(self, attempt: str) -> tuple[str, int]:
+        return self._attempts[attempt.rpartition("::")[2]]
+
+    def _expected_seconds(self, attempt: str) -> float:
+        """What the last such attempt took; for one that was never made its timeouts."""
+        try:
+            task = self._task(attempt)
+        except TaskError:
+            return 0.0
+        seconds = last_seconds(self._plugin.settings.results, task.name, self._agent(attempt)[0])
+        if seconds is not None:
+            return seconds
+        limits = (limit for round_ in task.rounds for limit in (round_.agent_timeout, round_.verifier_timeout))
+        return sum(_NO_TIMEOUT if limit is None else limit for limit in limits)
+
+    # Rounds that are not run.
+
+    def _give_up(self, nodeids: Sequence[str], why: str) -> None:
+        """Report rounds of an attempt that no worker will report: as recorded, as far as they were.
+
+        Of the others the first is an error, as a round is in which an attempt breaks off, and the rest is not reached.
+        """
+        attempt = nodeids[0].rpartition("::")[0]
+        task = self._task(attempt)
+        agent, number = self._agent(attempt)
+        directory = AttemptDirectory.of(
+            self._plugin.settings.results, task.name, agent, self._plugin.run_name, number, self._plugin.scrubber
+        )
+        recorded = directory.read_rounds(round_.name for round_ in task.rounds)
+        outcome: Literal["error", "not reached"] = "error"
+        for nodeid in nodeids:
+            round_ = next(each for each in task.rounds if each.name == nodeid.rpartition("::")[2])
+            record = recorded.get(round_.name)
+            if record is None:
+                record = RoundRecord(
+                    task=task.name,
+                    agent=agent,
+                    attempt=number,
+                    round=round_.name,
+                    index=round_.index,
+                    declared_rounds=len(task.rounds),
+                    outcome=outcome,
+                    cause=f"not run: worker lost ({why})",
+                )
+                outcome = "not reached"
+            self._report(nodeid, record, task.directory / TASK_FILE)
+
+    def _report(self, nodeid: str, record: RoundRecord, path: Path) -> None:
+        """Log what a worker would have logged."""
+        attempt = nodeid.rpartition("::")[0]
+        location = (attempt.rpartition("::")[0], 0, f"{record.task} {attempt.rpartition('::')[2]} {record.round}")
+        hook = self._config.hook
+        hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
+        shown: Any = None
+        phases: dict[Literal["setup", "call", "teardown"], Literal["passed", "failed", "skipped"]]
+        if record.outcome == "error":
+            phases, shown = {"setup": "failed"}, record.cause
+        elif record.outcome == "not reached":
+            phases, shown = {"setup": "skipped"}, (str(path), 1, f"Skipped: {record.cause}")
+        elif record.outcome == "failed":
+            phases, shown = (
+                {"setup": "passed", "call": "failed"},
+                describe_failure(record, self._plugin.output_of(record)),
+            )
+        else:
+            phases = {"setup": "passed", "call": "passed"}
+        phases["teardown"] = "passed"
+        for when, outcome in phases.items():
+            report = pytest.TestReport(
+                nodeid=nodeid,
+                location=location,
+                keywords={},
+                outcome=outcome,
+                longrepr=None if outcome == "passed" else shown,
+                when=when,
+                user_properties=report_properties(record),
+            )
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)

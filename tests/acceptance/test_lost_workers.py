@@ -1,0 +1,192 @@
+"""pytest-xdist: workers that are lost, and sessions that stop in the middle of attempts."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+
+CRASHING = """
+import os, pathlib, signal
+from pytest_evocode.agents import RoundTranscript
+
+HERE = pathlib.Path(__file__).parent
+
+class Agent:
+    name = "crashing"
+
+    def __init__(self):
+        self.said = []
+
+    def run_round(self, context):
+        index, task = context.round.index, context.task.name
+        with open(HERE / f"turns-{task}", "a") as file:
+            file.write(f"{index}\\n")
+        self.said.append(index)
+        if task == "a" and index == 3 and len((HERE / "turns-a").read_text().splitlines()) < CRASHES_BELOW:
+            while not list(HERE.glob("evocode-results/a/harbor_jobs/*/*/*/steps/round-2/round.json")):
+                pass
+            os.kill(os.getpid(), signal.SIGKILL)
+        context.environment.exec(f"echo line-{index} >> log.txt; echo {self.said} > said")
+        return RoundTranscript()
+
+    def save_state(self):
+        return self.said
+
+    def load_state(self, state):
+        self.said = state
+
+def pytest_evocode_make_agent(name):
+    return Agent() if name == "crashing" else None
+"""
+
+
+def turns(pytester: pytest.Pytester, task: str = "a") -> list[int]:
+    return [int(line) for line in (pytester.path / f"turns-{task}").read_text().split()]
+
+
+def outcomes(session: Session, task: str = "a") -> list[str]:
+    """By round, out of what was reported."""
+    reports = session.json_report()["tests"]
+    return [test["outcome"] for test in reports if f"tasks/{task}/" in test["nodeid"]]
+
+
+EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+
+
+@EITHER
+def test_an_attempt_whose_worker_is_lost_goes_on_from_its_last_round(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, env: str
+) -> None:
+    pytester.makeconftest(CRASHING.replace("CRASHES_BELOW", "4"))
+    for name in ("a", "b"):
+        write_task(
+            name,
+            6,
+            toml='environment.network_mode = "no-network"',
+            test={6: 'grep -qx "[[]1, 2, 3, 4, 5, 6[]]" said && echo 1 > /logs/verifier/reward.txt'},
+        )
+    session = run_tasks("-n2", "--json-report", "tasks", agent="crashing", env=env, subprocess=True)
+    assert session.outcomes == {"passed": 12}
+    assert session.exit_status == 0
+    assert turns(pytester) == [1, 2, 3, 3, 4, 5, 6]
+    assert turns(pytester, "b") == [1, 2, 3, 4, 5, 6]
+    assert outcomes(session) == ["passed"] * 6
+    assert session.run.scores["crashing"]["dataset_score"] == 100
+    session.has("*replacing crashed worker*")
+
+
+def test_an_attempt_whose_workers_are_lost_again_is_given_up_and_others_are_not(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    pytester.makeconftest(CRASHING.replace("CRASHES_BELOW", "99"))
+    for name in ("a", "b"):
+        write_task(name, 6)
+    session = run_tasks("-n2", "--json-report", "-rs", "tasks", agent="crashing", subprocess=True)
+    assert session.outcomes == {"passed": 8, "errors": 1, "skipped": 3}
+    assert session.exit_status == 1
+    assert turns(pytester) == [1, 2, 3, 3]
+    assert sorted(outcomes(session)) == sorted(["passed"] * 2 + ["error"] + ["skipped"] * 3)
+    session.has(
+        "*ERROR at setup of *round-3*",
+        "not run: worker lost (worker gw? crashed, as another one had before)",
+        "agent * Dataset Score *",
+        "crashing * 66.7 * 1/2 *",
+        "a * .  .  E  -  -  -",
+        "b * .  .  .  .  .  .",
+        "SKIPPED*not run: worker lost*",
+    )
+    assert [each.outcome for each in session.record("b", "crashing").rounds] == ["passed"] * 6
+
+
+def test_no_round_is_without_a_report_when_no_worker_is_left(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    pytester.makeconftest(CRASHING.replace("CRASHES_BELOW", "99"))
+    for name in ("a", "b"):
+        write_task(name, 4)
+    arguments = ("-n1", "--max-worker-restart=0", "--json-report", "tasks")
+    session = run_tasks(*arguments, agent="crashing", subprocess=True)
+    assert session.outcomes == {"passed": 2, "errors": 2, "skipped": 4}
+    assert session.exit_status == 1
+    session.has("*not run: worker lost (no worker is left)*")
+    assert (outcomes(session)[2], outcomes(session, "b")) == ("error", ["error"] + ["skipped"] * 3)
+
+
+def test_what_a_lost_worker_leaves_is_cleared_up_by_its_session(
+    pytester: pytest.Pytester,
+    write_task: WriteTask,
+    run_tasks: RunTasks,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
+    pytester.makeconftest(CRASHING.replace("CRASHES_BELOW", "99"))
+    write_task("a", 4)
+    run_tasks("-n1", "--max-worker-restart=0", "tasks", agent="crashing", subprocess=True)
+    assert [path for path in (tmp_path / "cache/sandboxes").iterdir() if path.is_dir()] == []
+
+
+def test_a_first_failure_stops_the_attempts_of_other_workers(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 2, solve={1: "sleep 4"})
+    write_task("b", 2, solve={2: "sleep 300"})
+    write_task("c", 2)
+    started = time.monotonic()
+    session = run_tasks("-n2", "-x", "--json-report", "tasks", subprocess=True)
+    assert time.monotonic() - started < 60
+    assert session.exit_status == pytest.ExitCode.INTERRUPTED
+    assert outcomes(session, "a") == ["failed"]
+    assert outcomes(session, "b") == ["passed", "skipped"]
+    assert outcomes(session, "c") == []
+    session.has("*stopping after 1 failures*")
+
+
+def test_ordinary_tests_and_attempts_of_one_session_are_all_run_once(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    pytester.makepyfile(
+        test_plain="import pytest\n@pytest.mark.parametrize('n', range(30))\ndef test_number(n): assert n != 7"
+    )
+    for name in ("a", "b", "c"):
+        write_task(name, 2)
+    for dist in ("load", "worksteal"):
+        session = run_tasks("-n2", f"--dist={dist}", "--json-report", subprocess=True)
+        assert session.outcomes == {"passed": 35, "failed": 1}
+        seen = [test["nodeid"] for test in session.json_report()["tests"]]
+        assert len(seen) == len(set(seen)) == 36
+
+
+def test_an_ordinary_test_that_takes_its_worker_down_fails_alone(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    pytester.makepyfile(
+        test_plain="import os\ndef test_good(): pass\ndef test_bad(): os._exit(1)\ndef test_fine(): pass"
+    )
+    write_task("a", 2)
+    session = run_tasks("-n2", subprocess=True)
+    assert session.outcomes == {"passed": 4, "failed": 1}
+    session.has("*worker 'gw?' crashed while running 'test_plain.py::test_bad'*")
+
+
+def test_the_longest_attempts_begin_first_and_each_worker_has_one(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    """With one round each, xdist alone would give every worker two at once."""
+    for name, seconds in (("a", 0), ("b", 0), ("c", 3)):
+        write_task(name, 1, solve={1: f"sleep {seconds}; echo line-1 > log.txt"})
+    write_task("d", 1, toml="agent.timeout_sec = 9999")
+    assert run_tasks("tasks/a", "tasks/b", "tasks/c", subprocess=True).outcomes == {"passed": 3}
+    session = run_tasks("-n2", "-v", "tasks", subprocess=True)
+    assert session.outcomes == {"passed": 4}
+    lines = [line for line in session.result.outlines if "PASSED" in line]
+    workers = {line.split("tasks/")[1][0]: line.split("[")[1][:3] for line in lines}
+    # d was never run, so its timeouts count; then c. While one worker has c, the other does the rest.
+    assert [line.split("tasks/")[1][0] for line in lines][-1] == "c"
+    assert workers["a"] == workers["b"] == workers["d"] != workers["c"]
