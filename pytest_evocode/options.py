@@ -31,6 +31,8 @@ class Settings:
     """The run to continue by name, ``latest`` for the newest, None to begin a new one."""
     timeout_multiplier: float
     strict: bool
+    verifiers: int | None
+    """Suites at once on this machine; None is one per core."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -92,6 +94,12 @@ def add_options(parser: pytest.Parser) -> None:
         action="store_true",
         help="fail a round in which the agent had changed tools of the image, such as /usr/bin/python3",
     )
+    parser.addini(
+        "evocode_verifiers",
+        type="string",
+        default="",
+        help="how many suites may run at once on this machine, over all workers and sessions (default: one per core)",
+    )
 
 
 def spell_out(args: list[str], known: argparse.Namespace) -> None:
@@ -139,7 +147,17 @@ def read_settings(config: pytest.Config) -> Settings:
         resume=config.getoption("evocode_resume"),
         timeout_multiplier=multiplier,
         strict=config.getoption("evocode_strict"),
+        verifiers=_read_verifiers(config),
     )
+
+
+def _read_verifiers(config: pytest.Config) -> int | None:
+    text: str = config.getini("evocode_verifiers").strip()
+    if not text:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise pytest.UsageError(f"{config.inipath}: evocode_verifiers = {text}: it has to be a whole number, 1 or more")
+    return int(text)
 
 
 def agent_id(agent: str) -> str:

@@ -115,6 +115,7 @@ class SessionPlugin:
             directory=directory,
             options=TrialOptions(
                 timeouts=self.settings.timeout_multiplier,
+                verifiers=self.settings.verifiers,
                 strict=self.settings.strict,
                 # What a worker finds of this run is from one that was lost.
                 resume=self.settings.resume is not None or self._worker_input is not None,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.slots import VerifierSlots
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.turns import OUT_OF_REACH
 from pytest_evocode.verifier import FRESH, SuiteRun, run_suite, suite_not_run
@@ -18,8 +19,9 @@ class Suites:
     """Runs the suites of one attempt, several at once where they run in forks.
 
     ``environ`` resolves the ``${VAR}`` of task.toml, of which those that are ``withheld`` from the agent reach no suite
-    that its processes can watch. ``timeouts`` multiplies the suites'. ``artifacts`` says where a round's go, None for
-    nowhere. A ``cancelled`` attempt's faults are its end's, and nothing that the agent brought about.
+    that its processes can watch. ``timeouts`` multiplies the suites', and ``slots`` bound how many run at once.
+    ``artifacts`` says where a round's go, None for nowhere. A ``cancelled`` attempt's faults are its end's, and nothing
+    that the agent brought about.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class Suites:
         environ: Mapping[str, str],
         withheld: Callable[[str], bool],
         timeouts: float,
+        slots: VerifierSlots,
         strict: bool,
         artifacts: Callable[[str], Path] | None,
         cancelled: threading.Event,
@@ -38,6 +41,7 @@ class Suites:
         self._environ = environ
         self._withheld = withheld
         self._timeouts = timeouts
+        self._slots = slots
         self._strict = strict
         self._artifacts = artifacts
         self._cancelled = cancelled
@@ -57,7 +61,7 @@ class Suites:
         changed = snapshot.changed_paths(environment.workdir)
         fork = environment.fork(snapshot, network=round_.verifier_network, fresh=FRESH)
         try:
-            with self._alive(fork):
+            with self._slots.take(self._cancelled), self._alive(fork):
                 return self._run(fork, round_, changed)
         except EnvironmentFault as error:
             suite = suite_not_run(str(error), changed)
@@ -73,7 +77,7 @@ class Suites:
         finally:
             snapshot.discard()
         environment.distrust()
-        with self._agent_kept_out(environment):
+        with self._slots.take(self._cancelled), self._agent_kept_out(environment):
             environment.make_directories(FRESH)
             return self._run(environment, round_, changed)
 

@@ -21,6 +21,7 @@ from pytest_evocode.results.models import AttemptRecord, AttemptState, RoundReco
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.store import AttemptDirectory, now
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
+from pytest_evocode.slots import VerifierSlots
 from pytest_evocode.suites import Suites
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.turns import OUT_OF_REACH, STOPPED, Turns
@@ -35,6 +36,8 @@ class TrialOptions:
     """Resolves the ``${VAR}`` of task.toml."""
     timeouts: float = 1.0
     """What the timeouts of agents and suites are multiplied by."""
+    verifiers: int | None = None
+    """How many suites may run at once on this machine; None is as many as it has cores."""
     strict: bool = False
     """Whether a round fails in which the agent had changed the image's tools."""
     resume: bool = False
@@ -75,7 +78,8 @@ class Trial:
         self._scrubber.learn(self._options.environ, declared_secrets(agent))
         self._records: dict[int, Future[RoundRecord]] = {round_.index: Future() for round_ in self._rounds}
         self._ready: Future[Environment] = Future()
-        self._verifiers = ThreadPoolExecutor(os.cpu_count() or 2, thread_name_prefix=f"verifier-{task.name}")
+        slots = VerifierSlots(self._options.verifiers)
+        self._verifiers = ThreadPoolExecutor(slots.count, thread_name_prefix=f"verifier-{task.name}")
         self._thread = threading.Thread(target=self._run, name=f"trial-{task.name}", daemon=True)
         self._cancelled = threading.Event()
         self._closing = threading.Lock()
@@ -92,6 +96,7 @@ class Trial:
             environ=self._options.environ,
             withheld=self._withheld,
             timeouts=self._options.timeouts,
+            slots=slots,
             strict=self._options.strict,
             artifacts=directory.artifacts if directory else None,
             cancelled=self._cancelled,

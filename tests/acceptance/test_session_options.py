@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,3 +53,28 @@ def test_changed_tools_are_in_the_verdict_and_fail_a_strict_round(
             "strict: the agent changed tools of the image, so the suite's word does not count",
             "note: the agent changed tools of the image: /usr/local/bin/mine",
         )
+
+
+@pytest.mark.parametrize("value", ["0", "two", "-1", "1.5"])
+def test_a_number_of_verifiers_that_is_none_is_refused(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, value: str
+) -> None:
+    write_task("a", 1)
+    pytester.makeini(f"[pytest]\nevocode_verifiers = {value}")
+    session = run_tasks("tasks")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert f"tox.ini: evocode_verifiers = {value}: it has to be a whole number, 1 or more" in session.text
+
+
+def test_the_number_of_verifiers_is_that_of_the_ini_file(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    """With one slot the suites of three rounds never meet; each leaves a file while it runs."""
+    meet = "cd /logs/artifacts; date +%s%N > begun; sleep 0.2; date +%s%N > ended; echo 1 > /logs/verifier/reward.txt"
+    write_task("a", 3, test=dict.fromkeys((1, 2, 3), meet))
+    pytester.makeini("[pytest]\nevocode_verifiers = 1")
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 3}
+    steps = [session.attempt() / f"steps/round-{index}/artifacts" for index in (1, 2, 3)]
+    times = sorted((int((step / "begun").read_text()), int((step / "ended").read_text())) for step in steps)
+    assert all(ended <= begun for (_, ended), (begun, _) in itertools.pairwise(times))

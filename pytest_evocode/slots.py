@@ -1,0 +1,43 @@
+"""How many suites run at once on this machine, whichever session, worker or attempt they belong to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from pytest_evocode.environments.cache import cache_directory, take_lock
+from pytest_evocode.errors import Cancelled
+
+_INTERVAL = 0.02  # seconds
+
+
+class VerifierSlots:
+    """So many slots, each a locked file of the cache; a process that dies frees its own.
+
+    Suites are timed: more of them than cores would make one another late. None takes as many slots as there are cores.
+    """
+
+    def __init__(self, count: int | None = None) -> None:
+        self.count = count or os.cpu_count() or 1
+
+    @contextlib.contextmanager
+    def take(self, cancelled: threading.Event) -> Iterator[None]:
+        """Wait for a slot and hold it; raises :class:`~pytest_evocode.errors.Cancelled` when told to stop waiting."""
+        directory = cache_directory() / "verifiers"
+        directory.mkdir(exist_ok=True)
+        while (lock := self._free_one(directory)) is None:
+            if cancelled.wait(_INTERVAL):
+                raise Cancelled("stopped while waiting for other suites")
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    def _free_one(self, directory: Path) -> int | None:
+        for number in range(self.count):
+            if (lock := take_lock(directory / f"slot-{number}.lock")) is not None:
+                return lock
+        return None
