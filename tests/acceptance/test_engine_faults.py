@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments.docker.engine import OWNER, connect
-from pytest_evocode.environments.owners import Owner
+from pytest_evocode.environments.docker.engine import connect, remove_leftovers
 
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, Session, WriteTask
@@ -169,17 +168,10 @@ def wire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
     yield made
     made.cut()
     monkeypatch.delenv("DOCKER_HOST")
-    # This process lives, so no session clears up what this one could not reach any more.
-    label = {"label": [f"{OWNER}={Owner.this()}", "evocode.task=a"]}
     with contextlib.closing(connect()) as client:
-        for container in client.containers(all=True, filters=label):
-            client.remove_container(container["Id"], v=True, force=True)
-        for image in client.images(filters=label):
-            client.remove_image(image["Id"], force=True)
+        remove_leftovers(client)
 
 
-# The SDK does not close a socket that could not be connected.
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.docker
 def test_an_engine_that_goes_away_is_an_error_with_its_cause_and_loses_no_verdict(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, wire: Wire
@@ -201,7 +193,9 @@ def test_an_engine_that_goes_away_is_an_error_with_its_cause_and_loses_no_verdic
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    session = run_tasks("-W", "ignore::ResourceWarning", "tasks", agent="saboteur", env="docker")
+    # The SDK does not close a socket that could not be connected.
+    quietly = ("-W", "ignore::ResourceWarning")
+    session = run_tasks(*quietly, "tasks", agent="saboteur", env="docker", subprocess=True)
     watcher.join(10)
     assert (session.outcomes, session.exit_status) == ({"passed": 1, "errors": 2, "skipped": 1}, 1)
     session.has("*ERROR at setup of a saboteur round-2*", "Docker failed while *")
