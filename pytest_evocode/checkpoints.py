@@ -27,6 +27,8 @@ class Resumption:
     turns: tuple[TurnRecord, ...] = ()
     """Turns that have ended and whose rounds are not done."""
     last_turn: int = 0
+    begun_after: int = 0
+    """The rounds up to this one are not run."""
     start: Snapshot | None = None
     agent: Any = None
 
@@ -66,7 +68,8 @@ class Checkpoints:
             if ended is None or any(each.outcome == "error" and each.round not in by_name for each in ended.rounds):
                 return Resumption()  # Nothing to go on from.
             self._refuse_other(ended)
-            return Resumption(records={record.index: record for record in ended.rounds if record.index <= len(rounds)})
+            kept = {record.index: record for record in ended.rounds if record.index <= len(rounds)}
+            return Resumption(records=kept, begun_after=min(kept, default=1) - 1)
         self._refuse_other(earlier)
         self._done.update(records)
         for turn in earlier.turns:
@@ -81,6 +84,7 @@ class Checkpoints:
         last = max(self._turns, default=0)
         return Resumption(
             records=records,
+            begun_after=min([*self._turns, *records], default=1) - 1,
             turns=tuple(turn for index, turn in sorted(self._turns.items()) if index not in records),
             last_turn=last,
             start=self._snapshots.get(last),

@@ -17,15 +17,16 @@ def main() -> None:
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 @click.option("--kept", is_flag=True, help="Remove also what --evocode-resume would go on from.")
 def clean(dry_run: bool, kept: bool) -> None:
-    """Remove what sessions left that were killed: containers, networks, snapshots, sandboxes.
+    """Remove what sessions left that were killed, and the cached states of reference solutions.
 
-    Nothing that a living session owns is touched, and every new session does the same by itself.
+    Nothing that a living session owns is touched. Containers, networks, snapshots and sandboxes of dead ones every new
+    session removes by itself.
     """
     from pytest_evocode.environments.cleanup import leftovers
     from pytest_evocode.errors import EvocodeError
 
     failed = False
-    with leftovers(kept=kept) as found:
+    with leftovers(kept=kept, references=True) as found:
         for leftover in found:
             if dry_run:
                 click.echo(f"would remove {leftover.what}")

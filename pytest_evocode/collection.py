@@ -83,8 +83,9 @@ class Attempt(pytest.Collector):
         self.number = number
         self.task = task
         self.trial: Trial | None = None
+        self.wanted = len(task.rounds)
         self.through = 0
-        """Index of the last round that was selected."""
+        """Indices of the first and the last round that were selected."""
         self._rounds: list[Round] = []
 
     def collect(self) -> list[Round]:
@@ -155,8 +156,11 @@ class Round(pytest.Function):
         Here and not in the call, because what is nobody's verdict has to be an error, and pytest calls a failure an
         error when it happens in set-up.
         """
-        assert self.parent.trial is not None
-        self.record = record = self.parent.trial.wait(self.index)
+        trial = self.parent.trial
+        assert trial is not None
+        if self.index <= (known := trial.begun_after()):
+            pytest.skip(f"not needed: the reference state after {self.parent.task.rounds[known - 1].name} is known")
+        self.record = record = trial.wait(self.index)
         self.user_properties += report_properties(record)
         if record.outcome == "not reached":
             pytest.skip(f"not reached: {record.cause}")
@@ -265,6 +269,7 @@ def restore_rounds(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     seen: set[Attempt] = set()
     for item in items:
         if isinstance(item, Round):
+            item.parent.wanted = min(item.parent.wanted, item.index)
             item.parent.through = max(item.parent.through, item.index)
     for item in items:
         if not isinstance(item, Round):

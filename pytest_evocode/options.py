@@ -31,6 +31,8 @@ class Settings:
     """The run to continue by name, ``latest`` for the newest, None to begin a new one."""
     timeout_multiplier: float
     strict: bool
+    replay: bool
+    """Whether the oracle plays rounds that lead to a state which is known."""
     verifiers: int | None
     """Suites at once on this machine; None is one per core."""
 
@@ -94,6 +96,11 @@ def add_options(parser: pytest.Parser) -> None:
         action="store_true",
         help="fail a round in which the agent had changed tools of the image, such as /usr/bin/python3",
     )
+    group.addoption(
+        "--evocode-replay",
+        action="store_true",
+        help="have the oracle play all rounds before a selected one, in place of beginning at the state they led to before",
+    )
     parser.addini(
         "evocode_verifiers",
         type="string",
@@ -147,6 +154,7 @@ def read_settings(config: pytest.Config) -> Settings:
         resume=config.getoption("evocode_resume"),
         timeout_multiplier=multiplier,
         strict=config.getoption("evocode_strict"),
+        replay=config.getoption("evocode_replay"),
         verifiers=_read_verifiers(config),
     )
 

@@ -111,10 +111,12 @@ class SessionPlugin:
             self.make_agent(attempt.agent),
             self.engine,
             attempt=attempt.number,
+            wanted=attempt.wanted,
             through=attempt.through,
             directory=directory,
             options=TrialOptions(
                 timeouts=self.settings.timeout_multiplier,
+                references=not self.settings.replay,
                 verifiers=self.settings.verifiers,
                 strict=self.settings.strict,
                 # What a worker finds of this run is from one that was lost.

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from pytest_evocode.agents import Agent, ResumableAgent, declared_secrets
+from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.checkpoints import Checkpoints, Resumption, memory_of
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.contents import hash_directory
 from pytest_evocode.errors import AttemptEnded, EnvironmentFault, EvocodeError, ResumeRefused
 from pytest_evocode.metrics.scores import trial_rewards
+from pytest_evocode.reference_states import ReferenceStates
 from pytest_evocode.results.models import AttemptRecord, AttemptState, RoundRecord, TurnRecord, Verdict
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.store import AttemptDirectory, now
@@ -42,12 +44,15 @@ class TrialOptions:
     """Whether a round fails in which the agent had changed the image's tools."""
     resume: bool = False
     """Whether to go on with what ``directory`` has of the attempt."""
+    references: bool = False
+    """Whether the oracle keeps the states it makes, and begins at one where earlier rounds are not asked for."""
 
 
 class Trial:
     """Runs the rounds of one attempt in a thread of its own; verdicts come while later rounds are under way.
 
-    ``attempt`` counts from 1. ``through`` is the index of the last round to run, None for all. ``directory`` is where
+    ``attempt`` counts from 1. ``wanted`` is the index of the first round that is asked for, ``through`` of the last,
+    None for the task's last; rounds before ``wanted`` are run where it takes them to get there. ``directory`` is where
     results are written, None for nowhere. Records hold none of the secrets of ``options.environ``.
 
     >>> for record in Trial(task, agent, engine).run():  # doctest: +SKIP
@@ -61,6 +66,7 @@ class Trial:
         engine: Engine,
         *,
         attempt: int = 1,
+        wanted: int = 1,
         through: int | None = None,
         directory: AttemptDirectory | None = None,
         options: TrialOptions | None = None,
@@ -71,6 +77,7 @@ class Trial:
         """The container of the attempt, from its start to its end."""
         self._engine = engine
         self._attempt = attempt
+        self._wanted = wanted
         self._rounds = task.rounds[:through]
         self._directory = directory
         self._options = options or TrialOptions()
@@ -78,6 +85,9 @@ class Trial:
         self._scrubber.learn(self._options.environ, declared_secrets(agent))
         self._records: dict[int, Future[RoundRecord]] = {round_.index: Future() for round_ in self._rounds}
         self._ready: Future[Environment] = Future()
+        self._begun_after: Future[int] = Future()
+        kept = self._options.references and isinstance(agent, OracleAgent)
+        self._references = ReferenceStates(engine, task, self._options.environ) if kept else None
         slots = VerifierSlots(self._options.verifiers)
         self._verifiers = ThreadPoolExecutor(slots.count, thread_name_prefix=f"verifier-{task.name}")
         self._thread = threading.Thread(target=self._run, name=f"trial-{task.name}", daemon=True)
@@ -114,7 +124,7 @@ class Trial:
     def run(self) -> Iterator[RoundRecord]:
         """Run the attempt and yield each round's record as soon as it and all before it are there."""
         with self:
-            for index in self._records:
+            for index in range(self.begun_after() + 1, len(self._rounds) + 1):
                 yield self.wait(index)
 
     def __enter__(self) -> Trial:
@@ -127,8 +137,12 @@ class Trial:
     ) -> None:
         self.close()
 
+    def begun_after(self) -> int:
+        """Wait until it is known where the attempt begins: the rounds up to this one are not run and have no record."""
+        return self._begun_after.result()
+
     def wait(self, index: int) -> RoundRecord:
-        """Wait for the record of a round (from 1)."""
+        """Wait for the record of a round (from 1) that is run."""
         return self._records[index].result()
 
     def wait_environment(self) -> Environment:
@@ -169,7 +183,8 @@ class Trial:
         """The chain: agent's turn, snapshot, and on; suites run beside it and deliver the records."""
         ended = 0
         try:
-            before = self._checkpoints.load(self._engine, self._rounds) if self._options.resume else Resumption()
+            before = self._look_back()
+            self._begin_after(before.begun_after)
             for index, record in before.records.items():
                 self._records[index].set_result(record)
             if all(record.done() for record in self._records.values()):
@@ -179,7 +194,7 @@ class Trial:
             ended = before.last_turn
             for turn in before.turns:
                 self._verifiers.submit(self._verify, environment, self._rounds[turn.index - 1], turn)
-            if ended and not self._goes_on_after(self._rounds[ended - 1]):
+            if ended in self._records and not self._goes_on_after(self._rounds[ended - 1]):
                 return
             for round_ in self._rounds[ended:]:
                 turn = self._take_turn(environment, round_)
@@ -196,6 +211,20 @@ class Trial:
             self._break_off(ended + 1, error)
         finally:
             self._finish()
+
+    def _look_back(self) -> Resumption:
+        """What there is to go on from: of this attempt, or of another one's reference solutions."""
+        before = self._checkpoints.load(self._engine, self._rounds) if self._options.resume else Resumption()
+        if self._references is None or before != Resumption():
+            return before
+        for index in range(self._wanted - 1, 0, -1):
+            if (state := self._references.find(index)) is not None:
+                return Resumption(last_turn=index, begun_after=index, start=state)
+        return before
+
+    def _begin_after(self, index: int) -> None:
+        self._records = {later: record for later, record in self._records.items() if later > index}
+        self._begun_after.set_result(index)
 
     def _start(self, before: Resumption) -> Environment:
         wanted = self.task.config.environment
@@ -256,13 +285,15 @@ class Trial:
         try:
             self._turns.refuse_when_cancelled()
             snapshot = self._checkpoints.snapshot_of(round_.index)
+            if self._references is not None and not turn.timed_out:
+                self._references.keep(round_.index, snapshot)
             self._conclude(round_, turn, self._suites.run(environment, snapshot, round_))
         except Exception as error:
             self._fail_to_verify(round_, turn, error)
 
     def _conclude(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> None:
         """Make a round's record of its turn and its suite, and deliver it."""
-        earlier = [self._records[index].result() for index in range(1, round_.index)]
+        earlier = [record.result() for index, record in self._records.items() if index < round_.index]
         # Here and not only when it is delivered: cases are compared by name with those of rounds that were.
         suite = replace(suite, verdict=scrubbed(suite.verdict, self._scrubber))
         values = judge(
@@ -323,6 +354,8 @@ class Trial:
         """Put the error on the round it happened in; the chain never reaches the others."""
         if not self._ready.done():
             self._ready.set_exception(error)
+        if not self._begun_after.done():
+            self._begin_after(0)
         self._undone = True
         if isinstance(error, ResumeRefused):
             self._checkpoints.leave_alone()

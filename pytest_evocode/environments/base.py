@@ -163,6 +163,18 @@ class Engine(Protocol):
     def find_snapshot(self, reference: str) -> Snapshot | None:
         """A snapshot that was kept, by this session or an earlier one; None where it is gone."""
 
+    def image_key(self, task: Task) -> str:
+        """What names the contents of the task's image, which is built first when it has to be."""
+
+    def keep_reference(self, key: str, snapshot: Snapshot) -> int:
+        """Keep a copy of a snapshot beyond the session, under a name; returns the bytes it takes."""
+
+    def find_reference(self, key: str) -> Snapshot | None:
+        """The copy of that name, for :meth:`create`; None where there is none."""
+
+    def drop_reference(self, key: str) -> None:
+        """Remove the copy of that name."""
+
     def close(self) -> None:
         """Stop every environment that still runs, and drop what no attempt needs any more."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from pytest_evocode.environments.references import ReferenceIndex
 from pytest_evocode.errors import EnvironmentUnavailable
 
 
@@ -19,17 +20,18 @@ class Leftover:
 
 
 @contextlib.contextmanager
-def leftovers(*, kept: bool = False) -> Iterator[list[Leftover]]:
+def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[Leftover]]:
     """What sessions left that are dead, of all environments that can be had here, for as long as the context lasts.
 
-    With ``kept``, snapshots too from which an attempt may still be resumed. What a living session owns is never there.
+    With ``kept``, snapshots too from which an attempt may still be resumed; with ``references``, the states of
+    reference solutions, which are for all sessions. What a living session owns is never there.
     """
     with contextlib.ExitStack() as stack:
-        yield [*_of_docker(stack, kept), *_of_sandboxes(stack, kept)]
+        yield [*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references)]
 
 
-def _of_docker(stack: contextlib.ExitStack, kept: bool) -> Iterator[Leftover]:
-    from pytest_evocode.environments.docker.engine import connect, find_leftovers, remove_leftover
+def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
+    from pytest_evocode.environments.docker.engine import connect, find_leftovers, remove_leftover, remove_reference
 
     try:
         client = stack.enter_context(contextlib.closing(connect()))
@@ -39,12 +41,40 @@ def _of_docker(stack: contextlib.ExitStack, kept: bool) -> Iterator[Leftover]:
         for entry in entries:
             name = (entry.get("RepoTags") or entry.get("Names") or [entry.get("Name")])[0] or entry["Id"]
             yield Leftover(f"{kind} {name.lstrip('/')}", partial(remove_leftover, client, kind, entry))
+    if references:
+        yield from _reference_states("docker", partial(remove_reference, client))
 
 
-def _of_sandboxes(stack: contextlib.ExitStack, kept: bool) -> Iterator[Leftover]:
+def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
     from pytest_evocode.environments.sandbox.bubblewrap import Launcher
-    from pytest_evocode.environments.sandbox.leftovers import find_leftovers, remove_leftover
+    from pytest_evocode.environments.sandbox.leftovers import (
+        find_leftovers,
+        reference_states,
+        remove_leftover,
+        state_parents,
+    )
+    from pytest_evocode.environments.sandbox.snapshots import remove_tree
 
     launcher = stack.enter_context(contextlib.closing(Launcher()))
     for path in find_leftovers(needed_too=kept):
         yield Leftover(f"sandbox files {path}", partial(remove_leftover, launcher, path))
+
+    def remove_reference(key: str) -> None:
+        for parent in state_parents():
+            remove_tree(launcher, reference_states(parent) / key)
+
+    if references:
+        yield from _reference_states("sandbox", remove_reference)
+
+
+def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[Leftover]:
+    def forget(key: str) -> None:
+        with index.locked():
+            remove(key)
+            index.forget(key)
+
+    index = ReferenceIndex(engine)
+    with index.locked():
+        states = index.oldest_first()
+    for state in states:
+        yield Leftover(f"reference state of {state.task} after {state.round} ({engine})", partial(forget, state.key))

@@ -153,10 +153,18 @@ class Session:
 
 
 class RunTasks(Protocol):
-    """Runs pytest with ``--evocode-agent=AGENT --evocode-env=ENV``; None leaves the option out."""
+    """Runs pytest with ``--evocode-agent=AGENT --evocode-env=ENV``; None leaves the option out.
+
+    Unless ``replay`` is false it plays all rounds: tests have tasks of the same content.
+    """
 
     def __call__(
-        self, *arguments: str, agent: str | None = "oracle", env: str | None = "sandbox", subprocess: bool = False
+        self,
+        *arguments: str,
+        agent: str | None = "oracle",
+        env: str | None = "sandbox",
+        subprocess: bool = False,
+        replay: bool = True,
     ) -> Session: ...
 
 
@@ -165,10 +173,15 @@ def run_tasks(pytester: pytest.Pytester) -> RunTasks:
     """See :class:`RunTasks`."""
 
     def run(
-        *arguments: str, agent: str | None = "oracle", env: str | None = "sandbox", subprocess: bool = False
+        *arguments: str,
+        agent: str | None = "oracle",
+        env: str | None = "sandbox",
+        subprocess: bool = False,
+        replay: bool = True,
     ) -> Session:
         ours = [f"--evocode-agent={agent}"] if agent else []
         ours += [f"--evocode-env={env}"] if env else []
+        ours += ["--evocode-replay"] if agent and replay else []
         start = pytester.runpytest_subprocess if subprocess else pytester.runpytest_inprocess
         # Hypothesis' plugin takes a second where bytecode is not cached.
         return Session(start("-W", "error", "-p", "no:hypothesispytest", *ours, *arguments), pytester.path)

@@ -15,7 +15,7 @@ from pytest_evocode.environments.base import Snapshot
 from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import ensure_image
-from pytest_evocode.environments.docker.snapshots import KEEP_FOR, DockerSnapshot
+from pytest_evocode.environments.docker.snapshots import KEEP_FOR, REFERENCES, DockerSnapshot
 from pytest_evocode.environments.limits import Limits
 from pytest_evocode.environments.owners import Owner, is_needed
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
@@ -109,6 +109,28 @@ class DockerEngine:
         below = int(image["Config"]["Labels"].get(IMAGE_LAYERS, 0))
         return DockerSnapshot(self._client, reference, below)
 
+    def image_key(self, task: Task) -> str:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        return str(ensure_image(self._client, task)["Id"])
+
+    def keep_reference(self, key: str, snapshot: Snapshot) -> int:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        assert isinstance(snapshot, DockerSnapshot)
+        if snapshot.volumes:
+            raise EnvironmentFault("the image keeps files in volumes, which no image can hold")
+        with faults("keeping a reference state"):
+            self._client.tag(snapshot.image, REFERENCES, key)
+            layers = self._client.history(snapshot.image)[: -snapshot.image_layers]  # type: ignore[no-untyped-call]
+        return sum(layer["Size"] for layer in layers)
+
+    def find_reference(self, key: str) -> Snapshot | None:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        return self.find_snapshot(f"{REFERENCES}:{key}")
+
+    def drop_reference(self, key: str) -> None:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        remove_reference(self._client, key)
+
     def close(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Engine`."""
         with self._lock:
@@ -179,7 +201,13 @@ def find_leftovers(client: APIClient, *, needed_too: bool = False) -> dict[str, 
     return {
         "container": [entry for entry in containers if _is_orphan(entry)],
         "network": [entry for entry in networks if _is_orphan(entry)],
-        "image": [entry for entry in images if _is_orphan(entry) and (needed_too or not _is_kept(entry))],
+        "image": [
+            entry
+            for entry in images
+            if _is_orphan(entry)
+            and (needed_too or not _is_kept(entry))
+            and not all(map(_is_reference, entry.get("RepoTags") or [""]))
+        ],
     }
 
 
@@ -193,7 +221,30 @@ def remove_leftover(client: APIClient, kind: str, entry: Mapping[str, Any]) -> N
         elif kind == "network":
             client.remove_network(entry["Id"])
         else:
-            client.remove_image(entry["Id"], force=True)
+            _remove_snapshot(client, entry)
+
+
+def _remove_snapshot(client: APIClient, image: Mapping[str, Any]) -> None:
+    """Remove an image, or only a snapshot's name of it when it is a reference state too."""
+    names = list(image.get("RepoTags") or ())
+    if any(map(_is_reference, names)):
+        for name in names:
+            if not _is_reference(name):
+                client.remove_image(name)
+    else:
+        client.remove_image(image["Id"], force=True)
+
+
+def _is_reference(name: str) -> bool:
+    return name.startswith(f"{REFERENCES}:")
+
+
+def remove_reference(client: APIClient, key: str) -> None:
+    """Remove the name that a reference state has, and the image with it unless it is a snapshot still."""
+    from docker.errors import ImageNotFound
+
+    with faults("removing a reference state"), contextlib.suppress(ImageNotFound):
+        client.remove_image(f"{REFERENCES}:{key}")
 
 
 def _is_orphan(entry: Mapping[str, Any]) -> bool:
@@ -217,4 +268,4 @@ def remove_labelled(client: APIClient, label: str) -> None:
             client.remove_network(network["Id"])
         for image in client.images(filters={"label": label}):
             if not _is_kept(image):
-                client.remove_image(image["Id"], force=True)
+                _remove_snapshot(client, image)

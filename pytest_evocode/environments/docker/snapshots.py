@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 REPOSITORY = "evocode-snapshot"
+#: Names of images that outlive sessions and attempts: states of reference solutions.
+REFERENCES = "evocode-reference"
 KEEP_FOR = "evocode.keep-for"
 _CHANGED = "evocode.changed-paths"
 _LABEL_LIMIT = 2**16  # bytes

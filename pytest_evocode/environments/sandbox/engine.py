@@ -23,11 +23,12 @@ from pytest_evocode.environments.sandbox.leftovers import (
     CGROUPS,
     hold_state,
     kept_snapshots,
+    reference_states,
     remove_state,
     state_parents,
 )
 from pytest_evocode.environments.sandbox.rooms import Rooms
-from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, leftover_snapshots, remove_tree
+from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, keep_copy, leftover_snapshots, remove_tree
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
 
@@ -151,6 +152,28 @@ class SandboxEngine:
         """See :class:`~pytest_evocode.environments.base.Engine`."""
         layer = self._settings.kept / reference
         return SandboxSnapshot(self._launcher, layer) if reference and layer.is_dir() else None
+
+    def image_key(self, task: Task) -> str:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        return build_image(self._settings, self._cache, task).layers[0].parent.name
+
+    def keep_reference(self, key: str, snapshot: Snapshot) -> int:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        assert isinstance(snapshot, SandboxSnapshot)
+        return keep_copy(self._launcher, snapshot.layer, self._references / key)
+
+    def find_reference(self, key: str) -> SandboxSnapshot | None:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        layer = self._references / key
+        return SandboxSnapshot(self._launcher, layer) if layer.is_dir() else None
+
+    def drop_reference(self, key: str) -> None:
+        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        remove_tree(self._launcher, self._references / key)
+
+    @property
+    def _references(self) -> Path:
+        return reference_states(self._settings.state.parent)
 
     def close(self) -> None:
         """See :class:`~pytest_evocode.environments.base.Engine`."""

@@ -63,14 +63,8 @@ def build_image(settings: SandboxSettings, cache: Path, task: Task) -> SandboxIm
 
     Raises :class:`~pytest_evocode.errors.BuildError`.
     """
-    if task.dockerfile is None:
-        raise BuildError(
-            f"{task.directory / 'task.toml'}: this task needs Docker: docker_image names a finished image, and the "
-            "sandbox can only replay a Dockerfile. Start Docker and run with --evocode-env=docker."
-        )
-    kind = "rootless" if settings.rootless else "root"
-    digest = hash_directory(task.dockerfile.parent, _FORMAT, kind, host_system())
-    directory = cache / "sandbox-images" / digest[:32]
+    directory = _image_directory(settings, cache, task)
+    assert task.dockerfile is not None
     if not directory.exists():
         directory.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{directory}.lock"):
@@ -78,6 +72,18 @@ def build_image(settings: SandboxSettings, cache: Path, task: Task) -> SandboxIm
                 _build(settings, task.dockerfile, directory, task.config.environment.build_timeout_sec)
     recorded = json.loads((directory / "image.json").read_text())
     return SandboxImage((directory / "base", directory / "added"), **recorded)
+
+
+def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path:
+    """Where the image of the task's environment is or will be, named by its contents."""
+    if task.dockerfile is None:
+        raise BuildError(
+            f"{task.directory / 'task.toml'}: this task needs Docker: docker_image names a finished image, and the "
+            "sandbox can only replay a Dockerfile. Start Docker and run with --evocode-env=docker."
+        )
+    kind = "rootless" if settings.rootless else "root"
+    digest = hash_directory(task.dockerfile.parent, _FORMAT, kind, host_system())
+    return cache / "sandbox-images" / digest[:32]
 
 
 def host_system() -> str:

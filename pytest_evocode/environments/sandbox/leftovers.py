@@ -24,6 +24,11 @@ def kept_snapshots(parent: Path) -> Path:
     return parent.with_name(f"{parent.name}-snapshots")
 
 
+def reference_states(parent: Path) -> Path:
+    """Where states of reference solutions are, which outlive attempts too."""
+    return parent.with_name(f"{parent.name}-references")
+
+
 def find_leftovers(*, needed_too: bool = False) -> list[Path]:
     """Directories of dead sessions and kept snapshots of theirs, needed ones only with ``needed_too``."""
     found = []

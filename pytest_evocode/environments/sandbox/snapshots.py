@@ -69,6 +69,18 @@ def take_snapshot(launcher: Launcher, source: Path, directory: Path, keep_for: P
     return layer
 
 
+def keep_copy(launcher: Launcher, layer: Path, target: Path) -> int:
+    """Keep a snapshot's files under another name, as hard links: nobody writes to them. Returns their bytes."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        target.mkdir(mode=0o700)
+        launcher.host_command(["cp", "-al", "--", str(layer / "root"), str(layer / "usr"), str(target)])
+        return int(launcher.host_command(["du", "-s", "-B1", "--", str(target)]).split()[0])
+    except (EnvironmentFault, OSError) as error:
+        remove_tree(launcher, target)
+        raise EnvironmentFault(f"a reference state could not be kept at {target}: {error}") from error
+
+
 def leftover_snapshots(directory: Path, *, needed_too: bool = False) -> list[Path]:
     """Kept snapshots whose session is dead and that no attempt needs; with ``needed_too`` also those that one needs."""
     found = []

@@ -1,0 +1,85 @@
+"""The states that reference solutions lead to, kept by content, so that a single round need not replay those before."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping
+
+from pytest_evocode.environments import Engine, Snapshot
+from pytest_evocode.environments.contents import hash_directory
+from pytest_evocode.environments.references import ReferenceIndex, ReferenceState
+from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks import Task, resolve_env
+
+#: Bytes that the states of one engine may take on this machine; those that were not used for longest go first.
+LIMIT = 4 * 2**30
+#: Raised when the same solutions would lead to another state by this code.
+_FORMAT = "1"
+
+
+class ReferenceStates:
+    """The states after the rounds of one task in one engine, for the agent that plays the reference solutions.
+
+    ``environ`` resolves the ``${VAR}`` of task.toml. Sessions and workers share what is kept, under a lock. It holds
+    files and no processes: services that a solution started do not run when a round begins there.
+    """
+
+    def __init__(self, engine: Engine, task: Task, environ: Mapping[str, str], *, limit: int = LIMIT) -> None:
+        self._engine = engine
+        self._task = task
+        self._environ = environ
+        self._limit = limit
+        self._index = ReferenceIndex(engine.name)
+        self._keys: dict[int, str] = {}
+
+    def find(self, index: int) -> Snapshot | None:
+        """The state after a round (from 1); None where there is none."""
+        with self._index.locked():
+            state = self._index.read(self._key(index))
+            if state is None:
+                return None
+            found = self._engine.find_reference(state.key)
+            if found is None:
+                self._index.forget(state.key)
+            else:
+                self._index.touch(state.key)
+            return found
+
+    def keep(self, index: int, snapshot: Snapshot) -> None:
+        """Keep the state after a round beyond the attempt, unless it is there."""
+        if index >= len(self._task.rounds):
+            return  # No round begins there.
+        key = self._key(index)
+        with self._index.locked():
+            if self._index.read(key) is not None:
+                self._index.touch(key)
+                return
+            with contextlib.suppress(EnvironmentFault):  # A disk that is full, say: the round does not depend on it.
+                size = self._engine.keep_reference(key, snapshot)
+                self._index.write(ReferenceState(key, self._task.name, self._task.rounds[index - 1].name, size))
+            self._evict(key)
+
+    def _evict(self, newest: str) -> None:
+        states = self._index.oldest_first()
+        excess = sum(state.size for state in states) - self._limit
+        for state in states:
+            if excess > 0 and state.key != newest:
+                self._engine.drop_reference(state.key)
+                self._index.forget(state.key)
+                excess -= state.size
+
+    def _key(self, index: int) -> str:
+        """A hash over all that the state depends on: the image, and the files of the task up to that round."""
+        if not self._keys:
+            path = self._task.directory / "task.toml"
+            digest = hashlib.sha256(f"{_FORMAT}\0{self._engine.image_key(self._task)}\0".encode())
+            digest.update(path.read_bytes())
+            env = resolve_env(self._task.config.environment.env, self._environ, path=path)
+            for round_ in self._task.rounds:
+                env |= resolve_env(round_.solution_env, self._environ, path=path)
+                digest.update(json.dumps([round_.name, env], sort_keys=True).encode())
+                digest.update(hash_directory(round_.directory).encode())
+                self._keys[round_.index] = digest.hexdigest()[:32]
+        return self._keys[index]

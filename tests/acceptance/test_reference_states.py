@@ -1,0 +1,169 @@
+"""The oracle begins a round at the state that earlier solutions led to, without playing these again."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evocode.agents.oracle import OracleAgent
+from pytest_evocode.environments import Engine, choose_engine
+from pytest_evocode.environments.references import ReferenceIndex
+from pytest_evocode.reference_states import ReferenceStates
+from pytest_evocode.tasks import load_task
+from pytest_evocode.trial import Trial
+
+if TYPE_CHECKING:
+    from tests.acceptance.conftest import RunTasks, WriteTask
+
+EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+NO_NETWORK = 'environment.network_mode = "no-network"'
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """States of this test alone."""
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def run_tasks(run_tasks: RunTasks) -> RunTasks:
+    """As usual, but with the states."""
+    return functools.partial(run_tasks, replay=False)
+
+
+def one(round_: str, agent: str = "oracle") -> str:
+    """The node id of a round."""
+    return f"tasks/a/task.toml::{agent}::{round_}"
+
+
+def clean(*arguments: str) -> list[str]:
+    argv = [sys.executable, "-c", "from pytest_evocode.cli import main; main()", "clean", *arguments]
+    said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [line for line in said if "reference state" in line]
+
+
+@EITHER
+def test_a_single_round_begins_where_the_solutions_before_it_led(
+    write_task: WriteTask, run_tasks: RunTasks, env: str
+) -> None:
+    write_task("a", 4, toml=NO_NETWORK)
+    assert run_tasks("tasks", env=env).outcomes == {"passed": 4}
+    session = run_tasks("-rs", one("round-3"), env=env)
+    assert session.outcomes == {"passed": 1, "skipped": 2}
+    session.has("*not needed: the reference state after round-2 is known*")
+    assert [record.round for record in session.record().rounds] == ["round-3"]
+    # Its suite wants the lines of all rounds up to 3.
+    assert [case.status for case in session.record().rounds[0].verdict.cases] == ["passed"] * 3  # type: ignore[union-attr]
+    try:
+        assert len(clean("--dry-run")) == 3
+    finally:
+        clean()
+    assert clean("--dry-run") == []
+    assert run_tasks(one("round-3"), env=env).outcomes == {"passed": 3}
+    clean()
+
+
+def test_the_nearest_state_that_is_known_is_where_it_begins(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    task = write_task("a", 4)
+    run_tasks("tasks")
+    (task / "steps/round-3/solution/solve.sh").write_text("echo line-3 >> log.txt; touch new\n")
+    session = run_tasks(one("round-4"))
+    assert session.outcomes == {"passed": 2, "skipped": 2}
+    assert [record.round for record in session.record().rounds] == ["round-3", "round-4"]
+
+
+@pytest.mark.parametrize("changed", ["task.toml", "environment/Dockerfile", "steps/round-1/solution/solve.sh"])
+def test_other_contents_lead_to_another_state(write_task: WriteTask, run_tasks: RunTasks, changed: str) -> None:
+    task = write_task("a", 2)
+    run_tasks("tasks")
+    with (task / changed).open("a") as file:
+        file.write("# changed\n")
+    assert run_tasks(one("round-2")).outcomes == {"passed": 2}
+
+
+def test_another_value_of_a_variable_leads_to_another_state(
+    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_task("a", 2, toml='[solution.env]\nWORD = "${WORD}"')
+    for word, outcomes in (("one", {"passed": 2}), ("one", {"passed": 1, "skipped": 1}), ("two", {"passed": 2})):
+        monkeypatch.setenv("WORD", word)
+        assert run_tasks(one("round-2")).outcomes == outcomes
+
+
+def test_only_the_oracle_begins_there(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2)
+    run_tasks("tasks")
+    assert run_tasks(one("round-2", "nop"), agent="nop").outcomes == {"failed": 2}
+
+
+def test_a_whole_run_plays_every_solution(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 3)
+    for _ in range(2):
+        assert run_tasks("tasks").outcomes == {"passed": 3}
+
+
+def test_workers_share_the_states(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    for name in ("a", "b"):
+        write_task(name, 3)
+    assert run_tasks("-n2", "tasks", subprocess=True).outcomes == {"passed": 6}
+    assert run_tasks("-n2", "-k", "round-3", "tasks", subprocess=True).outcomes == {"passed": 2, "skipped": 4}
+
+
+@pytest.fixture
+def engine(cache: Path) -> Engine:
+    """A sandbox engine."""
+    return choose_engine("sandbox")[0]
+
+
+def test_the_states_longest_unused_make_way(write_task: WriteTask, engine: Engine) -> None:
+    task = load_task(write_task("a", 4, solve=dict.fromkeys((1, 2, 3), "head -c 1000000 /dev/urandom > $RANDOM")))
+    kept = ReferenceStates(engine, task, {}, limit=2_500_000)
+    environment = engine.create(task, env={}, network=None)
+    environment.start()
+    try:
+        for index in (1, 2, 3):
+            environment.exec(f"head -c 1000000 /dev/urandom > /app/{index}")
+            snapshot = environment.snapshot()
+            kept.keep(index, snapshot)
+            snapshot.discard()
+        # 1 and 2 MB were within the limit only until the third came, which is never the one to go.
+        assert [index for index in (1, 2, 3) if kept.find(index)] == [3]
+        assert [state.round for state in ReferenceIndex("sandbox").oldest_first()] == ["round-3"]
+    finally:
+        environment.stop()
+        engine.close()
+
+
+def test_a_state_that_is_gone_is_made_anew(write_task: WriteTask, run_tasks: RunTasks, cache: Path) -> None:
+    write_task("a", 2)
+    run_tasks("tasks")
+    (state,) = (path for path in cache.glob("sandboxes-references/*"))
+    subprocess.run(["rm", "-rf", state], check=True)
+    assert run_tasks(one("round-2")).outcomes == {"passed": 2}
+    assert state.is_dir()
+
+
+def test_a_trial_tells_where_it_begins(write_task: WriteTask, run_tasks: RunTasks, engine: Engine) -> None:
+    task = load_task(write_task("a", 3))
+    from pytest_evocode.trial import TrialOptions
+
+    options = TrialOptions(references=True)
+    try:
+        assert [record.index for record in Trial(task, OracleAgent(), engine, options=options).run()] == [1, 2, 3]
+        with Trial(task, OracleAgent(), engine, wanted=3, options=options) as trial:
+            assert trial.begun_after() == 2
+            assert trial.wait(3).passed
+    finally:
+        engine.close()
+
+
+def test_it_can_be_told_to_play_them_all(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 2)
+    run_tasks("tasks")
+    assert run_tasks(one("round-2"), replay=True).outcomes == {"passed": 2}
