@@ -1,41 +1,42 @@
-"""Time the collection of many tasks: python benchmarks/collection.py [--tasks 1000] [--rounds 10].
-
-What is timed is ``pytest --collect-only -q`` from process start to process end; peak memory is the process's own.
-"""
+"""Collecting 10,000 rounds: ``pytest --collect-only`` over 1,000 tasks of 10, from process start to process end."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-from five_rounds import write_task
+from benchmarks.material import scratch, write_task
+from benchmarks.tables import Table
+
+TASKS, ROUNDS = 1000, 10
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=10)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        for number in range(options.tasks):
-            write_task(Path(scratch, "tasks", f"task-{number:04}"), options.rounds)
-        argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-        started = time.perf_counter()
-        process = subprocess.Popen([*argv, "--evocode-agent=oracle", "tasks"], cwd=scratch, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        lines = process.stdout.read().decode().splitlines()
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - started
-    collected = sum("::round-" in line for line in lines)
-    print(f"{collected} rounds of {options.tasks} tasks: {seconds:.2f} s, {usage.ru_maxrss / 1024:.0f} MB at the peak")
-    sys.exit(os.waitstatus_to_exitcode(status))
+def measure(runs: int) -> Table:
+    """Seconds and megabytes."""
+    table = Table(f"{TASKS * ROUNDS:,} rounds collected", "s or MB", ("time", "peak memory"))
+    with scratch() as directory:
+        for number in range(TASKS):
+            write_task(directory / "tasks" / f"task-{number:04}", ROUNDS)
+        _collect(directory)
+        measured = [_collect(directory) for _ in range(runs)]
+    table.add("collection", "time", [seconds for seconds, _ in measured], target=3)
+    table.add("collection", "peak memory", [memory for _, memory in measured], target=300)
+    return table
 
 
-if __name__ == "__main__":
-    main()
+def _collect(directory: Path) -> tuple[float, float]:
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "--evocode-agent=nop"]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    started = time.perf_counter()
+    process = subprocess.Popen([*argv, "tasks"], cwd=directory, stdout=subprocess.PIPE, env=env)
+    assert process.stdout is not None
+    collected = sum(b"::round-" in line for line in process.stdout)
+    _, _, usage = os.wait4(process.pid, 0)
+    process.returncode = 0
+    seconds = time.perf_counter() - started
+    if collected != TASKS * ROUNDS:
+        raise RuntimeError(f"{collected} rounds collected")
+    return seconds, usage.ru_maxrss / 1024

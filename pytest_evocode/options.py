@@ -99,7 +99,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--evocode-replay",
         action="store_true",
-        help="have the oracle play all rounds before a selected one, in place of beginning at the state they led to before",
+        help="have the oracle play all rounds before a selected one, and not begin at the state they led to before",
     )
     parser.addini(
         "evocode_verifiers",

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from pytest_evocode.environments.base import Engine, Environment, ExecResult, Snapshot, Unreadable, User
+from pytest_evocode.environments.base import (
+    Engine,
+    Environment,
+    ExecResult,
+    Snapshot,
+    Unreadable,
+    User,
+    found_or_refused,
+)
 from pytest_evocode.environments.choice import choose_engine
 
-__all__ = ["Engine", "Environment", "ExecResult", "Snapshot", "Unreadable", "User", "choose_engine"]
+__all__ = ["Engine", "Environment", "ExecResult", "Snapshot", "Unreadable", "User", "choose_engine", "found_or_refused"]

@@ -39,6 +39,13 @@ class Unreadable(Exception):
     """A file in the environment that :meth:`Environment.read` refuses: a symlink, a directory, a FIFO, too large."""
 
 
+def found_or_refused(found: bytes | Unreadable | None) -> bytes | None:
+    """What :meth:`Environment.read` gives or raises for one of :meth:`Environment.read_all`."""
+    if isinstance(found, Unreadable):
+        raise found
+    return found
+
+
 class Snapshot(Protocol):
     """The file system of an environment at a moment."""
 
@@ -108,6 +115,9 @@ class Environment(Protocol):
 
         Raises :class:`Unreadable` for anything else; a symlink is not followed.
         """
+
+    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | Unreadable | None]:
+        """As :meth:`read` for several files, by their paths and limits; what is refused is returned and not raised."""
 
     def remove(self, paths: Sequence[str]) -> None:
         """Delete files or trees, and make sure that they are gone."""

@@ -75,3 +75,7 @@ def _finite(file: str, key: str, value: float) -> float:
 
 def _shortened(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+#: The files that a suite may leave rewards in, the first of which counts, with what reads them.
+REWARD_FILES = {"reward.json": parse_reward_json, "reward.txt": parse_reward_text}

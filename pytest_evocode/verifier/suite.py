@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from pytest_evocode.environments import Environment, Unreadable
+from pytest_evocode.environments import Environment, Unreadable, found_or_refused
 from pytest_evocode.errors import VerifierFault
 from pytest_evocode.results.models import Case, Verdict
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.cases import CASE_FILES, UnreadableCases, parse_case_file, parse_case_lines
-from pytest_evocode.verifier.rewards import deciding_reward, parse_reward_json, parse_reward_text
+from pytest_evocode.verifier.rewards import REWARD_FILES, deciding_reward
 from pytest_evocode.verifier.tools import changed_tools, python_caches
 
 _LOGS = "/logs/verifier"
@@ -64,7 +64,8 @@ def run_suite(
     verdict, fault = None, ""
     if result.timed_out:
         # The program under test may hang as well as the suite: the round has failed, and says so.
-        verdict = Verdict(reward=0.0, rewards={"reward": 0.0}, timed_out=True, cases=_cases(fork, result.output)[0])
+        cases, _ = _cases(_read_logs(fork), result.output)
+        verdict = Verdict(reward=0.0, rewards={"reward": 0.0}, timed_out=True, cases=cases)
     else:
         try:
             verdict = _read_verdict(fork, result.output, task.reward_key)
@@ -81,10 +82,18 @@ def suite_not_run(why: str, changed: Sequence[str]) -> SuiteRun:
     return SuiteRun("", 0.0, None, why, changed_tools=_shortened(changed_tools(changed)))
 
 
+def _read_logs(fork: Environment) -> Mapping[str, bytes | Unreadable | None]:
+    """All that the suite may have left, at once, by name."""
+    limits = dict.fromkeys(REWARD_FILES, _REWARD_LIMIT) | dict.fromkeys(CASE_FILES, _CASES_LIMIT)
+    found = fork.read_all({f"{_LOGS}/{name}": limit for name, limit in limits.items()})
+    return {name: found[f"{_LOGS}/{name}"] for name in limits}
+
+
 def _read_verdict(fork: Environment, output: str, reward_key: str | None) -> Verdict:
-    rewards = _rewards(fork)
+    logs = _read_logs(fork)
+    rewards = _rewards(logs)
     reward = deciding_reward(rewards, reward_key)
-    cases, flags = _cases(fork, output)
+    cases, flags = _cases(logs, output)
     verdict = Verdict(reward=reward, rewards=rewards, cases=cases, flags=flags)
     failing = sum(case.failing for case in cases)
     if verdict.passed and failing:
@@ -94,11 +103,11 @@ def _read_verdict(fork: Environment, output: str, reward_key: str | None) -> Ver
     return verdict.model_copy(update={"flags": flags})
 
 
-def _rewards(fork: Environment) -> dict[str, float]:
+def _rewards(logs: Mapping[str, bytes | Unreadable | None]) -> dict[str, float]:
     """The rewards of the first reward file there is."""
-    for name, parse in (("reward.json", parse_reward_json), ("reward.txt", parse_reward_text)):
+    for name, parse in REWARD_FILES.items():
         try:
-            contents = fork.read(f"{_LOGS}/{name}", _REWARD_LIMIT)
+            contents = found_or_refused(logs[name])
         except Unreadable as error:
             raise VerifierFault(f"{error}; a reward has to be a small regular file") from None
         if contents is not None:
@@ -108,12 +117,12 @@ def _rewards(fork: Environment) -> dict[str, float]:
     )
 
 
-def _cases(fork: Environment, output: str) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+def _cases(logs: Mapping[str, bytes | Unreadable | None], output: str) -> tuple[tuple[Case, ...], tuple[str, ...]]:
     """Cases of the first source found and what is odd about it; an unreadable source is passed over with a flag."""
     flags: list[str] = []
     for name in CASE_FILES:
         try:
-            contents = fork.read(f"{_LOGS}/{name}", _CASES_LIMIT)
+            contents = found_or_refused(logs[name])
             if contents is not None:
                 return parse_case_file(name, contents.decode("utf-8", "replace")), tuple(flags)
         except (Unreadable, UnreadableCases) as error:

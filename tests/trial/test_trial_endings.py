@@ -221,12 +221,17 @@ def test_a_snapshot_that_is_copied_when_the_sandbox_is_stopped_is_not_left_behin
 ) -> None:
     from pytest_evocode.environments.sandbox.snapshots import take_snapshot
 
-    def copy_and_stop(*arguments: Any) -> Path:
-        layer = take_snapshot(*arguments)
-        assert trial.environment is not None
-        trial.environment.stop()
-        assert layer.is_dir()
-        return layer
+    def copy_and_stop(
+        launcher: Any, directory: Path, keep_for: Any, run: Callable[[list[str]], None], source: Path
+    ) -> Path:
+        def run_and_stop(argv: list[str]) -> None:
+            run(argv)
+            assert trial.environment is not None
+            trial.environment.stop()
+            assert list(directory.glob("snapshot-*/root"))
+            run(argv)
+
+        return take_snapshot(launcher, directory, keep_for, run_and_stop, source)
 
     monkeypatch.setattr("pytest_evocode.environments.sandbox.environment.take_snapshot", copy_and_stop)
     trial = Trial(make_task(PASS), NopAgent(), engine)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, User
+from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, Unreadable, User
 from pytest_evocode.environments.docker.channel import KEEPER, Channel, ChannelClosed
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
@@ -263,6 +263,16 @@ class DockerEnvironment:
     def read(self, path: str, limit: int) -> bytes | None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         return self._files.read(path, limit)
+
+    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | Unreadable | None]:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        found: dict[str, bytes | Unreadable | None] = {}
+        for path, limit in limits.items():
+            try:
+                found[path] = self.read(path, limit)
+            except Unreadable as refused:
+                found[path] = refused
+        return found
 
     def remove(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""

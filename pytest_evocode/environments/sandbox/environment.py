@@ -9,13 +9,21 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_evocode.environments.archive import lay_over, pack, unpack
-from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, Unreadable, User
+from pytest_evocode.environments.base import (
+    CappedOutput,
+    Environment,
+    ExecResult,
+    Snapshot,
+    Unreadable,
+    User,
+    found_or_refused,
+)
 from pytest_evocode.environments.limits import Limits, killed_for_memory, refused_processes
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, Layers, receive, sandbox_argv
@@ -28,6 +36,7 @@ from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_TAKING_PENDING = ("make_directories", "unpack", "remove")
 _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox counts as broken
 
 
@@ -80,6 +89,8 @@ class SandboxEnvironment:
         self._snapshot = snapshot
         self._pidfd = -1
         self._room = Room(settings.launcher)
+        self._pending: list[tuple[str, bool]] = []
+        """Directories to be made along with what is done next, and whether anew."""
         self._notes = -1
         self._noted = (0, 0, 0)  # bytes of notes, processes refused, processes killed for memory
         self._lock = threading.Lock()
@@ -96,14 +107,14 @@ class SandboxEnvironment:
             if self._snapshot is not None:  # Copied and not laid below, or later snapshots would need this one.
                 copy_layer(self._settings.launcher, self._snapshot.layer, self.layers.top)
             self._room = self._settings.rooms.take(processes=limits.processes, memory=self._memory, cpus=self._cpus)
+            self._noted = (0, *self._passed_limits())  # Another sandbox may have been in the room before.
             self._pidfd = self._launch()
         except EnvironmentFault:
             self._leave_room()
             remove_tree(self._settings.launcher, self.layers.top)
             raise
         self.make_directories(["/logs/agent", "/logs/artifacts"])
-        if self._fresh:
-            self._ask("make_directories", paths=self._fresh, fresh=True)
+        self._pending += [(path, True) for path in self._fresh]
 
     def _launch(self) -> int:
         argv = sandbox_argv(
@@ -152,13 +163,21 @@ class SandboxEnvironment:
         return flags
 
     def _begin(self, operation: str, fds: Sequence[int] = (), **arguments: Any) -> int:
+        if operation not in _TAKING_PENDING:
+            self._make_pending()
         with self._lock:
             if self._pidfd < 0:
                 raise EnvironmentFault("the sandbox is not running")
+            if operation in _TAKING_PENDING:
+                arguments["pending"], self._pending = self._pending, []
             request = {"operation": operation, "namespaces": self._namespaces, **arguments}
             # Only what runs of the sandbox is in its cgroup, or a full one could not be emptied.
             launcher = self._room.launcher if operation == "exec" else self._settings.launcher
             return launcher.begin(request, [self._pidfd, *fds])
+
+    def _make_pending(self) -> None:
+        if self._pending:
+            self._ask("make_directories")
 
     def _ask(self, operation: str, fds: Sequence[int] = (), **arguments: Any) -> dict[str, Any]:
         return receive(self._begin(operation, fds, **arguments))
@@ -218,8 +237,7 @@ class SandboxEnvironment:
                 return ""
             size, refused, killed = self._noted
             lines = os.pread(self._notes, 2**16, size)
-            cgroup = self._room.cgroup
-            seen = (0, 0) if cgroup is None else (cgroup.refused_processes(), cgroup.killed_for_memory())
+            seen = self._passed_limits()
             self._noted = (size + len(lines), *seen)
             if lines:
                 os.close(lock(self._notes))  # Or the next command would be killed with this one.
@@ -229,6 +247,11 @@ class SandboxEnvironment:
         if seen[1] > killed:
             news.append(killed_for_memory(self._memory))
         return "".join(f"{line}\n" for line in dict.fromkeys(news))
+
+    def _passed_limits(self) -> tuple[int, int]:
+        """How often the kernel has refused a process and killed one for memory."""
+        cgroup = self._room.cgroup
+        return (0, 0) if cgroup is None else (cgroup.refused_processes(), cgroup.killed_for_memory())
 
     def upload(self, sources: Sequence[Path], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
@@ -262,14 +285,20 @@ class SandboxEnvironment:
 
     def read(self, path: str, limit: int) -> bytes | None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
+        return found_or_refused(self.read_all({path: limit})[path])
+
+    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | Unreadable | None]:
+        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        found: dict[str, bytes | Unreadable | None] = {}
         with open(os.memfd_create("contents"), "w+b") as contents:
-            answer = self._ask("read", [contents.fileno()], path=path, limit=limit)
-            if "refused" in answer:
-                raise Unreadable(f"{path} is {answer['refused']}")
-            if "missing" in answer:
-                return None
+            answer = self._ask("read", [contents.fileno()], files=list(limits.items()))
             contents.seek(0)
-            return contents.read()
+            for path, file in zip(limits, answer["files"], strict=True):
+                refused = file.get("refused")
+                found[path] = contents.read(file["size"]) if "size" in file else None
+                if refused is not None:
+                    found[path] = Unreadable(f"{path} is {refused}")
+        return found
 
     def remove(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
@@ -279,7 +308,7 @@ class SandboxEnvironment:
 
     def make_directories(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
-        self._ask("make_directories", paths=list(paths), fresh=False)
+        self._pending += [(path, False) for path in paths]
 
     def distrust(self) -> None:
         """Nothing to do: commands and files never went by a process of the sandbox."""
@@ -296,20 +325,22 @@ class SandboxEnvironment:
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         directory = self._settings.state if keep_for is None else self._settings.kept
-        with contextlib.ExitStack() as undo:
-            with self._paused():
-                layer = take_snapshot(self._settings.launcher, self.layers.top, directory, keep_for)
-                undo.callback(remove_tree, self._settings.launcher, layer)
-            undo.pop_all()  # Had it been stopped meanwhile, nobody would discard the copy.
+        layer = take_snapshot(self._settings.launcher, directory, keep_for, self._run_stopped, self.layers.top)
         return SandboxSnapshot(self._settings.launcher, layer)
 
-    @contextlib.contextmanager
-    def _paused(self) -> Iterator[None]:
-        self._signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._signal(signal.SIGCONT)
+    def _run_stopped(self, argv: list[str]) -> None:
+        """Run a command on the host's files while everything in the sandbox is stopped."""
+        self._make_pending()
+        with open(os.memfd_create("errors"), "w+b", buffering=0) as errors, self._signalling:
+            answer = self._ask("copy_stopped", [self._notes, errors.fileno()], argv=argv)
+            if not (answer["stopped"] and answer["continued"]):
+                self._relaunch()
+            if not answer["stopped"]:  # By now there is nothing left to be stopped.
+                answer = self._ask("copy_stopped", [self._notes, errors.fileno()], argv=argv)
+            if answer["exit_code"] != 0:
+                errors.seek(0)
+                said = errors.read().decode("utf-8", "replace")[-2000:].strip()
+                raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {said}")
 
     def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
@@ -345,7 +376,7 @@ class SandboxEnvironment:
         with self._lock:
             room, self._room = self._room, Room(self._settings.launcher)
             notes, self._notes = self._notes, -1
-        room.close()
+        self._settings.rooms.give_back(room)
         if notes >= 0:
             os.close(notes)
 

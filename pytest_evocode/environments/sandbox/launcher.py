@@ -22,7 +22,7 @@ import tarfile
 import time
 import warnings  # noqa: F401 - imported by Python 3.13 when it forks, and a worker in a sandbox finds no library
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from .identity import become, check, enter, libc, limit_capabilities, own_user_namespace, refuse_keys
 from .trees import add_tree, remove_path
@@ -103,20 +103,24 @@ def _signal(request: dict[str, Any], pidfd: int, notes: int) -> dict[str, Any]:
 
 def _signal_locked(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
     enter(pidfd, request["namespaces"])
+    return {"done": _signal_inside(request["signal"])}
+
+
+def _signal_inside(number: int) -> bool:
     deadline = time.monotonic() + 5
     # Only a process inside can signal all others at once, and it can be killed or stopped there: by the like of it, or
     # by an agent's `kill -9 -1` that never rests. The caller has a way to end that.
     for _ in range(200):
         child = os.fork()
         if child == 0:
-            _signal_all(request["signal"], deadline)
+            _signal_all(number, deadline)
         _, status = os.waitpid(child, os.WUNTRACED)
         if os.WIFSTOPPED(status):
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         elif not os.WIFSIGNALED(status):
-            return {"done": os.WEXITSTATUS(status) == 0}
-    return {"done": False}
+            return os.WEXITSTATUS(status) == 0
+    return False
 
 
 def _signal_all(number: int, deadline: float) -> NoReturn:
@@ -138,6 +142,27 @@ def _signal_all(number: int, deadline: float) -> NoReturn:
         os._exit(0 if done else 1)
 
 
+def _copy_stopped(request: dict[str, Any], pidfd: int, notes: int, errors: int) -> dict[str, Any]:
+    """Run a command on the host's files, to copy them, while everything in the sandbox but PID 1 is stopped."""
+    lock(notes)
+    go_read, go_write = os.pipe()
+    copier = os.fork()  # Before the sandbox is entered, from where no file of the host can be seen.
+    if copier == 0:
+        os.close(go_write)
+        if os.read(go_read, 1):
+            _replace_by_host_command(request["argv"], errors, errors)
+        os._exit(127)
+    os.close(go_read)
+    enter(pidfd, request["namespaces"])
+    stopped = _signal_inside(signal.SIGSTOP)
+    if stopped:
+        os.write(go_write, b"g")
+    os.close(go_write)
+    _, status = os.waitpid(copier, 0)
+    continued = _signal_inside(signal.SIGCONT)
+    return {"stopped": stopped, "continued": continued, "exit_code": os.waitstatus_to_exitcode(status)}
+
+
 def _all_in_state(states: bytes) -> bool:
     for name in os.listdir("/proc"):
         if name.isdigit() and name not in ("1", str(os.getpid())):
@@ -153,6 +178,7 @@ def _all_in_state(states: bytes) -> bool:
 
 def _unpack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
     enter(pidfd, request["namespaces"])
+    _make_pending(request)
     os.umask(0)
     with os.fdopen(stream, "rb") as file, tarfile.open(fileobj=file, mode="r|") as archive:
         # The tar is our own. Set as an attribute because the keyword is unknown to Python 3.11.0 to 3.11.3.
@@ -191,34 +217,49 @@ def _pack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
 
 
 def _read(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
+    """Write the contents of files one after the other, and say of each how long it is or why it is not there."""
     enter(pidfd, request["namespaces"])
+    with os.fdopen(output, "wb") as target:
+        return {"files": [_read_file(path, limit, target) for path, limit in request["files"]]}
+
+
+def _read_file(path: str, limit: int, target: BinaryIO) -> dict[str, Any]:
     try:
-        fd = os.open(request["path"], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
         return {"missing": True}
     except OSError as error:
         return {"refused": "a symlink" if error.errno == errno.ELOOP else str(error.strerror)}
-    info = os.fstat(fd)
-    if not stat.S_ISREG(info.st_mode):
-        return {"refused": "a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"}
-    if info.st_size > request["limit"]:
-        return {"refused": f"{info.st_size} bytes long, over the limit of {request['limit']}"}
-    with os.fdopen(fd, "rb") as file, os.fdopen(output, "wb") as target:
-        target.write(file.read(request["limit"]))
-    return {}
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            return {"refused": "a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"}
+        if info.st_size > limit:
+            return {"refused": f"{info.st_size} bytes long, over the limit of {limit}"}
+        with open(fd, "rb", closefd=False) as file:
+            return {"size": target.write(file.read(limit))}
+    finally:
+        os.close(fd)
 
 
 def _remove(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
     enter(pidfd, request["namespaces"])
+    _make_pending(request)
     for path in request["paths"]:
         remove_path(path)
     return {"left": [path for path in request["paths"] if os.path.lexists(path)]}
 
 
 def _make_directories(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
-    """Make empty or keep existing directories; anything else of that name, a symlink too, makes way."""
+    """Make what is pending."""
     enter(pidfd, request["namespaces"])
-    for path in request["paths"]:
+    _make_pending(request)
+    return {}
+
+
+def _make_pending(request: dict[str, Any]) -> None:
+    """Make empty or keep existing directories; anything else of that name, a symlink too, makes way."""
+    for path, fresh in request["pending"]:
         parts = path.strip("/").split("/")
         for depth in range(1, len(parts) + 1):
             part = "/" + "/".join(parts[:depth])
@@ -227,26 +268,39 @@ def _make_directories(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
             if not os.path.lexists(part):
                 os.mkdir(part)
                 os.chmod(part, 0o755)
-        if request["fresh"]:
+        if fresh:
             remove_path(path)
             os.mkdir(path)
         os.chmod(path, 0o777)
-    return {}
 
 
 def _host_command(request: dict[str, Any], output: int, errors: int) -> dict[str, Any]:
     """Run a command on the host's files as their root: copying, listing or deleting a sandbox's layers."""
-    own_user_namespace()
     child = os.fork()
     if child == 0:
-        os.dup2(output, 1)
-        os.dup2(errors, 2)
-        try:
-            os.execvp(request["argv"][0], request["argv"])
-        finally:
-            os._exit(127)
+        _replace_by_host_command(request["argv"], output, errors)
     _, status = os.waitpid(child, 0)
     return {"exit_code": os.waitstatus_to_exitcode(status)}
+
+
+def _replace_by_host_command(argv: list[str], output: int, errors: int) -> NoReturn:
+    try:
+        own_user_namespace()
+        os.dup2(output, 1)
+        os.dup2(errors, 2)
+        os.execvp(argv[0], argv)
+    except BaseException as error:
+        os.write(errors, str(error).encode())
+    finally:
+        os._exit(127)
+
+
+def _remove_tree(request: dict[str, Any]) -> dict[str, Any]:
+    """Delete directories of the host with sandboxes' files, as their root."""
+    own_user_namespace()
+    for path in request["paths"]:
+        remove_path(path)
+    return {}
 
 
 def _default_signals() -> None:
@@ -312,6 +366,8 @@ _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "remove": _remove,
     "make_directories": _make_directories,
     "host_command": _host_command,
+    "copy_stopped": _copy_stopped,
+    "remove_tree": _remove_tree,
 }
 
 

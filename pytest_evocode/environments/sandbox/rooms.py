@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, receive
 from pytest_evocode.environments.sandbox.cgroups import Cgroup, CgroupTree
 from pytest_evocode.errors import EnvironmentFault
+
+Limits = tuple[int, int, float | None]
+_EMPTY = 8  # rooms that are kept for other sandboxes
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,8 @@ class Room:
 
     launcher: Launcher
     cgroup: Cgroup | None = None
+    limits: Limits | None = None
+    """Those that its cgroup has."""
 
     @property
     def closed(self) -> bool:
@@ -32,7 +37,11 @@ class Room:
 
 
 class Rooms:
-    """Rooms of a session. One is always made in advance: to move a process into a cgroup takes the kernel 10 ms."""
+    """Rooms of a session.
+
+    One is made in advance, and one that was left empty is taken again by who wants the same limits: to move a process
+    into a new cgroup takes the kernel 10 ms.
+    """
 
     def __init__(self, launcher: Launcher, tree: CgroupTree | None) -> None:
         """Raises :class:`EnvironmentFault` when no process can be moved into the tree's cgroups."""
@@ -42,6 +51,7 @@ class Rooms:
         self._made = 0
         self._spare: tuple[Room, int] | None = None
         self._taken: list[Room] = []
+        self._empty: list[Room] = []
         if tree is not None:
             self._spare = self._make(tree)
 
@@ -59,6 +69,11 @@ class Rooms:
         with self._lock:
             if self._tree is None:
                 return Room(self._launcher)
+            limits = (processes, memory, cpus)
+            for room in self._empty:
+                if room.limits == limits:
+                    self._empty.remove(room)
+                    return room
             room, reply = self._spare or self._make(self._tree)
             self._spare = None
             receive(reply)
@@ -69,8 +84,18 @@ class Rooms:
                 room.close()
                 raise EnvironmentFault(f"a sandbox's cgroup does not take its limits: {error}") from error
             self._spare = self._make(self._tree)
+            room = replace(room, limits=limits)
             self._taken = [other for other in self._taken if not other.closed] + [room]
             return room
+
+    def give_back(self, room: Room) -> None:
+        """Keep a room for another sandbox when nothing is in it but its launcher, or close it."""
+        if room.cgroup is not None and room.cgroup.has_only_one_process():
+            with self._lock:
+                if self._tree is not None and len(self._empty) < _EMPTY:
+                    self._empty.append(room)
+                    return
+        room.close()
 
     def close(self) -> None:
         """Remove the one made in advance, and those of sandboxes that were not stopped, with what runs there."""

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -52,14 +53,16 @@ def _literally(path: str) -> str:
     return "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in path)
 
 
-def take_snapshot(launcher: Launcher, source: Path, directory: Path, keep_for: Path | None) -> Path:
-    """Copy a top layer to a new directory and say whose it is."""
+def take_snapshot(
+    launcher: Launcher, directory: Path, keep_for: Path | None, run: Callable[[list[str]], None], source: Path
+) -> Path:
+    """Copy a top layer to a new directory and say whose it is; ``run`` runs the command that copies."""
     layer = directory / f"snapshot-{uuid.uuid4().hex[:12]}"
     try:
         layer.mkdir(parents=True, mode=0o700)
         if keep_for is not None:
             (layer / _OWNER).write_text(json.dumps({**asdict(Owner.this()), "keep_for": str(keep_for)}))
-        copy_layer(launcher, source, layer)
+        run(copy_command(source, layer))
     except (EnvironmentFault, OSError) as error:
         # It was stopped meanwhile, or the disk is full: half a copy is of no use.
         remove_tree(launcher, layer)
@@ -100,11 +103,16 @@ def leftover_snapshots(directory: Path, *, needed_too: bool = False) -> list[Pat
 def copy_layer(launcher: Launcher, source: Path, target: Path) -> None:
     """Copy a top layer with whiteouts, extended attributes and holes; shared blocks where the file system can."""
     target.mkdir(parents=True, exist_ok=True)
+    launcher.host_command(copy_command(source, target))
+
+
+def copy_command(source: Path, target: Path) -> list[str]:
+    """The command that copies a top layer into a directory."""
     layers = [str(source / name) for name in ("root", "usr")]
-    launcher.host_command(["cp", "-a", "--reflink=auto", "--sparse=always", "--", *layers, str(target)])
+    return ["cp", "-a", "--reflink=auto", "--sparse=always", "--", *layers, str(target)]
 
 
 def remove_tree(launcher: Launcher, path: Path) -> None:
     """Delete a directory of sandbox files, whatever mode bits an agent left in it."""
     if os.path.lexists(path):
-        launcher.host_command(["rm", "-rf", "--", str(path)])
+        launcher.ask({"operation": "remove_tree", "paths": [str(path)]})
