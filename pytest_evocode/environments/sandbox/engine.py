@@ -17,7 +17,7 @@ from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.limits import Limits
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
-from pytest_evocode.environments.sandbox.environment import SandboxEnvironment, SandboxSettings
+from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.environments.sandbox.images import build_image, host_system, probe
 from pytest_evocode.environments.sandbox.leftovers import (
     CGROUPS,
@@ -28,6 +28,7 @@ from pytest_evocode.environments.sandbox.leftovers import (
     state_parents,
 )
 from pytest_evocode.environments.sandbox.rooms import Rooms
+from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, keep_copy, leftover_snapshots, remove_tree
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task

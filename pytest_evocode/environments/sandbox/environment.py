@@ -10,7 +10,6 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,20 @@ from pytest_evocode.environments.base import (
     User,
     found_or_refused,
 )
-from pytest_evocode.environments.limits import Limits, killed_for_memory, refused_processes
+from pytest_evocode.environments.limits import killed_for_memory, refused_processes
 from pytest_evocode.environments.sandbox import launcher as namespaces
-from pytest_evocode.environments.sandbox.bubblewrap import Launcher, Layers, receive, sandbox_argv
+from pytest_evocode.environments.sandbox.bubblewrap import Layers, receive, sandbox_argv
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER
 from pytest_evocode.environments.sandbox.output import collect, leave_open
-from pytest_evocode.environments.sandbox.rooms import Room, Rooms
-from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, copy_layer, remove_tree, take_snapshot
+from pytest_evocode.environments.sandbox.rooms import Room
+from pytest_evocode.environments.sandbox.settings import SandboxSettings
+from pytest_evocode.environments.sandbox.snapshots import (
+    SandboxSnapshot,
+    copy_layer,
+    is_empty,
+    remove_tree,
+    take_snapshot,
+)
 from pytest_evocode.environments.sandbox.watch import lock
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network
@@ -38,25 +44,6 @@ from pytest_evocode.tasks import Network
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TAKING_PENDING = ("make_directories", "unpack", "remove")
 _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox counts as broken
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxSettings:
-    """What all sandboxes of a session share."""
-
-    bwrap: str
-    rootless: bool
-    state: Path
-    """Directory for the sandboxes' layers; its file system has to carry overlays."""
-    kept: Path
-    """Directory on the same file system for snapshots that outlive the session."""
-    hidden: tuple[Path, ...]
-    """Directories of the host below /usr that no sandbox may see."""
-    launcher: Launcher
-    rooms: Rooms
-    limits: Limits
-    machine: int
-    """Bytes of memory that the session may use."""
 
 
 class SandboxEnvironment:
@@ -270,6 +257,8 @@ class SandboxEnvironment:
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
+        if self._has_nothing_in(source):
+            return ()
         read, write = os.pipe()
         with os.fdopen(read, "rb") as stream:
             try:
@@ -282,6 +271,11 @@ class SandboxEnvironment:
         else:
             os.close(reply)
         return left_out
+
+    def _has_nothing_in(self, directory: str) -> bool:
+        """Whether it is plain from the host that a directory is empty, in every layer that may have something in it."""
+        tops = [self.layers.top, *self.layers.below]
+        return not directory.startswith("/usr") and all(is_empty(top / "root", directory) for top in tops)
 
     def read(self, path: str, limit: int) -> bytes | None:
         """See :class:`~pytest_evocode.environments.base.Environment`."""

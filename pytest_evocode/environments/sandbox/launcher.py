@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import errno
 import json
 import os
 import resource
 import signal
 import socket
-import stat
-import tarfile
 import time
 import warnings  # noqa: F401 - imported by Python 3.13 when it forks, and a worker in a sandbox finds no library
 from collections.abc import Callable
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
+from . import files
 from .identity import become, check, enter, libc, limit_capabilities, own_user_namespace, refuse_keys
-from .trees import add_tree, remove_path
+from .trees import list_layer, remove_path
 from .watch import Watch, lock
 
 CLONE_NEWNS = 0x00020000
@@ -176,104 +174,6 @@ def _all_in_state(states: bytes) -> bool:
     return True
 
 
-def _unpack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
-    enter(pidfd, request["namespaces"])
-    _make_pending(request)
-    os.umask(0)
-    with os.fdopen(stream, "rb") as file, tarfile.open(fileobj=file, mode="r|") as archive:
-        # The tar is our own. Set as an attribute because the keyword is unknown to Python 3.11.0 to 3.11.3.
-        archive.extraction_filter = lambda member, path: member
-        for member in archive:
-            path = os.path.join("/", member.name)
-            if member.isdir() and os.path.isdir(path):
-                if request["writable"]:
-                    os.chmod(path, 0o777)
-                continue
-            _make_way(path)
-            archive.extract(member, "/", numeric_owner=True)
-    return {}
-
-
-def _make_way(path: str) -> None:
-    """Make the directories above a path, and remove it and whatever is there in place of one of them.
-
-    An agent may have put a FIFO where a file is to be written: opened as it is, it would never return.
-    """
-    above = os.path.dirname(path)
-    if above != "/" and not os.path.isdir(above):
-        _make_way(above)
-        os.mkdir(above, 0o755)
-    remove_path(path)
-
-
-def _pack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
-    enter(pidfd, request["namespaces"])
-    path = request["path"]
-    # Without the path an archive of nothing: reading no archive at all is an error.
-    with os.fdopen(stream, "wb") as file, tarfile.open(fileobj=file, mode="w|") as archive:
-        if os.path.lexists(path):
-            add_tree(archive, path, os.path.basename(path.rstrip("/")) or "root")
-    return {}
-
-
-def _read(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
-    """Write the contents of files one after the other, and say of each how long it is or why it is not there."""
-    enter(pidfd, request["namespaces"])
-    with os.fdopen(output, "wb") as target:
-        return {"files": [_read_file(path, limit, target) for path, limit in request["files"]]}
-
-
-def _read_file(path: str, limit: int, target: BinaryIO) -> dict[str, Any]:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except (FileNotFoundError, NotADirectoryError):
-        return {"missing": True}
-    except OSError as error:
-        return {"refused": "a symlink" if error.errno == errno.ELOOP else str(error.strerror)}
-    try:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            return {"refused": "a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file"}
-        if info.st_size > limit:
-            return {"refused": f"{info.st_size} bytes long, over the limit of {limit}"}
-        with open(fd, "rb", closefd=False) as file:
-            return {"size": target.write(file.read(limit))}
-    finally:
-        os.close(fd)
-
-
-def _remove(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
-    enter(pidfd, request["namespaces"])
-    _make_pending(request)
-    for path in request["paths"]:
-        remove_path(path)
-    return {"left": [path for path in request["paths"] if os.path.lexists(path)]}
-
-
-def _make_directories(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
-    """Make what is pending."""
-    enter(pidfd, request["namespaces"])
-    _make_pending(request)
-    return {}
-
-
-def _make_pending(request: dict[str, Any]) -> None:
-    """Make empty or keep existing directories; anything else of that name, a symlink too, makes way."""
-    for path, fresh in request["pending"]:
-        parts = path.strip("/").split("/")
-        for depth in range(1, len(parts) + 1):
-            part = "/" + "/".join(parts[:depth])
-            if os.path.islink(part) or (os.path.lexists(part) and not os.path.isdir(part)):
-                os.unlink(part)
-            if not os.path.lexists(part):
-                os.mkdir(part)
-                os.chmod(part, 0o755)
-        if fresh:
-            remove_path(path)
-            os.mkdir(path)
-        os.chmod(path, 0o777)
-
-
 def _host_command(request: dict[str, Any], output: int, errors: int) -> dict[str, Any]:
     """Run a command on the host's files as their root: copying, listing or deleting a sandbox's layers."""
     child = os.fork()
@@ -293,6 +193,16 @@ def _replace_by_host_command(argv: list[str], output: int, errors: int) -> NoRet
         os.write(errors, str(error).encode())
     finally:
         os._exit(127)
+
+
+def _list_layer(request: dict[str, Any], output: int) -> dict[str, Any]:
+    """Write the paths in a sandbox's top layer, as its root, each ended by a NUL."""
+    own_user_namespace()
+    with os.fdopen(output, "wb") as file:
+        for top, prefix in request["layers"]:
+            for path in list_layer(top, prefix, request["outside"]):
+                file.write(os.fsencode(path) + b"\0")
+    return {}
 
 
 def _remove_tree(request: dict[str, Any]) -> dict[str, Any]:
@@ -360,13 +270,14 @@ def _nest(request: dict[str, Any], reply: int, control: int) -> NoReturn:
 _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "exec": _exec,
     "signal": _signal,
-    "unpack": _unpack,
-    "pack": _pack,
-    "read": _read,
-    "remove": _remove,
-    "make_directories": _make_directories,
+    "unpack": files.unpack,
+    "pack": files.pack,
+    "read": files.read,
+    "remove": files.remove,
+    "make_directories": files.make_directories,
     "host_command": _host_command,
     "copy_stopped": _copy_stopped,
+    "list_layer": _list_layer,
     "remove_tree": _remove_tree,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -31,26 +32,15 @@ class SandboxSnapshot:
 
     def changed_paths(self, outside: str) -> list[str]:
         """See :class:`~pytest_evocode.environments.base.Snapshot`."""
-        upper = _list_layer(self.launcher, self.layer / "root", "", outside)
-        return sorted(upper | _list_layer(self.launcher, self.layer / "usr", "/usr", outside))
+        layers = [(str(self.layer / "root"), ""), (str(self.layer / "usr"), "/usr")]
+        with open(os.memfd_create("paths"), "w+b") as found:
+            self.launcher.ask({"operation": "list_layer", "layers": layers, "outside": outside}, [found.fileno()])
+            found.seek(0)
+            return sorted({os.fsdecode(path) for path in found.read().split(b"\0") if path})
 
     def discard(self) -> None:
         """Delete the copy."""
         remove_tree(self.launcher, self.layer)
-
-
-def _list_layer(launcher: Launcher, top: Path, prefix: str, outside: str) -> set[str]:
-    """What an overlay's layer holds; a deleted file is a device there, and so no directory."""
-    argv = ["find", str(top), "-mindepth", "1"]
-    if outside.startswith(f"{prefix}/") and outside != "/":
-        argv += ["-path", _literally(f"{top}{outside.removeprefix(prefix)}"), "-prune", "-o"]
-    argv += ["(", "!", "-type", "d", "-o", "-type", "d", "-empty", ")", "-print0"]
-    found = launcher.host_command(argv).decode("utf-8", "surrogateescape").split("\0")
-    return {prefix + path.removeprefix(str(top)) for path in found if path}
-
-
-def _literally(path: str) -> str:
-    return "".join(f"\\{letter}" if letter in "*?[]\\" else letter for letter in path)
 
 
 def take_snapshot(
@@ -116,3 +106,18 @@ def remove_tree(launcher: Launcher, path: Path) -> None:
     """Delete a directory of sandbox files, whatever mode bits an agent left in it."""
     if os.path.lexists(path):
         launcher.ask({"operation": "remove_tree", "paths": [str(path)]})
+
+
+def is_empty(layer: Path, directory: str) -> bool:
+    """Whether a layer has nothing in a directory; False too where that cannot be told without following a link."""
+    here = layer
+    try:
+        for name in directory.strip("/").split("/"):
+            here /= name
+            if not stat.S_ISDIR(os.lstat(here).st_mode):
+                return False
+        return not os.listdir(here)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False

@@ -22,6 +22,32 @@ def add_tree(archive: tarfile.TarFile, path: str, name: str) -> None:
         waiting += [(os.path.join(path, each), f"{name}/{each}") for each in below]
 
 
+def list_layer(top: str, prefix: str, outside: str) -> list[str]:
+    """What a layer of an overlay holds, as paths below ``prefix``: all but directories that are not empty.
+
+    Nothing below ``outside``. A deleted file is a device there; what has too long a path is named by what is above it.
+    """
+    found = []
+    waiting = [""]
+    while waiting:
+        here = waiting.pop()
+        below = []
+        try:
+            with os.scandir(top + here) as entries:
+                below = [(f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False)) for entry in entries]
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+        for path, is_directory in below:
+            if not is_directory:
+                found.append(prefix + path)
+            elif outside == "/" or prefix + path != outside:
+                waiting.append(path)
+        if here and not below:
+            found.append(prefix + here)
+    return found
+
+
 def remove_path(path: str) -> None:
     """Delete whatever is there, if anything is."""
     if os.path.isdir(path) and not os.path.islink(path):

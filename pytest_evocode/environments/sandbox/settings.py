@@ -1,0 +1,29 @@
+"""What all sandboxes of a session share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_evocode.environments.limits import Limits
+from pytest_evocode.environments.sandbox.bubblewrap import Launcher
+from pytest_evocode.environments.sandbox.rooms import Rooms
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """What all sandboxes of a session share."""
+
+    bwrap: str
+    rootless: bool
+    state: Path
+    """Directory for the sandboxes' layers; its file system has to carry overlays."""
+    kept: Path
+    """Directory on the same file system for snapshots that outlive the session."""
+    hidden: tuple[Path, ...]
+    """Directories of the host below /usr that no sandbox may see."""
+    launcher: Launcher
+    rooms: Rooms
+    limits: Limits
+    machine: int
+    """Bytes of memory that the session may use."""
