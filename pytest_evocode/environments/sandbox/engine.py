@@ -100,7 +100,7 @@ class SandboxEngine:
         try:
             self._tree = CgroupTree(settings.state.name, settings.state / CGROUPS, memory)
             rooms = Rooms(self._launcher, self._tree)
-            rooms.take(processes=self._limits.processes, memory=memory, cpus=None).close()
+            rooms.give_back(rooms.take(processes=self._limits.processes, memory=memory, cpus=None))
         except (OSError, EnvironmentFault):
             if self._tree is not None:
                 self._tree.remove()
