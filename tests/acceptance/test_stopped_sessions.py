@@ -243,7 +243,7 @@ def test_a_signal_leaves_no_container_and_what_the_attempt_goes_on_from(
     pytester: pytest.Pytester, write_task: WriteTask, start: Callable[..., Running], number: int
 ) -> None:
     write_task("a", 3, test={1: "sleep 4321"}, solve={2: "sleep 4321"})
-    session = start("--evocode-env=docker", "tasks")
+    session = start("--evocode-env=docker", "--evocode-replay", "tasks")
     label = f"{OWNER}={Owner.of(session.process.pid)}"
     with contextlib.closing(connect()) as client:
 
