@@ -12,7 +12,8 @@ ATIF_VERSION = "ATIF-v1.4"
 class _Record(BaseModel):
     """Frozen; fields of later ATIF versions are kept as they are."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    # Built on first use: most sessions write none, and every session imports this.
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
 
 class ToolCall(_Record):

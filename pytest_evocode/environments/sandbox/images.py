@@ -302,7 +302,29 @@ def _copy_kept(source: Path, target: Path, context: Path, kept: set[str]) -> Non
 
 
 def probe(settings: SandboxSettings) -> None:
-    """Start and stop one sandbox; raises :class:`EnvironmentUnavailable` with bubblewrap's words."""
+    """Start and stop one sandbox; raises :class:`EnvironmentUnavailable` with bubblewrap's words.
+
+    What has been seen to work is taken to work until the machine is started again or bubblewrap is replaced.
+    """
+    worked, now = settings.state.parent / "worked", _surroundings(settings)
+    if now is not None and worked.is_file() and worked.read_text() == now:
+        return
+    _start_one(settings)
+    if now is not None:
+        worked.write_text(now)
+
+
+def _surroundings(settings: SandboxSettings) -> str | None:
+    """What a sandbox depends on here; None where that cannot be told."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        changed = os.stat(settings.bwrap).st_mtime_ns
+    except OSError:
+        return None
+    return f"{boot} {settings.bwrap} {changed} rootless={settings.rootless} limited={settings.rooms.limited}\n"
+
+
+def _start_one(settings: SandboxSettings) -> None:
     with tempfile.TemporaryDirectory(dir=settings.state) as scratch:
         base = Path(scratch, "base")
         lay_base(base, Replay(Path("probe")))

@@ -55,6 +55,11 @@ class Rooms:
         if tree is not None:
             self._spare = self._make(tree)
 
+    @property
+    def limited(self) -> bool:
+        """Whether the kernel keeps limits here."""
+        return self._tree is not None
+
     def _make(self, tree: CgroupTree) -> tuple[Room, int]:
         self._made += 1
         try:
@@ -101,8 +106,10 @@ class Rooms:
         """Remove the one made in advance, and those of sandboxes that were not stopped, with what runs there."""
         with self._lock, contextlib.suppress(EnvironmentFault):
             spare, self._spare, self._tree = self._spare, None, None
+            if spare is not None:
+                receive(spare[1])
+                self._taken.append(spare[0])
+            for room in self._taken:
+                room.launcher.close()  # All at once, because the kernel takes its time with each.
             for room in self._taken:
                 room.close()
-            if spare is not None:
-                spare[0].close()
-                receive(spare[1])
