@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 from collections.abc import Generator, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from pytest_evocode.collection import TASK_FILE, report_properties
-from pytest_evocode.errors import TaskError
+from pytest_evocode.errors import EvocodeError, TaskError
 from pytest_evocode.report.failure import describe_failure
 from pytest_evocode.results.models import RoundRecord
 from pytest_evocode.results.store import AttemptDirectory, last_seconds
@@ -83,9 +84,10 @@ class ControllerPlugin:
         try:
             result = yield
         except RuntimeError:
-            if self._scheduling is None:
+            # Where it says that no worker is left so do we, of each round; that of other tests is not for us to say.
+            if self._scheduling is None or not self._scheduling.give_up_the_rest() or self._scheduling.others_are_left:
                 raise
-            result = True  # It says that there are no workers; so do we, of each round.
+            return True
         if self._scheduling is not None:
             self._scheduling.give_up_the_rest()
         return result
@@ -93,7 +95,8 @@ class ControllerPlugin:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Have workers stop in the middle of an attempt when there were as many failures as may be."""
         self._count_failure(report.failed)
-        if report.when == "call" or not report.passed:
+        of_a_case = getattr(report, "context", None) is not None
+        if not of_a_case and (report.when == "call" or not report.passed):
             self._reported.add(report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -116,9 +119,11 @@ class ControllerPlugin:
         if self._lost_workers:
             from pytest_evocode.environments.cleanup import leftovers
 
-            with leftovers() as found:
+            # Another session may be at the same things, and the next one is at what is left.
+            with contextlib.suppress(EvocodeError, OSError), leftovers() as found:
                 for leftover in found:
-                    leftover.remove()
+                    with contextlib.suppress(EvocodeError, OSError):
+                        leftover.remove()
 
     # Attempts by their node ids.
 

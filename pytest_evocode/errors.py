@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 
 
@@ -56,3 +57,10 @@ class AttemptEnded(EvocodeError):
 
 class ResumeRefused(EvocodeError):
     """What an earlier session left of an attempt cannot be continued by this one."""
+
+
+def describe_error(error: BaseException) -> str:
+    """An error of ours speaks for itself; anything else is a defect of some program and shows where."""
+    if isinstance(error, EvocodeError):
+        return str(error)
+    return "".join(traceback.format_exception(error))

@@ -133,12 +133,20 @@ class AttemptScheduling(LoadScopeScheduling):
 
     # What is done about it.
 
-    def give_up_the_rest(self) -> None:
-        """Report the rounds that no worker has run; to be called when there are no workers any more."""
+    @property
+    def others_are_left(self) -> bool:
+        """Whether tests that are no rounds have not been run."""
+        return bool(self._other_tests) and not self._others.tests_finished
+
+    def give_up_the_rest(self) -> bool:
+        """Report the rounds that no worker has run, if any; to be called when there are no workers any more."""
+        given_up = False
         rest = [*self.workqueue.values(), *(unit for work in self.assigned_work.values() for unit in work.values())]
         for rounds in rest:
             if left := self._left_of(rounds):
                 self._give_up(left, "no worker is left")
+                given_up = True
+        return given_up
 
     def _left_of(self, rounds: dict[str, bool]) -> list[str]:
         """The rounds of an attempt without an outcome; a worker may be lost between reporting one and its next word."""

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 
 from pytest_evocode.environments import Engine, Snapshot
 from pytest_evocode.environments.contents import hash_directory
@@ -26,39 +27,41 @@ class ReferenceStates:
     files and no processes: services that a solution started do not run when a round begins there.
     """
 
-    def __init__(self, engine: Engine, task: Task, environ: Mapping[str, str], *, limit: int = LIMIT) -> None:
+    def __init__(self, engine: Engine, task: Task, environ: Mapping[str, str], *, limit: int | None = None) -> None:
         self._engine = engine
         self._task = task
         self._environ = environ
-        self._limit = limit
+        self._limit = LIMIT if limit is None else limit
         self._index = ReferenceIndex(engine.name)
         self._keys: dict[int, str] = {}
 
+    def held(self) -> AbstractContextManager[object]:
+        """Keep all states as they are; nobody else finds or keeps one meanwhile."""
+        return self._index.locked()
+
     def find(self, index: int) -> Snapshot | None:
-        """The state after a round (from 1); None where there is none."""
-        with self._index.locked():
-            state = self._index.read(self._key(index))
-            if state is None:
-                return None
-            found = self._engine.find_reference(state.key)
-            if found is None:
-                self._index.forget(state.key)
-            else:
-                self._index.touch(state.key)
-            return found
+        """The state after a round (from 1); None where there is none. To be used while :meth:`held`."""
+        state = self._index.read(self._key(index))
+        if state is None:
+            return None
+        found = self._engine.find_reference(state.key)
+        if found is None:
+            self._index.forget(state.key)
+        else:
+            self._index.touch(state.key)
+        return found
 
     def keep(self, index: int, snapshot: Snapshot) -> None:
-        """Keep the state after a round beyond the attempt, unless it is there."""
+        """Keep the state after a round beyond the attempt, unless it is there; nothing depends on its success."""
         if index >= len(self._task.rounds):
             return  # No round begins there.
         key = self._key(index)
-        with self._index.locked():
+        with contextlib.suppress(EnvironmentFault, OSError), self.held():
             if self._index.read(key) is not None:
                 self._index.touch(key)
                 return
-            with contextlib.suppress(EnvironmentFault):  # A disk that is full, say: the round does not depend on it.
-                size = self._engine.keep_reference(key, snapshot)
-                self._index.write(ReferenceState(key, self._task.name, self._task.rounds[index - 1].name, size))
+            size = self._engine.keep_reference(key, snapshot)
+            self._index.write(ReferenceState(key, self._task.name, self._task.rounds[index - 1].name, size))
             self._evict(key)
 
     def _evict(self, newest: str) -> None:
@@ -66,8 +69,9 @@ class ReferenceStates:
         excess = sum(state.size for state in states) - self._limit
         for state in states:
             if excess > 0 and state.key != newest:
-                self._engine.drop_reference(state.key)
-                self._index.forget(state.key)
+                self._index.forget(state.key)  # First: half a state must not be found.
+                with contextlib.suppress(EnvironmentFault):
+                    self._engine.drop_reference(state.key)
                 excess -= state.size
 
     def _key(self, index: int) -> str:

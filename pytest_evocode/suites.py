@@ -71,13 +71,14 @@ class Suites:
 
     def run_in_place(self, environment: Environment, round_: Round) -> SuiteRun:
         """Run a round's suite where the agent works, and leave nothing of it there."""
-        snapshot = environment.snapshot()
-        try:
-            changed = snapshot.changed_paths(environment.workdir)
-        finally:
-            snapshot.discard()
         environment.distrust()
+        # All within the slot: while it waits for one, what the agent left running could still change a tool.
         with self._slots.take(self._cancelled), self._agent_kept_out(environment):
+            snapshot = environment.snapshot()
+            try:
+                changed = snapshot.changed_paths(environment.workdir)
+            finally:
+                snapshot.discard()
             environment.make_directories(FRESH)
             return self._run(environment, round_, changed)
 

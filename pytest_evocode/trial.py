@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import traceback
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.checkpoints import Checkpoints, Resumption, memory_of
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.contents import hash_directory
-from pytest_evocode.errors import AttemptEnded, EnvironmentFault, EvocodeError, ResumeRefused
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault, ResumeRefused, describe_error
 from pytest_evocode.metrics.scores import trial_rewards
 from pytest_evocode.reference_states import ReferenceStates
 from pytest_evocode.results.models import AttemptRecord, AttemptState, RoundRecord, TurnRecord, Verdict
@@ -86,7 +85,7 @@ class Trial:
         self._records: dict[int, Future[RoundRecord]] = {round_.index: Future() for round_ in self._rounds}
         self._ready: Future[Environment] = Future()
         self._begun_after: Future[int] = Future()
-        kept = self._options.references and isinstance(agent, OracleAgent)
+        kept = self._options.references and type(agent) is OracleAgent
         self._references = ReferenceStates(engine, task, self._options.environ) if kept else None
         slots = VerifierSlots(self._options.verifiers)
         self._verifiers = ThreadPoolExecutor(slots.count, thread_name_prefix=f"verifier-{task.name}")
@@ -183,14 +182,16 @@ class Trial:
         """The chain: agent's turn, snapshot, and on; suites run beside it and deliver the records."""
         ended = 0
         try:
-            before = self._look_back()
-            self._begin_after(before.begun_after)
-            for index, record in before.records.items():
-                self._records[index].set_result(record)
-            if all(record.done() for record in self._records.values()):
-                self._ready.set_exception(AttemptEnded("the attempt had ended in an earlier session"))
-                return
-            environment = self._start(before)
+            # A state that is begun at must not make way for another one meanwhile.
+            with self._references.held() if self._references and self._wanted > 1 else contextlib.nullcontext():
+                before = self._look_back()
+                self._begin_after(before.begun_after)
+                for index, record in before.records.items():
+                    self._records[index].set_result(record)
+                if all(record.done() for record in self._records.values()):
+                    self._ready.set_exception(AttemptEnded("the attempt had ended in an earlier session"))
+                    return
+                environment = self._start(before)
             ended = before.last_turn
             for turn in before.turns:
                 self._verifiers.submit(self._verify, environment, self._rounds[turn.index - 1], turn)
@@ -285,9 +286,10 @@ class Trial:
         try:
             self._turns.refuse_when_cancelled()
             snapshot = self._checkpoints.snapshot_of(round_.index)
-            if self._references is not None and not turn.timed_out:
+            suite = self._suites.run(environment, snapshot, round_)
+            if self._references is not None and suite.verdict is not None and suite.verdict.passed:
                 self._references.keep(round_.index, snapshot)
-            self._conclude(round_, turn, self._suites.run(environment, snapshot, round_))
+            self._conclude(round_, turn, suite)
         except Exception as error:
             self._fail_to_verify(round_, turn, error)
 
@@ -311,7 +313,7 @@ class Trial:
         record = self._record(
             round_,
             outcome="not reached" if stopped else "error",
-            cause=STOPPED if stopped else _describe(error),
+            cause=STOPPED if stopped else describe_error(error),
             tool_calls=turn.tool_calls,
             agent_seconds=turn.agent_seconds,
         )
@@ -348,10 +350,12 @@ class Trial:
 
     def _skip_after(self, index: int, cause: str) -> None:
         for round_ in self._rounds[index:]:
-            self._records[round_.index].set_result(self._record(round_, outcome="not reached", cause=cause))
+            record = self._records.get(round_.index)
+            if record is not None and not record.done():
+                record.set_result(self._record(round_, outcome="not reached", cause=cause))
 
     def _break_off(self, index: int, error: BaseException) -> None:
-        """Put the error on the round it happened in; the chain never reaches the others."""
+        """Put the error on the round it happened in, the first from ``index`` on that has no record."""
         if not self._ready.done():
             self._ready.set_exception(error)
         if not self._begun_after.done():
@@ -360,12 +364,13 @@ class Trial:
         if isinstance(error, ResumeRefused):
             self._checkpoints.leave_alone()
             self._directory = None
-        if self._cancelled.is_set():
-            self._skip_after(index - 1, STOPPED)
-            return
-        round_ = self._rounds[index - 1]
-        self._deliver(self._record(round_, outcome="error", cause=_describe(error)), done=False)
-        self._skip_after(index, f"the attempt ended in {round_.name} with an error")
+        if not self._cancelled.is_set():
+            left = (each for each, record in self._records.items() if each >= index and not record.done())
+            if (first := next(left, None)) is not None:
+                round_ = self._rounds[first - 1]
+                self._deliver(self._record(round_, outcome="error", cause=describe_error(error)), done=False)
+                self._skip_after(first, f"the attempt ended in {round_.name} with an error")
+        self._skip_after(index - 1, STOPPED)
 
     def _finish(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""
@@ -389,10 +394,3 @@ class Trial:
             self._directory.write_attempt(attempt)
         except OSError as error:
             self._unwritten = error
-
-
-def _describe(error: BaseException) -> str:
-    """An error of ours speaks for itself; anything else is a defect of this program and shows where."""
-    if isinstance(error, EvocodeError):
-        return str(error)
-    return "".join(traceback.format_exception(error))

@@ -70,8 +70,8 @@ def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> 
 def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[Leftover]:
     def forget(key: str) -> None:
         with index.locked():
-            remove(key)
             index.forget(key)
+            remove(key)
 
     index = ReferenceIndex(engine)
     with index.locked():

@@ -28,11 +28,12 @@ class ReferenceIndex:
 
     def __init__(self, engine: str) -> None:
         self._directory = cache_directory() / "references" / engine
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(self._directory / "lock")
 
     def locked(self) -> FileLock:
-        """The lock that all sessions share."""
-        self._directory.mkdir(parents=True, exist_ok=True)
-        return FileLock(self._directory / "lock")
+        """The lock that all sessions share; a thread may take it again while it has it."""
+        return self._lock
 
     def read(self, key: str) -> ReferenceState | None:
         """What is known of a state; None where it is not kept."""

@@ -190,3 +190,15 @@ def test_the_longest_attempts_begin_first_and_each_worker_has_one(
     # d was never run, so its timeouts count; then c. While one worker has c, the other does the rest.
     assert [line.split("tasks/")[1][0] for line in lines][-1] == "c"
     assert workers["a"] == workers["b"] == workers["d"] != workers["c"]
+
+
+def test_what_breaks_a_worker_breaks_the_session(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    pytester.makeconftest(
+        "import os\ndef pytest_runtest_logfinish(nodeid):\n"
+        "    if 'PYTEST_XDIST_WORKER' in os.environ and 'test_two' in nodeid: raise ValueError('broken')\n"
+    )
+    pytester.makepyfile(test_plain="def test_one(): pass\ndef test_two(): pass\ndef test_three(): assert 0")
+    session = run_tasks("-n1", subprocess=True)
+    assert session.exit_status not in (0, 5)

@@ -167,3 +167,54 @@ def test_it_can_be_told_to_play_them_all(write_task: WriteTask, run_tasks: RunTa
     write_task("a", 2)
     run_tasks("tasks")
     assert run_tasks(one("round-2"), replay=True).outcomes == {"passed": 2}
+
+
+def test_an_environment_that_does_not_start_there_is_an_error_of_the_first_round_that_is_run(
+    write_task: WriteTask, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
+    from pytest_evocode.errors import EnvironmentFault
+    from pytest_evocode.trial import TrialOptions
+
+    def fail(self: SandboxEnvironment) -> None:
+        raise EnvironmentFault("no")
+
+    task = load_task(write_task("a", 4))
+    options = TrialOptions(references=True)
+    try:
+        list(Trial(task, OracleAgent(), engine, through=2, options=options).run())
+        monkeypatch.setattr(SandboxEnvironment, "start", fail)
+        with Trial(task, OracleAgent(), engine, wanted=3, options=options) as trial:
+            assert trial.begun_after() == 2
+            assert (trial.wait(3).outcome, trial.wait(3).cause) == ("error", "no")
+            assert trial.wait(4).outcome == "not reached"
+    finally:
+        engine.close()
+
+
+def test_a_state_that_its_suite_does_not_accept_is_not_kept(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    task = write_task("a", 2, solve={1: "true"})
+    run_tasks("tasks")
+    assert run_tasks(one("round-2")).outcomes == {"failed": 2}
+    assert (task / "task.toml").is_file()
+
+
+def test_a_state_that_cannot_be_kept_or_dropped_is_nobodys_error(
+    write_task: WriteTask, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pytest_evocode.environments.sandbox.engine import SandboxEngine
+    from pytest_evocode.errors import EnvironmentFault
+    from pytest_evocode.trial import TrialOptions
+
+    def fail(self: SandboxEngine, *arguments: object) -> int:
+        raise EnvironmentFault("no")
+
+    task = load_task(write_task("a", 3))
+    options = TrialOptions(references=True)
+    monkeypatch.setattr("pytest_evocode.reference_states.LIMIT", 0)
+    try:
+        for name in ("drop_reference", "keep_reference"):
+            monkeypatch.setattr(SandboxEngine, name, fail)
+            assert all(record.passed for record in Trial(task, OracleAgent(), engine, options=options).run())
+    finally:
+        engine.close()

@@ -303,3 +303,10 @@ def test_what_serves_a_sandbox_has_nothing_of_the_hosts_environment_to_show(
         engine.close()
     names = {entry.split(b"=")[0] for entry in shown.split(b"\0") if entry}
     assert names <= {b"PATH", b"LANG", b"LC_ALL", b"LC_CTYPE", b"LD_LIBRARY_PATH"}
+
+
+def test_files_in_memory_can_be_downloaded(inside: Environment, tmp_path: Path) -> None:
+    inside.exec("mkdir /dev/shm/made && echo here > /dev/shm/made/file")
+    inside.download("/dev/shm/made", tmp_path / "made")
+    inside.exec("rm -r /dev/shm/made")
+    assert (tmp_path / "made/file").read_text() == "here\n"

@@ -318,10 +318,13 @@ def _surroundings(settings: SandboxSettings) -> str | None:
     """What a sandbox depends on here; None where that cannot be told."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        # Of containers on one machine each may do something else.
+        spaces = [os.stat(f"/proc/self/ns/{name}").st_ino for name in ("user", "mnt")]
         changed = os.stat(settings.bwrap).st_mtime_ns
     except OSError:
         return None
-    return f"{boot} {settings.bwrap} {changed} rootless={settings.rootless} limited={settings.rooms.limited}\n"
+    here = [boot, *spaces, os.getuid(), settings.bwrap, changed, settings.rootless, settings.rooms.limited]
+    return " ".join(map(str, here))
 
 
 def _start_one(settings: SandboxSettings) -> None:
