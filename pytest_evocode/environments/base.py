@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
+from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network, Task
 
 User = str | int
@@ -84,6 +85,7 @@ class Environment(Protocol):
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         timeout: float | None = None,
+        stdout: BinaryIO | None = None,
     ) -> ExecResult:
         """Run an argv, or a script given as one string with ``bash -c``.
 
@@ -92,7 +94,7 @@ class Environment(Protocol):
         the command started in the background survives its deadline. A command that ends by itself leaves its
         background processes running. A command that cannot be started is a failing result whose output says why, with
         exit code 127 where there is no such program, 126 where there is no such user or directory or no permission:
-        an agent may have removed any of them.
+        an agent may have removed any of them. All output, byte for byte and however much, goes to ``stdout``, too.
         """
 
     def upload(self, sources: Sequence[Path], target: str, *, writable: bool = False) -> None:
@@ -192,7 +194,10 @@ class Engine(Protocol):
 class CappedOutput:
     """Collects a command's output and keeps its head and its tail."""
 
-    def __init__(self, limit: int = OUTPUT_LIMIT) -> None:
+    def __init__(self, limit: int = OUTPUT_LIMIT, whole: BinaryIO | None = None) -> None:
+        """``whole`` is where all of it is written."""
+        self._whole = whole
+        self._unwritten: OSError | None = None
         self._limit = limit
         self._head = bytearray()
         self._tail = bytearray()
@@ -200,6 +205,11 @@ class CappedOutput:
 
     def add(self, chunk: bytes) -> None:
         """Take the next bytes."""
+        if self._whole is not None and self._unwritten is None:
+            try:
+                self._whole.write(chunk)
+            except OSError as error:  # Whoever reads the output has to go on, or the command would wait for ever.
+                self._unwritten = error
         room = self._limit - len(self._head)
         if room > 0:
             self._head += chunk[:room]
@@ -213,6 +223,11 @@ class CappedOutput:
         excess = max(0, len(self._tail) - self._limit)
         del self._tail[:excess]
         self._dropped += excess
+
+    def check_whole(self) -> None:
+        """Raise :class:`~pytest_evocode.errors.EnvironmentFault` when not all of it could be written."""
+        if self._unwritten is not None:
+            raise EnvironmentFault(f"a command's output could not be written: {self._unwritten}")
 
     def text(self) -> str:
         """What :meth:`bytes` has, decoded as UTF-8 with replacement characters."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from pytest_evocode.environments import Environment
+from pytest_evocode.errors import EnvironmentFault
 
 PROCESSES = "cd /proc; for p in [0-9]*; do [ $p = 1 ] || [ $p = $$ ] || cat $p/comm 2>/dev/null; done; true"
 # A daemon as careful as one can be: two forks, a session of its own, deaf to everything it can be deaf to.
@@ -156,3 +159,19 @@ def test_a_snapshot_can_be_taken_of_one_that_stops_others(environment: Environme
     environment.snapshot().discard()
     environment.kill_processes()
     assert environment.exec("echo well").output == "well\n"
+
+
+def test_all_output_goes_to_a_file_byte_for_byte_however_much(environment: Environment, tmp_path: Path) -> None:
+    """Forty million bytes of every value, of which the result keeps head and tail."""
+    script = "import sys; data = bytes(range(256)) * 4096\nfor _ in range(40): sys.stdout.buffer.write(data)"
+    with (tmp_path / "output").open("w+b") as file:
+        result = environment.exec(["python3", "-c", script], stdout=file)
+        file.seek(0)
+        assert file.read() == bytes(range(256)) * 4096 * 40
+    assert "bytes left out ...]" in result.output
+
+
+def test_output_that_cannot_be_written_is_a_fault_and_does_not_stop_the_command(environment: Environment) -> None:
+    with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(EnvironmentFault, match="No space left"):
+        environment.exec("seq 100000; touch /tmp/done", stdout=full)
+    assert environment.exec("test -e /tmp/done").ok

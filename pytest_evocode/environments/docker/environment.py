@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 from pytest_evocode.environments.base import CappedOutput, Environment, ExecResult, Snapshot, Unreadable, User
 from pytest_evocode.environments.docker.channel import KEEPER, Channel, ChannelClosed
@@ -191,11 +191,12 @@ class DockerEnvironment:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         timeout: float | None = None,
+        stdout: BinaryIO | None = None,
     ) -> ExecResult:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         started = time.monotonic()
         self._files.make_pending()
-        output = CappedOutput()
+        output = CappedOutput(whole=stdout)
         whole = _Command(
             ["bash", "-c", command] if isinstance(command, str) else list(command),
             self._settings.user if user is None else str(user),
@@ -206,6 +207,7 @@ class DockerEnvironment:
         exit_code, timed_out = self._exec_by_channel(whole, output) or self._exec_by_engine(whole, output)
         if self._running is None:
             raise EnvironmentFault("the container was stopped while a command ran")
+        output.check_whole()
         return ExecResult(None if timed_out else exit_code, output.text(), timed_out, time.monotonic() - started)
 
     def _exec_by_channel(self, command: _Command, output: CappedOutput) -> tuple[int, bool] | None:

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pytest_evocode.environments.archive import lay_over, pack, unpack
 from pytest_evocode.environments.base import (
@@ -177,6 +177,7 @@ class SandboxEnvironment:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         timeout: float | None = None,
+        stdout: BinaryIO | None = None,
     ) -> ExecResult:
         """See :class:`~pytest_evocode.environments.base.Environment`."""
         started = time.monotonic()
@@ -197,7 +198,7 @@ class SandboxEnvironment:
             raise
         finally:
             os.close(output_write)
-        output = CappedOutput()
+        output = CappedOutput(whole=stdout)
         timed_out = not collect(output_read, reply, output, None if timeout is None else started + timeout)
         if timed_out:
             self.kill_processes()
@@ -213,6 +214,7 @@ class SandboxEnvironment:
             output.add(f"{answer['complaint']}\n".encode())
         if timed_out or answer["exit_code"] != 0:
             output.add(self._news().encode())
+        output.check_whole()
         return ExecResult(
             None if timed_out else answer["exit_code"], output.text(), timed_out, time.monotonic() - started
         )
