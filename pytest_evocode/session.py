@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
-import threading
 from collections.abc import Generator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -180,8 +178,6 @@ class SessionPlugin:
         """Find the environment and claim a name for the run before anything else is done."""
         if self.config.option.collectonly or self._worker_input is not None:
             return
-        # What attempts need is imported meanwhile: an engine's start waits for other processes most of the time.
-        threading.Thread(target=importlib.import_module, args=("pytest_evocode.trial",), daemon=True).start()
         try:
             engine = self.engine
         except EvocodeError as error:
