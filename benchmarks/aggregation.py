@@ -21,7 +21,7 @@ from pytest_evocode.metrics.scores import scores
 from pytest_evocode.metrics.solvable import solvable
 from pytest_evocode.metrics.spending import spending_by, token_ratios
 from pytest_evocode.metrics.survival import first_failures, survival
-from pytest_evocode.results.models import Case, RoundRecord, Usage, Verdict
+from pytest_evocode.results.records import Case, RoundRecord, Usage, Verdict
 
 AGENTS, TASKS, ROUNDS, ATTEMPTS, CASES = 10, 250, 10, 4, 10
 

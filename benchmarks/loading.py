@@ -16,8 +16,8 @@ from random import Random
 
 from benchmarks.material import scratch
 from benchmarks.tables import Table
-from pytest_evocode.results.models import AttemptRecord, RoundRecord, Usage, Verdict
-from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import AttemptRecord, RoundRecord, Usage, Verdict
 
 AGENTS, TASKS, ROUNDS, ATTEMPTS = 10, 250, 10, 4
 _RUN = "2026-01-02__03-04-05"

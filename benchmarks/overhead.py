@@ -16,9 +16,9 @@ from benchmarks.material import ENVIRONMENTS, available, scratch, write_task
 from benchmarks.tables import Table
 from pytest_evocode.agents import make_agent
 from pytest_evocode.environments import Engine, choose_engine
-from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.tasks import Task, load_task
-from pytest_evocode.trial import Trial
+from pytest_evocode.trial.trial import Trial
 
 FEW, MANY = 2, 22
 TARGETS = {"docker": (0.25, 0.5), "sandbox": (0.03, 0.1)}

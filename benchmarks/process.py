@@ -12,10 +12,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.tables import Table
-from pytest_evocode.diffs import unified_diff
-from pytest_evocode.process.reading import RoundInput
-from pytest_evocode.process.scoring import RecordedRound, score_rounds
-from pytest_evocode.trajectory import AgentInfo, Observation, ObservationResult, Step, StepMetrics, ToolCall, Trajectory
+from pytest_evocode.process.scores.round_scores import RecordedRound, score_rounds
+from pytest_evocode.process.trajectory.rounds import RoundInput
+from pytest_evocode.trajectories.atif import (
+    AgentInfo,
+    Observation,
+    ObservationResult,
+    Step,
+    StepMetrics,
+    ToolCall,
+    Trajectory,
+)
+from pytest_evocode.trajectories.diffs import unified_diff
 
 ACTIONS = 2000
 _FILES = 60

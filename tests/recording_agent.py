@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
-from pytest_evocode.agents.recording import Action
-from pytest_evocode.results.models import Usage
-from pytest_evocode.trajectory import ToolCall
+from pytest_evocode.results.records import Usage
+from pytest_evocode.trajectories.atif import ToolCall
+from pytest_evocode.trajectories.recorder import Action
 
 HERE = Path(__file__).parent
 NAME = "recording"

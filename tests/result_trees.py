@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.metrics.scores import trial_rewards
-from pytest_evocode.results.facts import TaskFacts
-from pytest_evocode.results.models import (
+from pytest_evocode.results.directory import AttemptDirectory, write_run
+from pytest_evocode.results.records import (
     AttemptRecord,
     Case,
     CaseStatus,
@@ -19,7 +19,7 @@ from pytest_evocode.results.models import (
     RunRecord,
     Verdict,
 )
-from pytest_evocode.results.store import AttemptDirectory, write_run
+from pytest_evocode.results.task_facts import TaskFacts
 
 RUN = "2026-01-02__03-04-05"
 OUTCOMES: dict[str, Outcome] = {"p": "passed", "f": "failed", "e": "error", "-": "not reached"}

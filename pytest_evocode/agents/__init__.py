@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_evocode.agents.base import (
+from pytest_evocode.agents.protocol import (
     Agent,
     CheckedAgent,
     PreparedAgent,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_evocode.agents.base import RoundContext, RoundTranscript
+from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 
 
 class NopAgent:
@@ -11,5 +11,5 @@ class NopAgent:
     name = "nop"
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
-        """See :class:`~pytest_evocode.agents.base.Agent`."""
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         return RoundTranscript()

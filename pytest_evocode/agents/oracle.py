@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_evocode.agents.base import RoundContext, RoundTranscript
+from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.errors import AgentFault
 
 _SOLUTION = "/solution"
@@ -15,7 +15,7 @@ class OracleAgent:
     name = "oracle"
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
-        """See :class:`~pytest_evocode.agents.base.Agent`; raises AgentFault when ``solve.sh`` fails."""
+        """See :class:`~pytest_evocode.agents.protocol.Agent`; raises AgentFault when ``solve.sh`` fails."""
         round_, environment = context.round, context.environment
         if round_.solution is None:
             raise AgentFault(

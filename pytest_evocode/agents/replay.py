@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.agents.base import RoundContext, RoundTranscript
-from pytest_evocode.agents.budget import Budget
-from pytest_evocode.agents.changes import Change, File, changed, drop_empty_directories, write_files
-from pytest_evocode.agents.commands import Command, command_of
-from pytest_evocode.agents.recording import Action
-from pytest_evocode.agents.recordings import Recordings, check_path
+from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.command import Deadline, run_script
-from pytest_evocode.agents.workspace import Workspace
-from pytest_evocode.diffs import DiffError
-from pytest_evocode.trajectory import AgentInfo, Step, StepMetrics, ToolCall, Trajectory, actions_of
+from pytest_evocode.llm.budget import Budget
+from pytest_evocode.trajectories.atif import AgentInfo, Step, StepMetrics, ToolCall, Trajectory, actions_of
+from pytest_evocode.trajectories.commands import Command, command_of
+from pytest_evocode.trajectories.diffs import DiffError
+from pytest_evocode.trajectories.file_changes import Change, File, changed, drop_empty_directories, write_files
+from pytest_evocode.trajectories.lookup import Recordings, check_path
+from pytest_evocode.trajectories.recorder import Action
+from pytest_evocode.trajectories.workspace_changes import Workspace
 
 # A command that ended has as many times its time again, and a minute on top: this machine may be slower.
 _SLOWER = 10.0
@@ -40,11 +40,11 @@ class ReplayAgent:
         self._workspace: Workspace | None = None
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
-        """See :class:`~pytest_evocode.agents.base.CheckedAgent`."""
+        """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         check_path(self.path)
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
-        """See :class:`~pytest_evocode.agents.base.Agent`; raises AgentFault where there is nothing to replay."""
+        """See :class:`~pytest_evocode.agents.protocol.Agent`; raises AgentFault where there is nothing to replay."""
         if self._recordings is None:
             check_path(self.path)
             self._recordings = Recordings(self.path, context.task)

@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_evocode.agents.base import Agent
-from pytest_evocode.agents.declared import Declaration, Declarations
+from pytest_evocode.agents.declarations import Declaration, Declarations
+from pytest_evocode.agents.protocol import Agent
 from pytest_evocode.errors import UsageError
 
 ENTRY_POINTS = "pytest_evocode.agents"
@@ -172,10 +172,10 @@ def _replay(path: str) -> Kind:
 
 
 def _shell(provider: str, model: str) -> Kind:
-    from pytest_evocode.agents.models.choice import make_client
-    from pytest_evocode.agents.models.options import ModelOptions
     from pytest_evocode.agents.shell.agent import ShellAgent
     from pytest_evocode.agents.shell.options import ShellOptions
+    from pytest_evocode.llm.clients import make_client
+    from pytest_evocode.llm.options import ModelOptions
 
     def make(options: dict[str, Any]) -> Agent:
         of_client = {name: value for name, value in options.items() if name in ModelOptions.model_fields}

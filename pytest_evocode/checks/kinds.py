@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pytest_evocode.checks.names import Doubt
-from pytest_evocode.checks.playing import CannotBeChecked, Playing, Stage
+from pytest_evocode.checks.played_rounds import CannotBeChecked, Playing, Stage
 from pytest_evocode.environments import Environment
 from pytest_evocode.verifier import SuiteRun
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from pytest_evocode.checks.runs import RUN, Text, Texts
+from pytest_evocode.checks.shared_lines import RUN, Text, Texts
 
 Files = Mapping[str, bytes]
 """Contents by path."""

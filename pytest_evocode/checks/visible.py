@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_evocode.checks.names import Doubt
-from pytest_evocode.checks.playing import Stage, read_tree, read_workspace
+from pytest_evocode.checks.played_rounds import Stage, read_tree, read_workspace
 from pytest_evocode.checks.starter import SHORTEST, Files, PlayedRound, find_leaks
 from pytest_evocode.environments import Environment
 from pytest_evocode.tasks import Task

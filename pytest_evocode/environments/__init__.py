@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_evocode.environments.base import (
+from pytest_evocode.environments.choice import choose_engine
+from pytest_evocode.environments.protocol import (
     Command,
     Engine,
     Environment,
@@ -13,7 +14,6 @@ from pytest_evocode.environments.base import (
     User,
     found_or_refused,
 )
-from pytest_evocode.environments.choice import choose_engine
 
 __all__ = [
     "Command",

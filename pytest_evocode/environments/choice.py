@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_evocode.environments.base import Engine
+from pytest_evocode.environments.protocol import Engine
 from pytest_evocode.errors import EnvironmentUnavailable, UsageError
 
 NAMES = ("auto", "docker", "sandbox")

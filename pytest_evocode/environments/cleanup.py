@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from pytest_evocode.environments.references import ReferenceIndex
+from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.errors import EnvironmentUnavailable
 
 

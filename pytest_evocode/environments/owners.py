@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from os import getpid
 from pathlib import Path
 
-from pytest_evocode.results.store import SNAPSHOT_FILE, STATE_FILE
+from pytest_evocode.results.directory import SNAPSHOT_FILE, STATE_FILE
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pytest_evocode.metrics.scores import (
     perfect_tasks,
     pinned_case_score,
 )
-from pytest_evocode.results.facts import TaskFacts
+from pytest_evocode.results.task_facts import TaskFacts
 
 Dimension = Literal["task", "round", "activity", "interaction", "change", "category"]
 #: The name of the group of those that do not say.
@@ -44,7 +44,7 @@ def breakdown(rounds: Rounds, by: Dimension, facts: Mapping[str, TaskFacts] | No
 
     ``facts`` says what tasks are, by their name. A round with several change types is in the group of each.
 
-    >>> from pytest_evocode.results.models import RoundRecord
+    >>> from pytest_evocode.results.records import RoundRecord
     >>> records = [RoundRecord(task=task, agent="a", attempt=1, round="r1", index=1, declared_rounds=2,
     ...     outcome="passed") for task in "tu"]
     >>> facts = {"t": TaskFacts(rounds=("r1", "r2"), activity="Migration")}

@@ -61,7 +61,7 @@ def compare(first: Rounds, second: Rounds, metric: Metric = "dataset_score") -> 
 
     Raises ValueError where they have no task in common, and for the records of several agents on one side.
 
-    >>> from pytest_evocode.results.models import RoundRecord
+    >>> from pytest_evocode.results.records import RoundRecord
     >>> def records(agent, **passed):
     ...     return [RoundRecord(task=task, agent=agent, attempt=1, round=f"r{i}", index=i, declared_rounds=2,
     ...         outcome="passed") for task, number in passed.items() for i in range(1, number + 1)]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from pytest_evocode.results.models import Case, FailureKind, RoundRecord
+from pytest_evocode.results.records import Case, FailureKind, RoundRecord
 
 RoundFailure = Literal["cases", "build", "timeout", "agent error", "infrastructure", "other"]
 
@@ -21,7 +21,7 @@ def judge_cases(cases: Iterable[Case], earlier: Sequence[RoundRecord], held: Col
     no verdict. All others are *new misses*, but for those that their suite found *stale*. A case without an id cannot
     be followed.
 
-    >>> from pytest_evocode.results.models import Verdict
+    >>> from pytest_evocode.results.records import Verdict
     >>> before = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=2, outcome="failed",
     ...     verdict=Verdict(reward=0, rewards={}, cases=(Case(id="x", status="passed"), Case(id="y", status="failed"))))
     >>> now = [Case(id="x", status="failed"), Case(id="y", status="failed"), Case(id="z", status="error")]
@@ -143,7 +143,7 @@ class FailureKinds:
 def failure_kinds(records: Iterable[RoundRecord]) -> FailureKinds:
     """Count the kinds of all failing cases and of all failed rounds, of any agents and tasks.
 
-    >>> from pytest_evocode.results.models import Verdict
+    >>> from pytest_evocode.results.records import Verdict
     >>> def record(index, status):
     ...     verdict = Verdict(reward=0, rewards={}, cases=(Case(id="x", status=status),))
     ...     return RoundRecord(task="t", agent="a", attempt=1, round=f"r{index}", index=index, declared_rounds=2,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
 
 Attempt = Mapping[int, RoundRecord]
 """The records of one attempt by index; a round without one was not run, or left nothing."""

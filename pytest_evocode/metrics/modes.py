@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.scores import Scores, scores
 from pytest_evocode.names import scored_name
-from pytest_evocode.results.models import Mode, RoundRecord
+from pytest_evocode.results.records import Mode, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)

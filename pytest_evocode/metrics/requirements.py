@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pytest_evocode.metrics.failures import failing_cases
-from pytest_evocode.results.models import FailureKind, RoundRecord
+from pytest_evocode.results.records import FailureKind, RoundRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class RequirementFailures:
 def worst_requirements(records: Iterable[RoundRecord]) -> list[RequirementFailures]:
     """Those that ever failed, the worst first: by share, then by how many rounds, then by name.
 
-    >>> from pytest_evocode.results.models import Case, Verdict
+    >>> from pytest_evocode.results.records import Case, Verdict
     >>> def record(index, **cases):
     ...     cases = tuple(Case(id=id_, status=status, requirement=id_[0]) for id_, status in cases.items())
     ...     return RoundRecord(task="t", agent="a", attempt=1, round=f"r{index}", index=index, declared_rounds=2,

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Literal
 
 from pytest_evocode.metrics.grid import Rounds, TaskRounds, as_grid
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
 
 Strategy = Literal["mean", "final"]
 
@@ -37,7 +37,7 @@ def mean_rewards(rounds: Rounds, strategies: Mapping[str, Strategy] | None = Non
     ``strategies`` has the ``multi_step_reward_strategy`` of tasks that have another than ``mean``. A key that a trial
     lacks counts 0 there, as in Harbor's ``mean`` over trials. Empty where no round has a verdict.
 
-    >>> from pytest_evocode.results.models import Verdict
+    >>> from pytest_evocode.results.records import Verdict
     >>> verdict = Verdict(reward=1, rewards={"tests": 1.0, "style": 0.5})
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=2, outcome="passed",
     ...     verdict=verdict)

@@ -12,10 +12,10 @@ from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.rewards import Strategy
 from pytest_evocode.metrics.scores import Scores, scores
 from pytest_evocode.names import scored_name
-from pytest_evocode.results.facts import TaskFacts
+from pytest_evocode.results.directory import STAMP
 from pytest_evocode.results.loading import Results, StoredAttempt, numbered
-from pytest_evocode.results.models import Mode, RoundRecord
-from pytest_evocode.results.store import STAMP
+from pytest_evocode.results.records import Mode, RoundRecord
+from pytest_evocode.results.task_facts import TaskFacts
 
 _Place = tuple[str, Mode, str | None]
 """An agent, and how its attempts go through the rounds."""

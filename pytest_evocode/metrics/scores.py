@@ -116,7 +116,7 @@ def dataset_score(rounds: Rounds) -> float:
     N_t is the number of declared rounds: one that was not run, not reached or broke down counts as not passed.
 
     >>> from pytest_evocode.metrics.grid import Grid
-    >>> from pytest_evocode.results.models import RoundRecord
+    >>> from pytest_evocode.results.records import RoundRecord
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=4, outcome="passed")
     >>> dataset_score([record]), dataset_score(Grid.of([record], selected={"t": 4, "u": 9}))
     (25.0, 12.5)
@@ -134,7 +134,7 @@ def pinned_case_score(rounds: Rounds) -> float | None:
 
     A round that is not pinned counts as in :func:`case_score`; None where none is.
 
-    >>> from pytest_evocode.results.models import Case, RoundRecord, Verdict
+    >>> from pytest_evocode.results.records import Case, RoundRecord, Verdict
     >>> verdict = Verdict(reward=0, rewards={}, cases=(Case(id="x", status="passed"),), pinned=(1, 4))
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="failed",
     ...     verdict=verdict)
@@ -164,7 +164,7 @@ def mt_at_k(rounds: Rounds, *, fail_stop: bool = True) -> float:
     ``fail_stop`` is the paper's rule: after an attempt's first round that is not passed its p is 0. Without it a round
     passed later in chain mode counts too, as in EvoCode-Bench's ``compute_metrics.py``.
 
-    >>> from pytest_evocode.results.models import RoundRecord
+    >>> from pytest_evocode.results.records import RoundRecord
     >>> rows = [(1, "passed"), (2, "failed"), (3, "passed")]
     >>> records = [RoundRecord(task="t", agent="a", attempt=1, round=f"r{i}", index=i, declared_rounds=4,
     ...     outcome=outcome) for i, outcome in rows]
@@ -177,7 +177,7 @@ def mt_at_k(rounds: Rounds, *, fail_stop: bool = True) -> float:
 def reliability(rounds: Rounds) -> float | None:
     """pass^k: of the rounds that any attempt passed, the share that all attempts did; None where none was.
 
-    >>> from pytest_evocode.results.models import RoundRecord
+    >>> from pytest_evocode.results.records import RoundRecord
     >>> rows = [(1, 1, "passed"), (1, 2, "passed"), (2, 1, "passed"), (2, 2, "failed")]
     >>> reliability(RoundRecord(task="t", agent="a", attempt=attempt, round=f"r{i}", index=i, declared_rounds=2,
     ...     outcome=outcome) for attempt, i, outcome in rows)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pytest_evocode.metrics.grid import Rounds, as_grid
 from pytest_evocode.metrics.survival import Share
-from pytest_evocode.results.facts import TaskFacts
+from pytest_evocode.results.task_facts import TaskFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def solvable(rounds: Rounds, single_round: Rounds, facts: Mapping[str, TaskFacts
     A round without a record in the chain failed there. An (agent, task) without any record in single-round mode is left
     out; with some, a round that has none did not pass. The records may be of several agents.
 
-    >>> from pytest_evocode.results.models import RoundRecord
+    >>> from pytest_evocode.results.records import RoundRecord
     >>> def record(index, outcome):
     ...     return RoundRecord(task="t", agent="a", attempt=1, round=f"r{index}", index=index, declared_rounds=3,
     ...         outcome=outcome)

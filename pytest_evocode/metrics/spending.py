@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
 
 Level = Literal["agent", "task", "attempt", "round"]
 _DEPTHS: dict[Level, int] = {"agent": 1, "task": 2, "attempt": 3, "round": 4}
@@ -60,7 +60,7 @@ def spending(records: Iterable[RoundRecord]) -> Spending:
     A round that was not reached took nothing, and is not one of those that a sum is of, unless something is known of it
     all the same: its turn may have ended before the session was stopped.
 
-    >>> from pytest_evocode.results.models import Usage
+    >>> from pytest_evocode.results.records import Usage
     >>> def record(index, **values):
     ...     return RoundRecord(task="t", agent="a", attempt=1, round=f"r{index}", index=index, declared_rounds=3,
     ...         **values)
@@ -129,7 +129,7 @@ def token_ratios(records: Iterable[RoundRecord]) -> dict[int, TokenRatio]:
 
     Rounds that broke down or were not reached are neither.
 
-    >>> from pytest_evocode.results.models import Usage
+    >>> from pytest_evocode.results.records import Usage
     >>> rows = [(1, "passed", 100), (2, "passed", 200), (3, "failed", 450)]
     >>> ratios = token_ratios(RoundRecord(task="t", agent="a", attempt=attempt, round="r1", index=1,
     ...     declared_rounds=1, outcome=outcome, usage=Usage(prompt_tokens=0, completion_tokens=tokens))

@@ -28,7 +28,7 @@ def survival(rounds: Rounds) -> dict[int, Share]:
 
     The records may be of several agents.
 
-    >>> from pytest_evocode.results.models import RoundRecord
+    >>> from pytest_evocode.results.records import RoundRecord
     >>> def record(task, index, of):
     ...     return RoundRecord(task=task, agent="a", attempt=1, round=f"r{index}", index=index, declared_rounds=of,
     ...         outcome="passed")

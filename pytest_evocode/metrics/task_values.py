@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from pytest_evocode.metrics.grid import Attempt, TaskRounds
 from pytest_evocode.metrics.rewards import reward_share
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
 
 TaskValue = Callable[[TaskRounds], float | None]
 """None where nothing was measured at the task, which is then left out of the mean."""

@@ -11,16 +11,16 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pytest_evocode.errors import TaskError, UsageError
-from pytest_evocode.process.executed import Executor, Judge
-from pytest_evocode.process.projects import purposes_of, recognise, roles_of
-from pytest_evocode.process.reading import Reading, RoundInput
-from pytest_evocode.process.record import AttemptProcess
-from pytest_evocode.process.scoring import RecordedRound, RoundDeclaration, score_rounds
-from pytest_evocode.process.workspace import TaskFiles, workdir_of
+from pytest_evocode.process.protocols import Executor, Judge
+from pytest_evocode.process.scores.process_record import AttemptProcess
+from pytest_evocode.process.scores.round_scores import RecordedRound, RoundDeclaration, score_rounds
+from pytest_evocode.process.trajectory.projects import purposes_of, recognise, roles_of
+from pytest_evocode.process.trajectory.rounds import Reading, RoundInput
+from pytest_evocode.process.trajectory.workspace_texts import TaskFiles, workdir_of
 from pytest_evocode.results.loading import load_results
-from pytest_evocode.results.models import PASS_REWARD, RoundRecord
+from pytest_evocode.results.records import PASS_REWARD, RoundRecord
 from pytest_evocode.tasks import ProcessConfig, Task, load_task
-from pytest_evocode.trajectory import Trajectory
+from pytest_evocode.trajectories.atif import Trajectory
 
 #: Where a round's trajectory is below an attempt's directory.
 TRAJECTORY = "agent/trajectory.json"

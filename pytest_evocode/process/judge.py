@@ -14,16 +14,16 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any
 
-from pytest_evocode.agents.models.base import Message, ModelClient, Reply, Tool
-from pytest_evocode.agents.models.choice import make_client
-from pytest_evocode.agents.models.options import ModelOptions
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.errors import AgentFault, UsageError
+from pytest_evocode.llm.clients import make_client
+from pytest_evocode.llm.options import ModelOptions
+from pytest_evocode.llm.protocol import Message, ModelClient, Reply, Tool
 from pytest_evocode.process.evidence import Measure
-from pytest_evocode.process.executed import Judgement, Material
-from pytest_evocode.process.plans import find_plan
-from pytest_evocode.process.signals import RoundSignals
-from pytest_evocode.results.store import write_atomically
+from pytest_evocode.process.protocols import Judgement, Material
+from pytest_evocode.process.trajectory.plans import find_plan
+from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.results.directory import write_atomically
 
 VOTES = 3
 #: Counts up with every change of a rubric, so that nothing is taken from the cache that was asked otherwise.
@@ -67,7 +67,7 @@ def make_judge(spec: str, *, votes: int = VOTES, cache: Path | None = None) -> M
 
 
 class ModelJudge:
-    """See :class:`~pytest_evocode.process.executed.Judge`; answers are kept on this machine by what was asked.
+    """See :class:`~pytest_evocode.process.protocols.Judge`; answers are kept on this machine by what was asked.
 
     ``client`` makes one with a temperature: 0, or None for a model that refuses to be told one.
     """
@@ -87,7 +87,7 @@ class ModelJudge:
         self._cache = cache or cache_directory() / "judge"
 
     def judge(self, name: str, material: Material, by_rule: Measure) -> Judgement | None:
-        """See :class:`~pytest_evocode.process.executed.Judge`; raises AgentFault where the model cannot be asked."""
+        """See :class:`~pytest_evocode.process.protocols.Judge`; raises AgentFault where the model cannot be asked."""
         aspect = _ASPECTS[name]
         text = aspect.material(material)
         if text is None or (by_rule.value is None and name != "SC"):

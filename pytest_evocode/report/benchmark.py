@@ -10,7 +10,7 @@ from pytest_evocode.metrics.modes import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.scores import COLUMNS, SPENT
 from pytest_evocode.report.tables import aligned
-from pytest_evocode.results.models import Mode, Outcome, RoundRecord
+from pytest_evocode.results.records import Mode, Outcome, RoundRecord
 
 CHAIN = RunMode()
 _MARKS: dict[Outcome, str] = {"passed": ".", "failed": "F", "error": "E", "not reached": "-"}

@@ -9,9 +9,9 @@ from typing import IO, Any
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.rows import Row
-from pytest_evocode.results.facts import TaskFacts
 from pytest_evocode.results.loading import StoredAttempt
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.results.task_facts import TaskFacts
 
 #: Columns and their types, in order; every one may be empty.
 ROUND_COLUMNS: dict[str, type] = {

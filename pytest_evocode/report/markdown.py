@@ -12,9 +12,9 @@ from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import Spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.benchmark import grid_rows
-from pytest_evocode.report.failure import describe_failure
+from pytest_evocode.report.failed_round import describe_failure
 from pytest_evocode.report.scores import score_rows
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
 
 #: Bytes of the rounds that did not pass; GitHub shows nothing at all of more than a MiB in one step.
 _MOST = 400_000

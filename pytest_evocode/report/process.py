@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 from pytest_evocode.process.evidence import Measure
-from pytest_evocode.process.extended import EXTENDED
-from pytest_evocode.process.outcome import Correlation, Pairs, within_agent, within_tasks
-from pytest_evocode.process.record import AttemptProcess, RoundProcess
-from pytest_evocode.process.score import OF_CATEGORY, PILLARS, WEIGHTS, RigorScore
-from pytest_evocode.process.sensitivity import sensitivity
-from pytest_evocode.process.summary import Summary, Values, by_task, judged, summarise_agent, summarise_task
+from pytest_evocode.process.pillars.extended import EXTENDED
+from pytest_evocode.process.scores.correlation import Correlation, Pairs, within_agent, within_tasks
+from pytest_evocode.process.scores.process_record import AttemptProcess, RoundProcess
+from pytest_evocode.process.scores.rigor_score import OF_CATEGORY, PILLARS, WEIGHTS, RigorScore
+from pytest_evocode.process.scores.sensitivity import sensitivity
+from pytest_evocode.process.scores.summary import Summary, Values, by_task, judged, summarise_agent, summarise_task
 from pytest_evocode.report.tables import aligned
 
 NOT_MEASURED = "n/a"

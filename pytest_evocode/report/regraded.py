@@ -9,7 +9,7 @@ from pytest_evocode.metrics.grid import by_agent
 from pytest_evocode.metrics.scores import dataset_score
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.tables import aligned
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
 
 Pair = tuple[RoundRecord, RoundRecord]
 """A round before and after."""

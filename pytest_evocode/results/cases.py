@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from pytest_evocode.results.models import Case, CaseStatus
+from pytest_evocode.results.records import Case, CaseStatus
 
 #: Sources below /logs/verifier, the first that exists wins.
 CASE_FILES = ("ctrf.json", "report.json", "junit.xml")

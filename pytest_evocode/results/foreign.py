@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 from pytest_evocode.errors import RecordFault, VerifierFault
 from pytest_evocode.results.cases import CASE_FILES, UnreadableCases, parse_case_file, parse_case_lines
-from pytest_evocode.results.facts import TaskFacts
-from pytest_evocode.results.models import AttemptRecord, Case, Mode, RoundRecord, Verdict
-from pytest_evocode.results.rewards import REWARD_FILES, deciding_reward
+from pytest_evocode.results.foreign_turns import Turn, read_turn, read_turns_by_round
+from pytest_evocode.results.records import AttemptRecord, Case, Mode, RoundRecord, Verdict
+from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward
+from pytest_evocode.results.task_facts import TaskFacts
 from pytest_evocode.results.task_files import TaskLookup, old_round_name
-from pytest_evocode.results.turns import Turn, read_turn, read_turns_by_round
 
 OLD_RESULTS = Path("verifier", "multiround_results.json")
 

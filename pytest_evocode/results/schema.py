@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from pytest_evocode.results.models import (
+from pytest_evocode.results.records import (
     RECORD_VERSION,
     AttemptRecord,
     AttemptState,

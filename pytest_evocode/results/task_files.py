@@ -9,7 +9,7 @@ from typing import Any
 import tomli
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.results.facts import TaskFacts
+from pytest_evocode.results.task_facts import TaskFacts
 
 TASK_FILE = "task.toml"
 

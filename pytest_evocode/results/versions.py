@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from pytest_evocode.errors import RecordFault
-from pytest_evocode.results.models import RECORD_VERSION, AttemptRecord, RoundRecord
+from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundRecord
 
 Record = TypeVar("Record", bound=BaseModel)
 

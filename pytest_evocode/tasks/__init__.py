@@ -16,7 +16,7 @@ from pytest_evocode.tasks.model import (
 from pytest_evocode.tasks.native import NativeTest, Requirement
 from pytest_evocode.tasks.process import Abstention, Category, DeclaredRequirement, ProcessConfig, matches_glob
 from pytest_evocode.tasks.task import Network, RewardStrategy, Round, Task
-from pytest_evocode.tasks.templates import resolve_env, resolve_solution_env
+from pytest_evocode.tasks.variables import resolve_env, resolve_solution_env
 
 __all__ = [
     "Abstention",

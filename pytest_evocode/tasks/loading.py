@@ -11,11 +11,11 @@ import tomli
 from pydantic import ValidationError
 
 from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks.consistency import check_config
 from pytest_evocode.tasks.layout import SINGLE_ROUND, find_files
 from pytest_evocode.tasks.model import TaskConfig
 from pytest_evocode.tasks.native import Suite, read_native_tests
 from pytest_evocode.tasks.problems import explain, task_error
-from pytest_evocode.tasks.references import check_config
 from pytest_evocode.tasks.resolution import resolve_rounds
 from pytest_evocode.tasks.task import Task
 

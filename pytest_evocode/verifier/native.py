@@ -16,11 +16,11 @@ from typing import Any
 from pytest_evocode.environments import Command, Environment, ExecResult, Unreadable, found_or_refused
 from pytest_evocode.errors import VerifierFault
 from pytest_evocode.results.cases import UnreadableCases, parse_case_file
-from pytest_evocode.results.models import Case, Verdict
+from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.verifier.runs import LOGS, Finding, Manner
+from pytest_evocode.verifier.in_container.modules import OWN
 from pytest_evocode.verifier.script import tail
-from pytest_evocode.verifier.suite_modules import OWN
+from pytest_evocode.verifier.suite_run import LOGS, Finding, Manner
 from pytest_evocode.verifier.toolbox import PROGRAM
 
 CASE_TIMEOUT = 60.0

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pytest_evocode.environments import Environment, Unreadable, found_or_refused
 from pytest_evocode.errors import VerifierFault
 from pytest_evocode.results.cases import CASE_FILES, UnreadableCases, parse_case_file, parse_case_lines
-from pytest_evocode.results.models import Case, Verdict
-from pytest_evocode.results.rewards import REWARD_FILES, deciding_reward
+from pytest_evocode.results.records import Case, Verdict
+from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.verifier.runs import LOGS, Finding, Manner
+from pytest_evocode.verifier.suite_run import LOGS, Finding, Manner
 
 _REWARD_LIMIT = 2**20  # bytes
 _SHOWN = 500  # characters

@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.tasks import Round, Task
+from pytest_evocode.verifier.changed_tools import changed_tools, python_caches
 from pytest_evocode.verifier.clock import put_forward
 from pytest_evocode.verifier.native import run_native
-from pytest_evocode.verifier.runs import LOGS, Manner, SuiteRun
 from pytest_evocode.verifier.script import run_script
-from pytest_evocode.verifier.tools import changed_tools, python_caches
+from pytest_evocode.verifier.suite_run import LOGS, Manner, SuiteRun
 
 #: Directories of a fork that hold nothing of what the agent put there.
 FRESH = ("/tests", LOGS)

@@ -19,7 +19,7 @@ from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import Task
-from pytest_evocode.verifier.suite_modules import OWN, READY
+from pytest_evocode.verifier.in_container.modules import OWN, READY
 
 OLDEST_PYTHON = (3, 10)
 #: The file that is run; the directory it lies in has nothing else but what it reads.
@@ -30,7 +30,8 @@ _DISTRIBUTIONS = (
     "pytest", "pluggy", "iniconfig", "packaging", "pytest-json-report", "pytest-timeout", "exceptiongroup", "tomli",
     "typing_extensions",
 )  # fmt: skip
-_OWN = ("suite_modules", "suite_items", "suite_main")
+_OWN = ("modules", "items", "main")
+_IN_CONTAINER = "pytest_evocode/verifier/in_container"
 # Kept for a Python of any age to answer; -I is not, so it is no option.
 _PROBE = (
     "import sys; "
@@ -50,7 +51,7 @@ for place, _, files in os.walk({_SOURCES!r}):
 os.mkdir({_MADE!r})
 with open("{_MADE}/modules", "wb") as file:
     marshal.dump(modules, file)
-start = {_SOURCES!r} + "/pytest_evocode/verifier/suite_modules.py"
+start = "{_SOURCES}/{_IN_CONTAINER}/modules.py"
 py_compile.compile(start, "{_MADE}/{PROGRAM}", "{OWN}/{PROGRAM}", doraise=True)
 """
 
@@ -162,13 +163,13 @@ def _versions() -> str:
 
 
 def _own(name: str) -> Path:
-    return Path(__file__).with_name(f"{name}.py")
+    return Path(__file__).parent / "in_container" / f"{name}.py"
 
 
 def _modules() -> Iterator[tuple[str, Path]]:
     """The toolbox' modules: the path of each in it, and here."""
     for name in _OWN:
-        yield f"pytest_evocode/verifier/{name}.py", _own(name)
+        yield f"{_IN_CONTAINER}/{name}.py", _own(name)
     for name in _DISTRIBUTIONS:
         for file in importlib.metadata.files(name) or ():
             if file.suffix == ".py" and ".." not in file.parts:

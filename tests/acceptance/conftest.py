@@ -14,9 +14,10 @@ from typing import Any, Protocol
 
 import pytest
 
+from pytest_evocode.results.directory import AttemptDirectory
+
 # Imported here once: pytester forgets what an inner session imports, and the next one would pay for it again.
-from pytest_evocode.results.models import AttemptRecord, RunRecord
-from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.results.records import AttemptRecord, RunRecord
 from tests.terminals import HANGS, Person
 
 DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /app\n"

@@ -17,7 +17,7 @@ AGENT = '''
 import os, signal, time
 from pathlib import Path
 from pytest_evocode.agents import RoundTranscript
-from pytest_evocode.results.models import Usage
+from pytest_evocode.results.records import Usage
 
 class Slow:
     """Asks a model once in a turn, and works when a file says that it may."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.results.models import total_usage
+from pytest_evocode.results.records import total_usage
 from pytest_evocode.tasks import load_task
 from tests.acceptance.conftest import RunTasks, WriteTask
 from tests.acceptance.models import at, in_rounds, solver, steps_of
@@ -105,7 +105,7 @@ def test_the_conversation_goes_on_over_all_rounds(write_task: WriteTask, run_tas
 KILLS = """
     import os, signal
     from pathlib import Path
-    from pytest_evocode.agents.recording import Recorder
+    from pytest_evocode.trajectories.recorder import Recorder
 
     HERE = Path(__file__).parent
     observe = Recorder.observe

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.results.models import Case
-from pytest_evocode.scaffold import Form, write_task
+from pytest_evocode.cli.new_task import Form, write_task
+from pytest_evocode.results.records import Case
 
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, Session

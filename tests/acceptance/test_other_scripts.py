@@ -20,7 +20,7 @@ from tests.acceptance.conftest import RunTasks, WriteNative, WriteTask, suite_up
 #: An agent that does one round in three only, and says what it called.
 AGENT = """
 from pytest_evocode.agents import RoundTranscript
-from pytest_evocode.trajectory import AgentInfo, Step, ToolCall, Trajectory
+from pytest_evocode.trajectories.atif import AgentInfo, Step, ToolCall, Trajectory
 
 class Lazy:
     name = "gpt-5.5"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.pins import content_hash
+from pytest_evocode.tasks.lockfile import content_hash
 
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, Session, WriteTask

@@ -12,10 +12,10 @@ import pytest
 
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine, choose_engine
-from pytest_evocode.environments.references import ReferenceIndex
-from pytest_evocode.reference_states import ReferenceStates
+from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.tasks import load_task
-from pytest_evocode.trial import Trial
+from pytest_evocode.trial.reference_states import ReferenceStates
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, WriteTask
@@ -151,7 +151,7 @@ def test_a_state_that_is_gone_is_made_anew(write_task: WriteTask, run_tasks: Run
 
 def test_a_trial_tells_where_it_begins(write_task: WriteTask, run_tasks: RunTasks, engine: Engine) -> None:
     task = load_task(write_task("a", 3))
-    from pytest_evocode.trial import TrialOptions
+    from pytest_evocode.trial.trial import TrialOptions
 
     options = TrialOptions(references=True)
     try:
@@ -174,7 +174,7 @@ def test_an_environment_that_does_not_start_there_is_an_error_of_the_first_round
 ) -> None:
     from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
     from pytest_evocode.errors import EnvironmentFault
-    from pytest_evocode.trial import TrialOptions
+    from pytest_evocode.trial.trial import TrialOptions
 
     def fail(self: SandboxEnvironment) -> None:
         raise EnvironmentFault("no")
@@ -204,14 +204,14 @@ def test_a_state_that_cannot_be_kept_or_dropped_is_nobodys_error(
 ) -> None:
     from pytest_evocode.environments.sandbox.engine import SandboxEngine
     from pytest_evocode.errors import EnvironmentFault
-    from pytest_evocode.trial import TrialOptions
+    from pytest_evocode.trial.trial import TrialOptions
 
     def fail(self: SandboxEngine, *arguments: object) -> int:
         raise EnvironmentFault("no")
 
     task = load_task(write_task("a", 3))
     options = TrialOptions(references=True)
-    monkeypatch.setattr("pytest_evocode.reference_states.LIMIT", 0)
+    monkeypatch.setattr("pytest_evocode.trial.reference_states.LIMIT", 0)
     try:
         for name in ("drop_reference", "keep_reference"):
             monkeypatch.setattr(SandboxEngine, name, fail)

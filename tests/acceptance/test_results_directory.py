@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import TypeAdapter
 
-from pytest_evocode.results.models import AttemptRecord, Case, RunRecord
-from pytest_evocode.results.store import STAMP
-from pytest_evocode.trajectory import Trajectory
+from pytest_evocode.results.directory import STAMP
+from pytest_evocode.results.records import AttemptRecord, Case, RunRecord
+from pytest_evocode.trajectories.atif import Trajectory
 
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, WriteTask
@@ -171,7 +171,7 @@ def test_a_trajectory_is_written_per_round(
     pytester.makeconftest(
         """
         from pytest_evocode.agents import RoundTranscript
-        from pytest_evocode.trajectory import AgentInfo, Step, Trajectory
+        from pytest_evocode.trajectories.atif import AgentInfo, Step, Trajectory
 
         class Talking:
             name = "talking"

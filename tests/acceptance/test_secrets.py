@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.trajectory import Trajectory
+from pytest_evocode.trajectories.atif import Trajectory
 
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, Session, WriteTask
@@ -22,7 +22,7 @@ import os
 import sys
 
 from pytest_evocode.agents import RoundTranscript
-from pytest_evocode.trajectory import AgentInfo, Observation, ObservationResult, Step, ToolCall, Trajectory
+from pytest_evocode.trajectories.atif import AgentInfo, Observation, ObservationResult, Step, ToolCall, Trajectory
 
 KEY = os.environ["{NAME}"]
 

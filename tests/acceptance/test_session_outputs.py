@@ -16,7 +16,7 @@ WORKERS = pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "work
 
 SPENDING_AGENT = """
     from pytest_evocode.agents import RoundTranscript
-    from pytest_evocode.trajectory import AgentInfo, Step, StepMetrics, ToolCall, Trajectory
+    from pytest_evocode.trajectories.atif import AgentInfo, Step, StepMetrics, ToolCall, Trajectory
 
     class Spending:
         name = "spending"

@@ -15,7 +15,7 @@ FAILS = "echo 0 > /logs/verifier/reward.txt"
 
 TRACING_AGENT = """
     from pytest_evocode.agents import RoundTranscript
-    from pytest_evocode.trajectory import AgentInfo, Step, ToolCall, Trajectory
+    from pytest_evocode.trajectories.atif import AgentInfo, Step, ToolCall, Trajectory
 
     class Tracing:
         name = "tracing"

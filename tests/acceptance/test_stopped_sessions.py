@@ -16,7 +16,7 @@ import pytest
 
 from pytest_evocode.environments.docker.engine import OWNER, DockerEngine, connect
 from pytest_evocode.environments.owners import Owner
-from pytest_evocode.results.models import RunRecord
+from pytest_evocode.results.records import RunRecord
 
 if TYPE_CHECKING:
     from tests.acceptance.conftest import WriteTask

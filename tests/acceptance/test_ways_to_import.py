@@ -17,7 +17,7 @@ from pathlib import Path
 from pytest_evocode.agents import make_agent
 from pytest_evocode.environments import choose_engine
 from pytest_evocode.tasks import load_task
-from pytest_evocode.trial import Trial
+from pytest_evocode.trial.trial import Trial
 
 engine, why = choose_engine("sandbox")
 for record in Trial(load_task(Path(sys.argv[1])), make_agent("oracle"), engine).run():
@@ -59,7 +59,7 @@ def test_a_session_without_an_agent_imports_none_of_its_machinery(pytester: pyte
 
         def test_ours():
             ours = {name for name in sys.modules if name.startswith("pytest_evocode.")}
-            assert ours <= {"pytest_evocode.plugin", "pytest_evocode.options", "pytest_evocode.newhooks"}
+            assert ours <= {"pytest_evocode.plugin", "pytest_evocode.plugin.options", "pytest_evocode.plugin.hookspecs"}
         """
     )
     pytester.runpytest_subprocess().assert_outcomes(passed=1)

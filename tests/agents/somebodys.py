@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_evocode.agents import RoundContext, RoundTranscript
-from pytest_evocode.agents.recording import Action
-from pytest_evocode.trajectory import ToolCall
+from pytest_evocode.trajectories.atif import ToolCall
+from pytest_evocode.trajectories.recorder import Action
 
 
 class Somebodys:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.agents.declared import read_declarations
+from pytest_evocode.agents.declarations import read_declarations
 from pytest_evocode.errors import UsageError
 
 AGENT = """[tool.pytest-evocode.agents.careful]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.agents import Agent, make_agent
-from pytest_evocode.agents.declared import Declaration, Declarations
+from pytest_evocode.agents.declarations import Declaration, Declarations
 from pytest_evocode.agents.specs import FORMS, Option
 from pytest_evocode.errors import UsageError
 from tests.agents.somebodys import Somebodys

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evocode.checks.runs import RUN, Text
+from pytest_evocode.checks.shared_lines import RUN, Text
 from pytest_evocode.checks.starter import PlayedRound, find_leaks
 from tests.checks.texts import joined, statements
 

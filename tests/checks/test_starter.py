@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.checks.runs import RUN
+from pytest_evocode.checks.shared_lines import RUN
 from pytest_evocode.checks.starter import Files, PlayedRound, find_leaks
 from tests.checks.texts import joined, statements
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_evocode.checks.runs import RUN
+from pytest_evocode.checks.shared_lines import RUN
 from pytest_evocode.checks.starter import SHORTEST, PlayedRound, find_leaks
 from tests.checks.texts import joined, statements
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from pytest_evocode.cli import main
 from pytest_evocode.environments import Engine
 from pytest_evocode.process.attempts import find_attempts, score_attempt
-from pytest_evocode.results.models import AttemptRecord, Case, RoundRecord, Verdict
-from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import AttemptRecord, Case, RoundRecord, Verdict
 from pytest_evocode.tasks import load_task
 from tests.model_scripts import Asked, Step, Use
 from tests.model_server import ModelServer

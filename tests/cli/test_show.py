@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pytest_evocode.cli import main
-from pytest_evocode.pins import LOCK_FILE, Lock, content_hash, write_lock
-from pytest_evocode.scaffold import Form, write_task
+from pytest_evocode.cli.new_task import Form, write_task
+from pytest_evocode.tasks.lockfile import LOCK_FILE, Lock, content_hash, write_lock
 
 
 @pytest.fixture(autouse=True)

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.environments.base import CappedOutput
-from pytest_evocode.environments.contents import hash_directory
 from pytest_evocode.environments.docker.engine import ENGINE, OWNER, DockerEngine
 from pytest_evocode.environments.docker.stream import FramedStream
 from pytest_evocode.environments.owners import Owner
+from pytest_evocode.environments.protocol import CappedOutput
 from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.content_hash import hash_directory
 from tests.environments.conftest import BASE, MakeTask
 
 FROM = "FROM python:3.11-slim-bookworm\n"

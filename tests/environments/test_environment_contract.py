@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.environments import Engine, Environment
-from pytest_evocode.environments.base import OUTPUT_LIMIT
+from pytest_evocode.environments.protocol import OUTPUT_LIMIT
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Task
 

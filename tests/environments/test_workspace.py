@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_evocode.agents.changes import apply_changes
-from pytest_evocode.agents.workspace import Limits, Workspace
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
+from pytest_evocode.trajectories.file_changes import apply_changes
+from pytest_evocode.trajectories.workspace_changes import Limits, Workspace
 
 Tree = dict[str, tuple[int, bytes] | str]
 """Mode and content of files, targets of symlinks."""

@@ -12,11 +12,11 @@ from typing import Literal, Protocol
 
 import pytest
 
-from pytest_evocode.pins import Lock, content_hash, write_lock
+from pytest_evocode.results.directory import AttemptDirectory
 
 # Imported here once: pytester forgets what an inner session imports, and the next one would pay for it again.
-from pytest_evocode.results.models import AttemptRecord, RunRecord
-from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.results.records import AttemptRecord, RunRecord
+from pytest_evocode.tasks.lockfile import Lock, content_hash, write_lock
 from tests.integrity.suites import (
     CAREFUL_TEST,
     CARELESS_TEST,

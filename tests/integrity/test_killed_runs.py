@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.results.directory import AttemptDirectory
 from tests import remembering_agent
 
 ROUNDS = 10

@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from pytest_evocode.results.models import Case, CaseStatus, Outcome, RoundRecord, Verdict
+from pytest_evocode.results.records import Case, CaseStatus, Outcome, RoundRecord, Verdict
 
 # The same examples on every machine, however slow it is, and nothing left in the source tree.
 hypothesis.settings.register_profile("evocode", database=None, deadline=None, derandomize=True, max_examples=60)

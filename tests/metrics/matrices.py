@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from pytest_evocode.metrics.grid import Grid
-from pytest_evocode.results.models import Case, CaseStatus, Outcome, RoundRecord, Usage, Verdict
+from pytest_evocode.results.records import Case, CaseStatus, Outcome, RoundRecord, Usage, Verdict
 
 OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "error", "not reached")
 STATUSES: tuple[CaseStatus, ...] = ("passed", "failed", "skipped", "error")

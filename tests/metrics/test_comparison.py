@@ -8,7 +8,7 @@ import pytest
 
 from pytest_evocode.metrics.comparison import Flip, compare
 from pytest_evocode.metrics.grid import Grid
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
 
 MakeRecord = Callable[..., RoundRecord]
 

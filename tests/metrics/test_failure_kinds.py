@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from pytest_evocode.metrics.failures import RoundFailure, failure_kinds, judge_attempts, judge_cases, round_failure
-from pytest_evocode.results.models import Case, CaseStatus, FailureKind, Outcome, RoundRecord, Verdict
+from pytest_evocode.results.records import Case, CaseStatus, FailureKind, Outcome, RoundRecord, Verdict
 
 MakeRecord = Callable[..., RoundRecord]
 

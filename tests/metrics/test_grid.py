@@ -17,7 +17,7 @@ from pytest_evocode.metrics.scores import (
     scores,
     sr,
 )
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
 
 MakeRecord = Callable[..., RoundRecord]
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from pytest_evocode.metrics.intervals import Interval, bootstrap, intervals, mean
 from pytest_evocode.metrics.scores import scores
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
 from tests.metrics.matrices import Matrix, matrices
 
 MakeRecord = Callable[..., RoundRecord]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pytest_evocode.metrics.rows import Row, Rows, rows_of
-from pytest_evocode.results.facts import TaskFacts
 from pytest_evocode.results.loading import load_results
+from pytest_evocode.results.task_facts import TaskFacts
 from pytest_evocode.results.task_files import read_task_directories
 from tests.result_trees import write_attempt, write_files, write_session
 

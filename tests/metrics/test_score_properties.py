@@ -23,7 +23,7 @@ from pytest_evocode.metrics.scores import (
     scores,
     sr,
 )
-from pytest_evocode.results.models import RoundRecord, Verdict
+from pytest_evocode.results.records import RoundRecord, Verdict
 from tests.metrics.matrices import Matrix, matrices
 
 GOOD: tuple[Callable[[Rounds], float], ...] = (

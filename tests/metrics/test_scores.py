@@ -15,7 +15,7 @@ from pytest_evocode.metrics.scores import (
     scores,
     trial_rewards,
 )
-from pytest_evocode.results.models import Outcome, RoundRecord
+from pytest_evocode.results.records import Outcome, RoundRecord
 
 MakeRecord = Callable[..., RoundRecord]
 

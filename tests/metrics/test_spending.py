@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from pytest_evocode.metrics.spending import Amount, overall_token_ratio, spending, spending_by, token_ratios
-from pytest_evocode.results.models import Outcome, RoundRecord, Usage
+from pytest_evocode.results.records import Outcome, RoundRecord, Usage
 
 MakeRecord = Callable[..., RoundRecord]
 

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_evocode.environments import Engine, choose_engine
-from pytest_evocode.results.models import RoundRecord
-from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import load_task
-from pytest_evocode.trial import Trial
+from pytest_evocode.trial.trial import Trial
 from tests.process.scripted import ScriptedAgent, example_scripts
 
 #: What of an attempt is kept.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_evocode.agents import RoundContext, RoundTranscript
-from pytest_evocode.agents.recording import Action
-from pytest_evocode.trajectory import AgentInfo, ToolCall
+from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
+from pytest_evocode.trajectories.recorder import Action
 
 EXAMPLES = Path(__file__).parents[2] / "example_tasks"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.process.reading import Reading
-from pytest_evocode.process.runs import Purposes
-from pytest_evocode.process.signals import RoundSignals
+from pytest_evocode.process.trajectory.command_purposes import Purposes
+from pytest_evocode.process.trajectory.rounds import Reading
+from pytest_evocode.process.trajectory.signals import RoundSignals
 from tests.process.trajectories import LEDGER, Recording, read
 
 OLD, NEW = "    return sum(entries)\n", "    return sum(entries, 0)\n"

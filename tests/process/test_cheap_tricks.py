@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_evocode.process.record import AttemptProcess, RoundProcess
-from pytest_evocode.process.score import PILLARS
-from pytest_evocode.process.scoring import RoundDeclaration, score_round
+from pytest_evocode.process.scores.process_record import AttemptProcess, RoundProcess
+from pytest_evocode.process.scores.rigor_score import PILLARS
+from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
 from tests.process.test_formulas import BUDGET, FAILED, PLAN, REPORT, TESTS
 from tests.process.trajectories import Recording, read, score
 

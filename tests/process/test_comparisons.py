@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.process.outcome import within_agent, within_tasks
-from pytest_evocode.process.record import AttemptProcess, RoundProcess
-from pytest_evocode.process.score import PARTS, Pillar
-from pytest_evocode.process.sensitivity import sensitivity
-from pytest_evocode.process.summary import as_json, by_task, summarise_agent, summarise_task
+from pytest_evocode.process.scores.correlation import within_agent, within_tasks
+from pytest_evocode.process.scores.process_record import AttemptProcess, RoundProcess
+from pytest_evocode.process.scores.rigor_score import PARTS, Pillar
+from pytest_evocode.process.scores.sensitivity import sensitivity
+from pytest_evocode.process.scores.summary import as_json, by_task, summarise_agent, summarise_task
 from pytest_evocode.report.process import outcome_lines, process_lines
 
 

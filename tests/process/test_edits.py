@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_evocode.process.edits import Change, apply_change, hunks_between, read_patch
-from pytest_evocode.process.workspace import Workspace
+from pytest_evocode.process.trajectory.edits import Change, apply_change, hunks_between, read_patch
+from pytest_evocode.process.trajectory.workspace_texts import Workspace
 
 
 def test_what_was_added_and_removed_is_without_what_is_around_it() -> None:

@@ -11,7 +11,7 @@ import pytest
 from pytest_evocode.environments import Engine
 from pytest_evocode.process.attempts import score_attempt
 from pytest_evocode.tasks import Category, load_task
-from pytest_evocode.trajectory import Trajectory, actions_of
+from pytest_evocode.trajectories.atif import Trajectory, actions_of
 from tests.process.record import play
 from tests.process.scripted import EXAMPLES, example_scripts, read_script
 

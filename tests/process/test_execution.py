@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments import Engine
-from pytest_evocode.process.executed import Executed
 from pytest_evocode.process.execution import Execution
+from pytest_evocode.process.execution.command_results import CommandResult, ResultCache
 from pytest_evocode.process.execution.execution import _evenly, newly_failing
-from pytest_evocode.process.execution.results import CommandResult, ResultCache
-from pytest_evocode.process.files import Roles
-from pytest_evocode.process.projects import Project, recognise
-from pytest_evocode.process.reading import Reading
+from pytest_evocode.process.protocols import Executed
+from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.process.trajectory.projects import Project, recognise
+from pytest_evocode.process.trajectory.rounds import Reading
 from pytest_evocode.tasks import Task, load_task
 from tests.process.trajectories import LEDGER, Recording, read
 

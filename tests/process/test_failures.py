@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.process.failures import crashed, failure_class
-from pytest_evocode.process.outcomes import read_outcome
+from pytest_evocode.process.trajectory.failure_causes import crashed, failure_class
+from pytest_evocode.process.trajectory.test_output import read_outcome
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.agents.models.base import ModelClient
-from pytest_evocode.agents.models.choice import make_client
-from pytest_evocode.agents.models.options import ModelOptions
 from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.clients import make_client
+from pytest_evocode.llm.options import ModelOptions
+from pytest_evocode.llm.protocol import ModelClient
 from pytest_evocode.process.judge import ModelJudge, make_judge
-from pytest_evocode.process.record import AttemptProcess, RoundProcess
-from pytest_evocode.process.scoring import RoundDeclaration, score_round
+from pytest_evocode.process.scores.process_record import AttemptProcess, RoundProcess
+from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
 from pytest_evocode.report.process import process_lines
 from pytest_evocode.tasks import DeclaredRequirement
 from tests.model_scripts import Asked, Fail, Say, Step, Tokens, Use

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from pytest_evocode.cli import main
 from pytest_evocode.errors import UsageError
-from pytest_evocode.process.released import read_released, released_pillars, summarise_released
-from pytest_evocode.process.score import rigor_score
+from pytest_evocode.process.scores.released_scorer import read_released, released_pillars, summarise_released
+from pytest_evocode.process.scores.rigor_score import rigor_score
 
 Write = Callable[..., Path]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.process.files import Roles
 from pytest_evocode.process.tests_written import changed_symbols, covers, written_tests
+from pytest_evocode.process.trajectory.file_roles import Roles
 from tests.process.trajectories import Recording, read
 
 

@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pytest_evocode.diffs import unified_diff
-from pytest_evocode.process.executed import Executed
-from pytest_evocode.process.files import Roles
-from pytest_evocode.process.reading import Reading, RoundInput, read_rounds
-from pytest_evocode.process.record import RoundProcess
-from pytest_evocode.process.scoring import RoundDeclaration, score_round
-from pytest_evocode.process.signals import RoundSignals
-from pytest_evocode.trajectory import (
+from pytest_evocode.process.protocols import Executed
+from pytest_evocode.process.scores.process_record import RoundProcess
+from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
+from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.process.trajectory.rounds import Reading, RoundInput, read_rounds
+from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.trajectories.atif import (
     AgentInfo,
     Observation,
     ObservationResult,
@@ -22,6 +21,7 @@ from pytest_evocode.trajectory import (
     ToolCall,
     Trajectory,
 )
+from pytest_evocode.trajectories.diffs import unified_diff
 
 INSTRUCTION = (
     "Give the ledger a budget: `parse_budget()` in ledger.py reads monthly limits, and overdrafts are reported."

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_evocode.metrics.grid import by_agent
 from pytest_evocode.report.benchmark import benchmark_lines, lowest_score
-from pytest_evocode.results.models import Case, Outcome, RoundRecord, Verdict
+from pytest_evocode.results.records import Case, Outcome, RoundRecord, Verdict
 
 LEGEND = ". passed   F failed   E error   - not reached"
 LETTERS: dict[str, Outcome] = {".": "passed", "F": "failed", "E": "error", "-": "not reached"}

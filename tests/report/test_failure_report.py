@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_evocode.report.failure import describe_failure
-from pytest_evocode.results.models import Case, RoundRecord, Verdict
+from pytest_evocode.report.failed_round import describe_failure
+from pytest_evocode.results.records import Case, RoundRecord, Verdict
 
 OUTPUT = Path("results/test-stdout.txt")
 

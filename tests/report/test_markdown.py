@@ -7,7 +7,7 @@ from pathlib import Path
 from pytest_evocode.metrics.scores import scores
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.markdown import summary
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
 
 
 def record(index: int, outcome: str, cause: str = "", task: str = "ledger", attempt: int = 1) -> RoundRecord:

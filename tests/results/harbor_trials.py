@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.results.loading import load_results
-from pytest_evocode.results.models import AttemptRecord
+from pytest_evocode.results.records import AttemptRecord
 
 JOB = "2026-06-20__01-02-03"
 TASK_TOML = """

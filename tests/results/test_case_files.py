@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.results.cases import CASE_FILES, UnreadableCases, parse_case_file
-from pytest_evocode.results.models import Case
+from pytest_evocode.results.records import Case
 
 SUITE = """
 import pytest

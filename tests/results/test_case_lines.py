@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pytest_evocode.results.cases import parse_case_lines
-from pytest_evocode.results.models import Case
+from pytest_evocode.results.records import Case
 
 
 def only_case(line: str) -> Case:

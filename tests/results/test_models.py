@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from pytest_evocode.results.models import AttemptRecord, Case, RoundRecord, RunRecord, Verdict
+from pytest_evocode.results.records import AttemptRecord, Case, RoundRecord, RunRecord, Verdict
 
 CASE = Case(
     id="r2-sum",

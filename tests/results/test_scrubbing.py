@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pytest_evocode.results.models import Case, RoundRecord, Verdict
+from pytest_evocode.results.records import Case, RoundRecord, Verdict
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.secrets import Scrubber
-from pytest_evocode.trajectory import AgentInfo, Step, Trajectory
+from pytest_evocode.trajectories.atif import AgentInfo, Step, Trajectory
 
 KEY = "sk-0123456789"
 SCRUBBER = Scrubber({"API_KEY": KEY})

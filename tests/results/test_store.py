@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.results.models import AttemptRecord, Case, RoundRecord, RunRecord, Verdict
-from pytest_evocode.results.store import STAMP, AttemptDirectory, claim_run, now, write_atomically, write_run
-from pytest_evocode.trajectory import AgentInfo, Step, ToolCall, Trajectory
+from pytest_evocode.results.directory import STAMP, AttemptDirectory, claim_run, now, write_atomically, write_run
+from pytest_evocode.results.records import AttemptRecord, Case, RoundRecord, RunRecord, Verdict
+from pytest_evocode.trajectories.atif import AgentInfo, Step, ToolCall, Trajectory
 
 RUN = "2026-01-02__03-04-05"
 ROUND = RoundRecord(
@@ -210,7 +210,7 @@ def test_a_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
     code = (
         "import resource, signal, sys\n"
         "from pathlib import Path\n"
-        "from pytest_evocode.results.store import write_atomically\n"
+        "from pytest_evocode.results.directory import write_atomically\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "write_atomically(Path(sys.argv[1]), 'x' * 100_000)\n"
@@ -225,7 +225,7 @@ def test_a_writer_killed_half_way_leaves_no_file_of_that_name(tmp_path: Path) ->
     code = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "from pytest_evocode.results.store import write_atomically\n"
+        "from pytest_evocode.results.directory import write_atomically\n"
         "os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)\n"
         "write_atomically(Path(sys.argv[1]), 'text')\n"
     )
@@ -286,8 +286,8 @@ def test_processes_that_start_at_once_get_names_of_their_own(tmp_path: Path) -> 
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from pytest_evocode.results.models import RunRecord\n"
-        "from pytest_evocode.results.store import claim_run\n"
+        "from pytest_evocode.results.records import RunRecord\n"
+        "from pytest_evocode.results.directory import claim_run\n"
         "record = RunRecord(run='', started='', arguments=(), environment='sandbox')\n"
         "sys.stdin.read()\n"
         "print(claim_run(Path(sys.argv[1]), record).run)\n"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.errors import RecordFault
-from pytest_evocode.results.models import RECORD_VERSION, AttemptRecord, RoundRecord, RunRecord
+from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundRecord, RunRecord
 from pytest_evocode.results.versions import parse_object, read_record
 
 #: As version 1 wrote them: without what came later, and with the cases in result.json.

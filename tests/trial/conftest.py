@@ -13,9 +13,9 @@ import pytest
 from pytest_evocode.agents import RoundContext, RoundTranscript
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
-from pytest_evocode.results.models import RoundRecord
+from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task, load_task
-from pytest_evocode.trial import Trial
+from pytest_evocode.trial.trial import Trial
 
 DOCKERFILE = "FROM debian:bookworm-slim\nWORKDIR /app\n"
 _HANGS = 60.0  # seconds after which an attempt of this folder cannot be anything but stuck

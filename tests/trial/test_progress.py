@@ -6,11 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_evocode.agents import RoundContext
-from pytest_evocode.agents.budget import Budget
 from pytest_evocode.environments import Engine
-from pytest_evocode.progress import Progress
-from pytest_evocode.results.models import Usage
-from pytest_evocode.trial import Trial, TrialOptions
+from pytest_evocode.llm.budget import Budget
+from pytest_evocode.results.records import Usage
+from pytest_evocode.trial.progress import Progress
+from pytest_evocode.trial.trial import Trial, TrialOptions
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted

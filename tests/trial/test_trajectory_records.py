@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pytest_evocode.agents.recording import Action, Recorder
-from pytest_evocode.results.models import Usage
-from pytest_evocode.trajectory import AgentInfo, ToolCall, Trajectory, actions_of
+from pytest_evocode.results.records import Usage
+from pytest_evocode.trajectories.atif import AgentInfo, ToolCall, Trajectory, actions_of
+from pytest_evocode.trajectories.recorder import Action, Recorder
 from tests import atif
 
 WRITTEN = {

@@ -14,9 +14,9 @@ from pytest_evocode.agents import RoundContext
 from pytest_evocode.agents.nop import NopAgent
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine, Installation
-from pytest_evocode.results.models import RoundRecord
-from pytest_evocode.results.store import AttemptDirectory
-from pytest_evocode.trial import Trial, TrialOptions
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.trial.trial import Trial, TrialOptions
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -312,7 +312,7 @@ def test_closing_while_solutions_are_played_ends_them(
 def test_closing_while_another_session_makes_the_state_does_not_wait_for_it(
     engine: Engine, make_task: MakeTask
 ) -> None:
-    from pytest_evocode.reference_states import ReferenceStates
+    from pytest_evocode.trial.reference_states import ReferenceStates
 
     task = make_task(PASS, PASS, files=solutions("true"))
     with ReferenceStates(engine, task, {}).making(threading.Event()):

@@ -15,8 +15,8 @@ from pytest_evocode.agents import RoundContext
 from pytest_evocode.agents.nop import NopAgent
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import AgentFault, EnvironmentFault
-from pytest_evocode.results.store import AttemptDirectory
-from pytest_evocode.trial import Trial
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -273,7 +273,7 @@ from pathlib import Path
 from pytest_evocode.agents import make_agent
 from pytest_evocode.environments import choose_engine
 from pytest_evocode.tasks import load_task
-from pytest_evocode.trial import Trial
+from pytest_evocode.trial.trial import Trial
 
 engine, why = choose_engine("sandbox")
 for record in Trial(load_task(Path({str(task.directory)!r})), make_agent("nop"), engine).run():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_evocode.agents import RoundContext, RoundTranscript
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine
-from pytest_evocode.trial import Trial
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted

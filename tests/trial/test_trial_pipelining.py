@@ -14,8 +14,8 @@ import pytest
 from pytest_evocode.agents import RoundContext
 from pytest_evocode.agents.nop import NopAgent
 from pytest_evocode.environments import Engine
-from pytest_evocode.results.store import AttemptDirectory
-from pytest_evocode.trial import Trial
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted

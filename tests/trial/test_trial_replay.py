@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
-from pytest_evocode.agents.budget import Budget
-from pytest_evocode.agents.recording import Action
 from pytest_evocode.agents.replay import ReplayAgent
 from pytest_evocode.agents.shell.command import Deadline, run_script
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import UsageError
-from pytest_evocode.results.models import RoundRecord, Usage
-from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.llm.budget import Budget
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import RoundRecord, Usage
 from pytest_evocode.tasks import Task
-from pytest_evocode.trajectory import AgentInfo, Step, StepMetrics, ToolCall, Trajectory
-from pytest_evocode.trial import Trial
+from pytest_evocode.trajectories.atif import AgentInfo, Step, StepMetrics, ToolCall, Trajectory
+from pytest_evocode.trajectories.recorder import Action
+from pytest_evocode.trial.trial import Trial
 from tests import atif
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from pytest_evocode.agents import RoundContext, RoundTranscript
 from pytest_evocode.agents.nop import NopAgent
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine
-from pytest_evocode.results.models import RoundRecord
-from pytest_evocode.results.store import AttemptDirectory
-from pytest_evocode.trajectory import AgentInfo, Step, ToolCall, Trajectory
-from pytest_evocode.trial import Trial, TrialOptions
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.trajectories.atif import AgentInfo, Step, ToolCall, Trajectory
+from pytest_evocode.trial.trial import Trial, TrialOptions
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted

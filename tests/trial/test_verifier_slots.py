@@ -17,8 +17,8 @@ from pytest_evocode.agents.nop import NopAgent
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.cache import cache_directory, take_lock
 from pytest_evocode.errors import Cancelled
-from pytest_evocode.slots import VerifierSlots
-from pytest_evocode.trial import Trial, TrialOptions
+from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.verifier_slots import VerifierSlots
 
 if TYPE_CHECKING:
     from tests.trial.conftest import MakeTask
@@ -71,7 +71,7 @@ def test_there_is_a_slot_for_every_core_unless_told_otherwise() -> None:
 def test_a_slot_of_another_process_counts_until_it_dies() -> None:
     program = (
         "import threading, time\n"
-        "from pytest_evocode.slots import VerifierSlots\n"
+        "from pytest_evocode.trial.verifier_slots import VerifierSlots\n"
         "with VerifierSlots(1).take(threading.Event()):\n"
         "    print('taken', flush=True)\n"
         "    time.sleep(60)\n"

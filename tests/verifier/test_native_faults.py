@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.results.models import Verdict
+from pytest_evocode.results.records import Verdict
 from pytest_evocode.verifier import SuiteRun
 from tests.verifier.conftest import RunNative
 

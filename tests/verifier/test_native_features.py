@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from pytest_evocode.environments import Engine, choose_engine
-from pytest_evocode.results.models import Case
+from pytest_evocode.results.records import Case
 from tests.verifier.conftest import run_native_suite
 
 # Names of rounds that Python's own modules have, too, or that no identifier could be.

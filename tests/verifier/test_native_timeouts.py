@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.results.models import Verdict
+from pytest_evocode.results.records import Verdict
 from pytest_evocode.verifier import SuiteRun
 from tests.verifier.conftest import RunNative
 

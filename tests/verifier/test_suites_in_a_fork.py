@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.results.models import Case, Verdict
+from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.verifier import SuiteRun
 
 RunSuite = Callable[..., SuiteRun]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.verifier.tools import changed_tools, is_tool, python_caches
+from pytest_evocode.verifier.changed_tools import changed_tools, is_tool, python_caches
 
 
 @pytest.mark.parametrize(

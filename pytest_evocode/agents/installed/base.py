@@ -9,20 +9,20 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
-from pytest_evocode.agents.base import RoundContext, RoundTranscript
-from pytest_evocode.agents.budget import Budget
 from pytest_evocode.agents.harness import read_file, read_skills
 from pytest_evocode.agents.installed.events import EventReader
 from pytest_evocode.agents.installed.npm import NpmProgram
 from pytest_evocode.agents.installed.options import CliOptions
 from pytest_evocode.agents.installed.running import Run, run_program
 from pytest_evocode.agents.installed.staging import Stage, UserFiles, staged
-from pytest_evocode.agents.models.prices import Facts, facts_of
+from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, UsageError
+from pytest_evocode.llm.budget import Budget
+from pytest_evocode.llm.prices import Facts, facts_of
 from pytest_evocode.secrets import is_secret_name
 from pytest_evocode.tasks import Task
-from pytest_evocode.trajectory import AgentInfo
+from pytest_evocode.trajectories.atif import AgentInfo
 
 _SHOWN_LINES = 20
 
@@ -47,7 +47,7 @@ class InstalledAgent(ABC):
 
     @property
     def installation(self) -> Installation:
-        """What it needs in the image; see :class:`~pytest_evocode.agents.base.Agent`."""
+        """What it needs in the image; see :class:`~pytest_evocode.agents.protocol.Agent`."""
         return self.npm.installation(self.options.version)
 
     @property
@@ -63,7 +63,7 @@ class InstalledAgent(ABC):
     # What is checked before anything starts.
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
-        """See :class:`~pytest_evocode.agents.base.CheckedAgent`."""
+        """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         self.find_key(environ)
         self.options.variables(environ)
         for path in (self.options.rules, self.options.prompt):
@@ -78,7 +78,7 @@ class InstalledAgent(ABC):
             )
 
     def check_task(self, task: Task, engine: str) -> None:
-        """See :class:`~pytest_evocode.agents.base.SelectiveAgent`."""
+        """See :class:`~pytest_evocode.agents.protocol.SelectiveAgent`."""
         if len(users := {round_.agent_user for round_ in task.rounds}) > 1:
             named = ", ".join(sorted(str(user or "the image's") for user in users))
             raise UsageError(
@@ -122,7 +122,7 @@ class InstalledAgent(ABC):
     # Its memory.
 
     def save_state(self) -> Any:
-        """See :class:`~pytest_evocode.agents.base.ResumableAgent`; the conversation itself is in the container."""
+        """See :class:`~pytest_evocode.agents.protocol.ResumableAgent`; the conversation itself is in the container."""
         return {"session": self._session, "placed": self._placed}
 
     def load_state(self, state: Any) -> None:
@@ -132,7 +132,7 @@ class InstalledAgent(ABC):
     # A turn.
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
-        """See :class:`~pytest_evocode.agents.base.Agent`."""
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         recorder = context.recorder
         recorder.agent = AgentInfo(name=self.name, version=self.options.version, model_name=self.model)
         env = {**self.variables(*self.find_key(os.environ)), **self.options.variables(os.environ)}

@@ -9,16 +9,16 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from pytest_evocode.agents.base import RoundContext
 from pytest_evocode.agents.harness import read_file
 from pytest_evocode.agents.installed.base import InstalledAgent
 from pytest_evocode.agents.installed.events import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm import NpmProgram
 from pytest_evocode.agents.installed.options import CliOptions
 from pytest_evocode.agents.installed.staging import UserFiles
-from pytest_evocode.agents.models.prices import facts_of
-from pytest_evocode.results.models import Usage
-from pytest_evocode.trajectory import AgentInfo, ToolCall
+from pytest_evocode.agents.protocol import RoundContext
+from pytest_evocode.llm.prices import facts_of
+from pytest_evocode.results.records import Usage
+from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 _TIMED_OUT = re.compile(r"^Command timed out after ", re.MULTILINE)

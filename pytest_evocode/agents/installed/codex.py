@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from pytest_evocode.agents.base import RoundContext
 from pytest_evocode.agents.installed.base import InstalledAgent
 from pytest_evocode.agents.installed.events import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm import NpmProgram
 from pytest_evocode.agents.installed.options import CliOptions
 from pytest_evocode.agents.installed.session_log import SessionLog
 from pytest_evocode.agents.installed.staging import UserFiles
-from pytest_evocode.results.models import Usage
-from pytest_evocode.trajectory import ToolCall
+from pytest_evocode.agents.protocol import RoundContext
+from pytest_evocode.results.records import Usage
+from pytest_evocode.trajectories.atif import ToolCall
 
 _KEY = "CODEX_API_KEY"
 _PROVIDER = "evocode"

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from pytest_evocode.agents.base import RoundContext, RoundTranscript
-from pytest_evocode.agents.budget import Budget
 from pytest_evocode.agents.harness import read_file
 from pytest_evocode.agents.installed.running import run_program
 from pytest_evocode.agents.installed.staging import INSTRUCTION, staged
+from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation, Unreadable
 from pytest_evocode.errors import AgentFault, UsageError
-from pytest_evocode.trajectory import Trajectory
+from pytest_evocode.llm.budget import Budget
+from pytest_evocode.trajectories.atif import Trajectory
 
 _SHOWN_LINES = 20
 _TRAJECTORY_LIMIT = 64 * 2**20  # bytes
@@ -85,17 +85,17 @@ class CommandAgent:
 
     @property
     def installation(self) -> Installation | None:
-        """See :class:`~pytest_evocode.agents.base.Agent`."""
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         script = self._declaration.install
         return Installation(f"cmd:{self.name}", script) if script else None
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """See :class:`~pytest_evocode.agents.base.Agent`."""
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         return self._declaration.secrets
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
-        """See :class:`~pytest_evocode.agents.base.CheckedAgent`."""
+        """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         for name in self._declaration.secrets:
             if not environ.get(name):
                 raise UsageError(f"cmd:{self.name} needs {name}, which is not set")
@@ -110,7 +110,7 @@ class CommandAgent:
             )
 
     def save_state(self) -> Any:
-        """See :class:`~pytest_evocode.agents.base.ResumableAgent`; what the command remembers is in the container."""
+        """See :class:`~pytest_evocode.agents.protocol.ResumableAgent`; the command itself keeps its memory."""
         return {"started": self._started}
 
     def load_state(self, state: Any) -> None:
@@ -118,7 +118,7 @@ class CommandAgent:
         self._started = state["started"]
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
-        """See :class:`~pytest_evocode.agents.base.Agent`."""
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         declaration, options = self._declaration, self._options
         instruction = context.instruction
         if options.prompt is not None and not self._started:

@@ -8,10 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_evocode.agents.models.prices import Facts
-from pytest_evocode.agents.recording import Action, Recorder
-from pytest_evocode.results.models import Usage
-from pytest_evocode.trajectory import ToolCall
+from pytest_evocode.llm.prices import Facts
+from pytest_evocode.results.records import Usage
+from pytest_evocode.trajectories.atif import ToolCall
+from pytest_evocode.trajectories.recorder import Action, Recorder
 
 Event = Mapping[str, Any]
 _SHOWN = 300  # characters

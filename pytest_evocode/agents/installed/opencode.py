@@ -8,16 +8,16 @@ from typing import Any
 
 from pydantic import Field
 
-from pytest_evocode.agents.base import RoundContext
-from pytest_evocode.agents.budget import Budget
 from pytest_evocode.agents.installed.base import InstalledAgent
 from pytest_evocode.agents.installed.events import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm import NpmProgram
 from pytest_evocode.agents.installed.options import CliOptions
 from pytest_evocode.agents.installed.staging import UserFiles
+from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.errors import UsageError
-from pytest_evocode.results.models import Usage
-from pytest_evocode.trajectory import ToolCall
+from pytest_evocode.llm.budget import Budget
+from pytest_evocode.results.records import Usage
+from pytest_evocode.trajectories.atif import ToolCall
 
 _KEY = "EVOCODE_OPENCODE_KEY"
 #: Where providers' keys usually are, but for PROVIDER_API_KEY.
@@ -57,7 +57,7 @@ class OpenCodeAgent(InstalledAgent):
         return _KEYS.get(self._provider, (usual,))
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
-        """See :class:`~pytest_evocode.agents.base.CheckedAgent`."""
+        """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         if "/" not in (self.model or ""):
             raise UsageError("opencode needs a model with its provider, such as opencode:anthropic/claude-sonnet-4-5")
         super().check(environ, budget)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from pytest_evocode.agents.base import RoundContext
 from pytest_evocode.agents.installed.events import EventReader
+from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import ExecResult
 from pytest_evocode.errors import EnvironmentFault
 

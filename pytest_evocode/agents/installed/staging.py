@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_evocode.agents.base import RoundContext
+from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import Environment, Unreadable, User
 from pytest_evocode.errors import AgentFault
 

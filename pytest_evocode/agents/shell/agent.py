@@ -12,17 +12,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.agents.base import RoundContext, RoundTranscript
-from pytest_evocode.agents.budget import Budget
 from pytest_evocode.agents.harness import read_file, read_skills
-from pytest_evocode.agents.models.base import Call, ContextOverflow, Message, ModelClient, Reply
-from pytest_evocode.agents.recording import Action
+from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.command import BASH, Deadline, complaint_about, run
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
 from pytest_evocode.agents.shell.options import ShellOptions
 from pytest_evocode.errors import AgentFault, Cancelled, UsageError
-from pytest_evocode.results.models import Usage
-from pytest_evocode.trajectory import AgentInfo, ToolCall
+from pytest_evocode.llm.budget import Budget
+from pytest_evocode.llm.protocol import Call, ContextOverflow, Message, ModelClient, Reply
+from pytest_evocode.results.records import Usage
+from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
+from pytest_evocode.trajectories.recorder import Action
 
 _PROMPT = Path(__file__).parent / "prompt.md"
 #: Where the container has the skills of a harness.
@@ -55,7 +55,7 @@ class ShellAgent:
         """Tokens of the last request."""
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
-        """See :class:`~pytest_evocode.agents.base.CheckedAgent`."""
+        """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         self._client.check()
         if budget.limits_cost and not self._client.knows_price:
             raise UsageError(
@@ -69,11 +69,11 @@ class ShellAgent:
             read_skills(self._options.skills)
 
     def warm_up(self) -> None:
-        """See :class:`~pytest_evocode.agents.base.PreparedAgent`."""
+        """See :class:`~pytest_evocode.agents.protocol.PreparedAgent`."""
         self._client.prepare()
 
     def save_state(self) -> Any:
-        """The conversation; see :class:`~pytest_evocode.agents.base.ResumableAgent`."""
+        """The conversation; see :class:`~pytest_evocode.agents.protocol.ResumableAgent`."""
         return {"conversation": self._conversation.as_json(), "filled": self._filled}
 
     def load_state(self, state: Any) -> None:
@@ -82,7 +82,7 @@ class ShellAgent:
         self._filled = state["filled"]
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
-        """See :class:`~pytest_evocode.agents.base.Agent`."""
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         deadline = Deadline(context.timeout)
         earlier = list(context.journal.earlier)
         context.recorder.agent = AgentInfo(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from pytest_evocode.agents.base import RoundContext
-from pytest_evocode.agents.models.base import Call, Tool
-from pytest_evocode.agents.recording import Action
+from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.conversation import head_and_tail
+from pytest_evocode.llm.protocol import Call, Tool
+from pytest_evocode.trajectories.recorder import Action
 
 BASH = Tool(
     name="bash",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from pytest_evocode.agents.models.base import Call, Message, Reply
-from pytest_evocode.results.models import Usage
+from pytest_evocode.llm.protocol import Call, Message, Reply
+from pytest_evocode.results.records import Usage
 
 ELIDED = "[This output was left out to make room.]"
 #: The model is left this many of its latest observations.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from pytest_evocode.agents.harness import HarnessOptions
-from pytest_evocode.agents.models.options import ModelOptions
+from pytest_evocode.llm.options import ModelOptions
 
 
 class ShellOptions(ModelOptions, HarnessOptions):

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.environments.base import Installation, Snapshot
 from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import build_seconds, ensure_image, ensure_installed
@@ -19,6 +18,7 @@ from pytest_evocode.environments.docker.kept import images_of_kept, is_kept
 from pytest_evocode.environments.docker.snapshots import KEEP_FOR, REFERENCES, DockerSnapshot
 from pytest_evocode.environments.limits import Limits
 from pytest_evocode.environments.owners import Owner, is_needed
+from pytest_evocode.environments.protocol import Installation, Snapshot
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
 
@@ -60,7 +60,7 @@ class DockerEngine:
         snapshot: Snapshot | None = None,
         installation: Installation | None = None,
     ) -> DockerEnvironment:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         image = ensure_installed(self._client, task, installation)
         config = image.get("Config") or {}
         wanted = task.config.environment
@@ -106,7 +106,7 @@ class DockerEngine:
             return self._network
 
     def find_snapshot(self, reference: str) -> Snapshot | None:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         from docker.errors import ImageNotFound
 
         with faults("looking for a snapshot"):
@@ -118,15 +118,15 @@ class DockerEngine:
         return DockerSnapshot(self._client, reference, below)
 
     def image_key(self, task: Task) -> str:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return str(ensure_image(self._client, task)["Id"])
 
     def build_seconds(self, task: Task) -> float | None:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return build_seconds(self._client, task)
 
     def keep_reference(self, key: str, snapshot: Snapshot) -> int:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         assert isinstance(snapshot, DockerSnapshot)
         if snapshot.volumes:
             raise EnvironmentFault("the image keeps files in volumes, which no image can hold")
@@ -136,15 +136,15 @@ class DockerEngine:
         return sum(layer["Size"] for layer in layers)
 
     def find_reference(self, key: str) -> Snapshot | None:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return self.find_snapshot(f"{REFERENCES}:{key}")
 
     def drop_reference(self, key: str) -> None:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         remove_reference(self._client, key)
 
     def close(self) -> None:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         with self._lock:
             running, self._running = self._running, []
         for environment in running:

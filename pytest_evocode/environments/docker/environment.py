@@ -12,13 +12,21 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
 from pytest_evocode.environments.archive import Source
-from pytest_evocode.environments.base import CappedOutput, Command, Environment, ExecResult, Snapshot, Unreadable, User
 from pytest_evocode.environments.docker.channel import KEEPER, Channel, ChannelClosed
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.environments.docker.kept import entering, keep_container
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot, take_snapshot
+from pytest_evocode.environments.protocol import (
+    CappedOutput,
+    Command,
+    Environment,
+    ExecResult,
+    Snapshot,
+    Unreadable,
+    User,
+)
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network
 
@@ -63,7 +71,7 @@ class _Container:
 
 
 class DockerEnvironment:
-    """An :class:`~pytest_evocode.environments.base.Environment` in a Docker container."""
+    """An :class:`~pytest_evocode.environments.protocol.Environment` in a Docker container."""
 
     def __init__(
         self,
@@ -87,7 +95,7 @@ class DockerEnvironment:
         self._killing = threading.Lock()  # Or each of two kills would wait for the other's process to go.
 
     def start(self) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         try:
             self._start()
             planted = any(self._files.is_link(path) for path in self._fresh)
@@ -182,7 +190,7 @@ class DockerEnvironment:
         timeout: float | None = None,
         stdout: BinaryIO | None = None,
     ) -> ExecResult:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         started = time.monotonic()
         self._files.make_pending()
         output = CappedOutput(whole=stdout)
@@ -202,7 +210,7 @@ class DockerEnvironment:
         return EngineCommand(command.argv, user, command.env, command.cwd or self.workdir, deadline)
 
     def interact(self, command: Command, terminal: int) -> int:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_pending()
         return run_on_terminal(self._client, self._id, self._filled_in(command), terminal, self.kill_processes)
 
@@ -225,20 +233,20 @@ class DockerEnvironment:
             return _KILLED, False
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         # The tests come into a fork by the engine alone: the agent may have changed any tool there.
         self._files.upload(sources, target, writable=writable, by_channel=not self._fresh)
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         return self._files.download(source, target, exclude=exclude)
 
     def read(self, path: str, limit: int) -> bytes | None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         return self._files.read(path, limit)
 
     def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | Unreadable | None]:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         found: dict[str, bytes | Unreadable | None] = {}
         for path, limit in limits.items():
             try:
@@ -248,14 +256,14 @@ class DockerEnvironment:
         return found
 
     def remove(self, paths: Sequence[str]) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         left = [path for path in paths if self._files.look_up(path) is not None]
         if left:
             self.exec(["rm", "-rf", "--", *left], user="0", cwd="/", timeout=60)
             self._files.require_gone(left)
 
     def make_directories(self, paths: Sequence[str]) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_directories(paths)
 
     def distrust(self) -> None:
@@ -264,7 +272,7 @@ class DockerEnvironment:
             self._here.channel.retire()
 
     def kill_processes(self) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         channel = self._here.channel
         with self._killing, faults("killing the container's processes"):
             if channel is None or not channel.kill_all() or not self._is_empty_soon():
@@ -305,7 +313,7 @@ class DockerEnvironment:
             here.channel.attach_again()
 
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_pending()
         settings = self._settings
         return take_snapshot(
@@ -317,7 +325,7 @@ class DockerEnvironment:
         )
 
     def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         assert isinstance(snapshot, DockerSnapshot)
         return DockerEnvironment(
             self._settings,
@@ -329,7 +337,7 @@ class DockerEnvironment:
         )
 
     def stop(self) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._remove_container()
         image, self._own_image = self._own_image, None
         if image is not None:
@@ -337,7 +345,7 @@ class DockerEnvironment:
                 self._client.remove_image(image, force=True)
 
     def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self.kill_processes()
         here = self._here
         network = None if self._network == "no-network" else self._settings.public_network()

@@ -16,9 +16,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
 from pytest_evocode.environments.archive import Source, add_directories, add_files, lay_over, pack, unpack
-from pytest_evocode.environments.base import Unreadable
 from pytest_evocode.environments.docker.channel import Channel
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.protocol import Unreadable
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ContainerFiles:
         self._client.put_archive(self._container, target, stream)
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool, by_channel: bool) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`.
+        """See :class:`~pytest_evocode.environments.protocol.Environment`.
 
         ``by_channel`` allows the container's own tar, where there are only a few bytes for a directory that is not
         there yet.
@@ -131,7 +131,7 @@ class ContainerFiles:
         return present
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str]) -> tuple[str, ...]:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         from docker.errors import APIError, NotFound
 
         found = self.look_up(source)
@@ -147,7 +147,7 @@ class ContainerFiles:
             return unpack(io.BufferedReader(ChunkReader(chunks)), target, exclude=exclude)
 
     def read(self, path: str, limit: int) -> bytes | None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         found = self.look_up(path)
         if found is None:
             return None
@@ -182,7 +182,7 @@ class ContainerFiles:
                     return contents.read(limit)
 
     def make_directories(self, paths: Sequence[str]) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         above = sorted({parent.as_posix() for path in paths for parent in PurePosixPath(path).parents[:-1]})
         in_the_way = [path for path in above if not self.is_directory(path)]
         self.make_pending()

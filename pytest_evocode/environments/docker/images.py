@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from pytest_evocode.environments.base import Installation
 from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.environments.contents import hash_directory
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.protocol import Installation
 from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.content_hash import hash_directory
 
 if TYPE_CHECKING:
     from docker import APIClient

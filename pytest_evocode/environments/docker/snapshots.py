@@ -39,11 +39,11 @@ class DockerSnapshot:
 
     @property
     def reference(self) -> str:
-        """See :class:`~pytest_evocode.environments.base.Snapshot`; nobody finds the volumes again."""
+        """See :class:`~pytest_evocode.environments.protocol.Snapshot`; nobody finds the volumes again."""
         return "" if self.volumes else self.image
 
     def changed_paths(self, outside: str) -> list[str]:
-        """See :class:`~pytest_evocode.environments.base.Snapshot`."""
+        """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         with faults("looking at a snapshot"):
             image = self.client.inspect_image(self.image)  # type: ignore[no-untyped-call]
         noted = (image["Config"].get("Labels") or {}).get(_CHANGED)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.base import Installation, Snapshot
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.limits import Limits
+from pytest_evocode.environments.protocol import Installation, Snapshot
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
@@ -138,7 +138,7 @@ class SandboxEngine:
         snapshot: Snapshot | None = None,
         installation: Installation | None = None,
     ) -> SandboxEnvironment:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         image = with_installation(self._settings, build_image(self._settings, self._cache, task), installation)
         assert snapshot is None or isinstance(snapshot, SandboxSnapshot)
         environment = SandboxEnvironment(
@@ -157,30 +157,30 @@ class SandboxEngine:
         return environment
 
     def find_snapshot(self, reference: str) -> SandboxSnapshot | None:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         layer = self._settings.kept / reference
         return SandboxSnapshot(self._launcher, layer) if reference and layer.is_dir() else None
 
     def image_key(self, task: Task) -> str:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return build_image(self._settings, self._cache, task).layers[0].parent.name
 
     def build_seconds(self, task: Task) -> float | None:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return build_image(self._settings, self._cache, task).seconds
 
     def keep_reference(self, key: str, snapshot: Snapshot) -> int:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         assert isinstance(snapshot, SandboxSnapshot)
         return keep_copy(self._launcher, snapshot.layer, self._references / key)
 
     def find_reference(self, key: str) -> SandboxSnapshot | None:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         layer = self._references / key
         return SandboxSnapshot(self._launcher, layer) if layer.is_dir() else None
 
     def drop_reference(self, key: str) -> None:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         remove_tree(self._launcher, self._references / key)
 
     @property
@@ -188,7 +188,7 @@ class SandboxEngine:
         return reference_states(self._settings.state.parent)
 
     def close(self) -> None:
-        """See :class:`~pytest_evocode.environments.base.Engine`."""
+        """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         with self._lock:
             running = list(self._running)
         for environment in running:

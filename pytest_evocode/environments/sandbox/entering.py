@@ -6,8 +6,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from pytest_evocode.environments.base import Command
 from pytest_evocode.environments.limits import Limits
+from pytest_evocode.environments.protocol import Command
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
 from pytest_evocode.environments.sandbox.engine import memory_of_session
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment

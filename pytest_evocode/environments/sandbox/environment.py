@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pytest_evocode.environments.archive import Source, lay_over, pack, unpack
-from pytest_evocode.environments.base import (
+from pytest_evocode.environments.protocol import (
     CappedOutput,
     Command,
     Environment,
@@ -51,7 +51,7 @@ _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox
 
 
 class SandboxEnvironment:
-    """An :class:`~pytest_evocode.environments.base.Environment` without an engine and without root."""
+    """An :class:`~pytest_evocode.environments.protocol.Environment` without an engine and without root."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class SandboxEnvironment:
         self.layers = Layers(tuple(below), top or settings.state / f"sandbox-{uuid.uuid4().hex[:12]}")
 
     def start(self) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         for name in ("root", "root-work", "usr", "usr-work"):
             (self.layers.top / name).mkdir(parents=True, mode=0o755, exist_ok=self._stays)
         limits = self._settings.limits
@@ -185,7 +185,7 @@ class SandboxEnvironment:
         timeout: float | None = None,
         stdout: BinaryIO | None = None,
     ) -> ExecResult:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         started = time.monotonic()
         output_read, output_write = os.pipe()
         try:
@@ -231,7 +231,7 @@ class SandboxEnvironment:
         )
 
     def interact(self, command: Command, terminal: int) -> int:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         command = replace(command, env={**kind_of_terminal(), **command.env})
         with PseudoTerminal() as pseudo:
             reply = self._begin_command(command, pseudo.inner, terminal=True)
@@ -244,7 +244,7 @@ class SandboxEnvironment:
         return int(answer["exit_code"])
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         read, write = os.pipe()
         with os.fdopen(write, "wb") as stream:
             try:
@@ -259,7 +259,7 @@ class SandboxEnvironment:
         receive(reply)
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         if source == "/logs/artifacts" and self._has_nothing_in(source):  # Nothing is mounted there.
             return ()
         read, write = os.pipe()
@@ -281,11 +281,11 @@ class SandboxEnvironment:
         return all(is_empty(top / "root", directory) for top in tops)
 
     def read(self, path: str, limit: int) -> bytes | None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         return found_or_refused(self.read_all({path: limit})[path])
 
     def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | Unreadable | None]:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         found: dict[str, bytes | Unreadable | None] = {}
         with open(os.memfd_create("contents"), "w+b") as contents:
             answer = self._ask("read", [contents.fileno()], files=list(limits.items()))
@@ -298,20 +298,20 @@ class SandboxEnvironment:
         return found
 
     def remove(self, paths: Sequence[str]) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         left = self._ask("remove", paths=list(paths))["left"]
         if left:
             raise EnvironmentFault(f"could not be removed from the sandbox: {', '.join(left)}")
 
     def make_directories(self, paths: Sequence[str]) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._pending += [(path, False) for path in paths]
 
     def distrust(self) -> None:
         """Nothing to do: commands and files never went by a process of the sandbox."""
 
     def kill_processes(self) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
@@ -320,7 +320,7 @@ class SandboxEnvironment:
                 self._relaunch()
 
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         directory = self._settings.state if keep_for is None else self._settings.kept
         layer = take_snapshot(self._settings.launcher, directory, keep_for, self._run_stopped, self.layers.top)
         return SandboxSnapshot(self._settings.launcher, layer)
@@ -336,7 +336,7 @@ class SandboxEnvironment:
             check_host_command(argv, answer["exit_code"], errors)
 
     def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         assert isinstance(snapshot, SandboxSnapshot)
         return SandboxEnvironment(
             self._settings,
@@ -351,11 +351,11 @@ class SandboxEnvironment:
         )
 
     def stop(self) -> None:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self.end(keep_files=self._stays)
 
     def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
-        """See :class:`~pytest_evocode.environments.base.Environment`."""
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         if self._pidfd < 0:
             raise EnvironmentFault("the sandbox is not running")
         self.end(keep_files=True)

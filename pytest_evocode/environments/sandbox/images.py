@@ -18,14 +18,14 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.base import ExecResult
-from pytest_evocode.environments.contents import hash_directory
+from pytest_evocode.environments.protocol import ExecResult
 from pytest_evocode.environments.sandbox.dockerfile import Copy, Directory, NeedsDocker, Replay, Run, read_dockerfile
 from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
 from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.environments.sandbox.snapshots import remove_tree
 from pytest_evocode.errors import BuildError, EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.content_hash import hash_directory
 
 #: Raised when an image of the same content would be built differently by this code.
 _FORMAT = "2"

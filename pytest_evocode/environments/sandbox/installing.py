@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.base import Installation
+from pytest_evocode.environments.protocol import Installation
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.environments.sandbox.images import SandboxImage, host_system, keep_as_layer
 from pytest_evocode.environments.sandbox.settings import SandboxSettings

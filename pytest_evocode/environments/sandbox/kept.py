@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pytest_evocode.environments.base import User
 from pytest_evocode.environments.cache import take_lock
 from pytest_evocode.environments.owners import Owner
+from pytest_evocode.environments.protocol import User
 from pytest_evocode.environments.sandbox.bubblewrap import Layers
 from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.errors import EnvironmentFault, UsageError

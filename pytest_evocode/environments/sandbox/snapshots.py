@@ -27,11 +27,11 @@ class SandboxSnapshot:
 
     @property
     def reference(self) -> str:
-        """See :class:`~pytest_evocode.environments.base.Snapshot`."""
+        """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         return self.layer.name
 
     def changed_paths(self, outside: str) -> list[str]:
-        """See :class:`~pytest_evocode.environments.base.Snapshot`."""
+        """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         layers = [(str(self.layer / "root"), ""), (str(self.layer / "usr"), "/usr")]
         with open(os.memfd_create("paths"), "w+b") as found:
             self.launcher.ask({"operation": "list_layer", "layers": layers, "outside": outside}, [found.fileno()])

@@ -8,22 +8,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from pytest_evocode.agents.changes import File, write_files
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.errors import EnvironmentFault, TaskError
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.executed import NOT_EXECUTED, Executed
+from pytest_evocode.process.execution.command_results import CommandResult, ResultCache, key_of, result_of
 from pytest_evocode.process.execution.coverage import covered_share, run_with_coverage
-from pytest_evocode.process.execution.reference import reference_lines
-from pytest_evocode.process.execution.results import CommandResult, ResultCache, key_of, result_of
+from pytest_evocode.process.execution.reference_diff import reference_lines
 from pytest_evocode.process.execution.timeline import NotRebuilt, Point, Timeline
-from pytest_evocode.process.extended import imports_of
-from pytest_evocode.process.failures import failure_class
-from pytest_evocode.process.files import Roles
-from pytest_evocode.process.projects import Project, recognise, roles_of
-from pytest_evocode.process.signals import RoundSignals
-from pytest_evocode.process.workspace import TaskFiles
+from pytest_evocode.process.pillars.extended import imports_of
+from pytest_evocode.process.protocols import NOT_EXECUTED, Executed
+from pytest_evocode.process.trajectory.failure_causes import failure_class
+from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.process.trajectory.projects import Project, recognise, roles_of
+from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.trajectory.workspace_texts import TaskFiles
 from pytest_evocode.tasks import Round, Task
+from pytest_evocode.trajectories.file_changes import File, write_files
 
 #: Seconds that an attempt's states are built and tested unless somebody says otherwise.
 BUDGET = 300.0
@@ -38,7 +38,7 @@ Results = Mapping[int, CommandResult]
 
 
 class Execution:
-    """The executor of one attempt at a task; see :class:`~pytest_evocode.process.executed.Executor`.
+    """The executor of one attempt at a task; see :class:`~pytest_evocode.process.protocols.Executor`.
 
     Without an engine only what was executed before is known. ``budget`` is in seconds, for all rounds together; states
     that it does not suffice for are left out evenly.
@@ -67,7 +67,7 @@ class Execution:
         self._timeline.close()
 
     def run_round(self, signals: RoundSignals) -> Executed:
-        """See :class:`~pytest_evocode.process.executed.Executor`."""
+        """See :class:`~pytest_evocode.process.protocols.Executor`."""
         round_ = self._rounds.get(signals.name)
         if round_ is None:
             return _all_unmeasured("the task has no such round")

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_evocode.agents.changes import apply_changes
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.environments.contents import hash_directory
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.process.execution.results import key_of
-from pytest_evocode.process.signals import RoundSignals
+from pytest_evocode.process.execution.command_results import key_of
+from pytest_evocode.process.trajectory.signals import RoundSignals
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
+from pytest_evocode.tasks.content_hash import hash_directory
+from pytest_evocode.trajectories.file_changes import apply_changes
 
 _SETUP_TIMEOUT = 600.0  # seconds, as in an attempt
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.signals import RoundSignals, Signal
-from pytest_evocode.process.words import specific_words
+from pytest_evocode.process.trajectory.signals import RoundSignals, Signal
+from pytest_evocode.process.trajectory.words import specific_words
 from pytest_evocode.tasks import Abstention, DeclaredRequirement
 
 #: Words of the request or of its requirements that a reason has at least.

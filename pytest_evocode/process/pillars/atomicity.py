@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
-from pytest_evocode.process.signals import Commit, Edit, RoundSignals
-from pytest_evocode.process.words import specific_words
+from pytest_evocode.process.trajectory.signals import Commit, Edit, RoundSignals
+from pytest_evocode.process.trajectory.words import specific_words
 
 #: Source files and changed lines that one logical change has at most, by rule.
 FILES_OF_ONE_CHANGE = 5

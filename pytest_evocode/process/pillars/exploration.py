@@ -6,9 +6,9 @@ import posixpath
 import re
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.files import Roles
-from pytest_evocode.process.signals import RoundSignals
 from pytest_evocode.process.tests_written import WrittenTests
+from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.process.trajectory.signals import RoundSignals
 
 
 def exploration(signals: RoundSignals, roles: Roles, tests: WrittenTests) -> dict[str, Measure]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.plans import (
+from pytest_evocode.process.trajectory.plans import (
     Found,
     decomposition,
     find_plan,
@@ -12,7 +12,7 @@ from pytest_evocode.process.plans import (
     names_of_work,
     plan_steps,
 )
-from pytest_evocode.process.signals import RoundSignals
+from pytest_evocode.process.trajectory.signals import RoundSignals
 
 _CREATED = {"document": 1.0, "tool": 1.0, "message": 0.5}
 _SHOWN = {"document": "a plan in a document of its own", "tool": "a plan in a list", "message": "a plan in a message"}

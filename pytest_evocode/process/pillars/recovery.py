@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
-from pytest_evocode.process.recovery import Cycle, find_cycles, wasted_tokens, working_steps
-from pytest_evocode.process.signals import RoundSignals
 from pytest_evocode.process.tests_written import WrittenTests
+from pytest_evocode.process.trajectory.recovery_cycles import Cycle, find_cycles, wasted_tokens, working_steps
+from pytest_evocode.process.trajectory.signals import RoundSignals
 
 #: RigorBench's lambda.
 DECAY = 0.2

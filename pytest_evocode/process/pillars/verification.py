@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
-from pytest_evocode.process.files import Roles
-from pytest_evocode.process.signals import RoundSignals
 from pytest_evocode.process.tests_written import TestFunction, WrittenTests, changed_symbols, covers
-from pytest_evocode.process.words import share_of, specific_words
+from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.trajectory.words import share_of, specific_words
 from pytest_evocode.tasks import DeclaredRequirement
 
 #: Share of a requirement's words that a test has to have to be about it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_evocode.process.tests_written.found import Symbol, TestFile, TestFunction, WrittenTests
-from pytest_evocode.process.tests_written.reading import changed_symbols, covers, written_tests
+from pytest_evocode.process.tests_written.model import Symbol, TestFile, TestFunction, WrittenTests
+from pytest_evocode.process.tests_written.written_tests import changed_symbols, covers, written_tests
 
 __all__ = ["Symbol", "TestFile", "TestFunction", "WrittenTests", "changed_symbols", "covers", "written_tests"]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytest_evocode.process.tests_written.found import Call, Symbol, TestFile, TestFunction
+from pytest_evocode.process.tests_written.model import Call, Symbol, TestFile, TestFunction
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: Built-in functions that give the same for the same.

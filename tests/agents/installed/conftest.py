@@ -11,19 +11,19 @@ from typing import Any, Protocol
 import pytest
 
 from pytest_evocode.agents import Agent
-from pytest_evocode.agents.budget import AttemptSpending, Budget
 from pytest_evocode.agents.installed.claude_code import ClaudeCodeAgent
 from pytest_evocode.agents.installed.events import EventReader
-from pytest_evocode.agents.models.prices import Facts
-from pytest_evocode.agents.recording import Recorder
 from pytest_evocode.environments import Engine, Installation
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentUnavailable
-from pytest_evocode.results.models import RoundRecord
-from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.llm.budget import AttemptSpending, Budget
+from pytest_evocode.llm.prices import Facts
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task, load_task
-from pytest_evocode.trajectory import AgentInfo
-from pytest_evocode.trial import Trial, TrialOptions
+from pytest_evocode.trajectories.atif import AgentInfo
+from pytest_evocode.trajectories.recorder import Recorder
+from pytest_evocode.trial.trial import Trial, TrialOptions
 from tests import atif
 
 PROGRAM = Path(__file__).with_name("fake_claude.py").read_text()

@@ -10,12 +10,12 @@ import pytest
 from pydantic import ValidationError
 
 from pytest_evocode.agents import make_agent
-from pytest_evocode.agents.budget import Budget
-from pytest_evocode.agents.declared import read_declarations
+from pytest_evocode.agents.declarations import read_declarations
 from pytest_evocode.agents.installed.command import CommandAgent, CommandDeclaration
 from pytest_evocode.agents.specs import Option
 from pytest_evocode.errors import UsageError
-from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.llm.budget import Budget
+from pytest_evocode.results.directory import AttemptDirectory
 from tests import atif
 from tests.agents.installed.conftest import PASS, Attempt, MakeTask
 

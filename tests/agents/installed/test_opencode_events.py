@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.agents.budget import Budget
 from pytest_evocode.agents.installed.opencode import OpenCodeAgent, OpenCodeOptions, OpenCodeReader
 from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.budget import Budget
 from tests.agents.installed.conftest import Told
 
 Tell = Callable[..., Told]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.agents.budget import Budget
 from pytest_evocode.agents.installed.claude_code import ClaudeCodeOptions
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import UsageError
-from pytest_evocode.results.models import RoundRecord
-from pytest_evocode.results.store import AttemptDirectory
-from pytest_evocode.trial import Trial
+from pytest_evocode.llm.budget import Budget
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.trial.trial import Trial
 from tests import atif
 from tests.agents.installed.conftest import KEY, PASS, Attempt, FakeClaude, MakeTask
 

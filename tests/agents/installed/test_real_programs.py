@@ -21,10 +21,10 @@ from pytest_evocode.agents.installed.codex import CodexAgent
 from pytest_evocode.agents.installed.opencode import OpenCodeAgent
 from pytest_evocode.environments.docker.engine import DockerEngine
 from pytest_evocode.errors import EnvironmentUnavailable
-from pytest_evocode.results.models import RoundRecord
-from pytest_evocode.results.store import AttemptDirectory
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task, load_task
-from pytest_evocode.trial import Trial, TrialOptions
+from pytest_evocode.trial.trial import Trial, TrialOptions
 from tests import atif
 from tests.model_scripts import Asked, Run, Say, Step, Think
 from tests.model_server import ModelServer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from pytest_evocode.agents.models.base import Call, Message, Reply
 from pytest_evocode.agents.shell.conversation import (
     ELIDED,
     Conversation,
@@ -12,7 +11,8 @@ from pytest_evocode.agents.shell.conversation import (
     reply_as_json,
     reply_from_json,
 )
-from pytest_evocode.results.models import Usage
+from pytest_evocode.llm.protocol import Call, Message, Reply
+from pytest_evocode.results.records import Usage
 
 
 def conversation(*outputs: str) -> Conversation:

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from pytest_evocode.agents.models.base import Reply
 from pytest_evocode.agents.shell import agent
 from pytest_evocode.errors import Cancelled
+from pytest_evocode.llm.protocol import Reply
 
 
 def never(released: threading.Event) -> Reply:

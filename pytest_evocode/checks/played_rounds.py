@@ -1,0 +1,233 @@
+"""Playing a task's rounds for the checks: the states before and after each round, kept for suites to run on."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_evocode.agents import Agent
+from pytest_evocode.environments import Engine, Environment, Snapshot
+from pytest_evocode.errors import EnvironmentFault, EvocodeError, TaskError
+from pytest_evocode.secrets import withheld_from_agent
+from pytest_evocode.tasks import Round, Task, resolve_env
+from pytest_evocode.trial.agent_turns import OUT_OF_REACH, Turns
+from pytest_evocode.trial.suite_runner import Suites
+from pytest_evocode.trial.verifier_slots import VerifierSlots
+from pytest_evocode.verifier import SuiteRun
+
+Files = Mapping[str, bytes]
+"""Contents by path."""
+
+
+class CannotBeChecked(EvocodeError):
+    """A check found nothing out, because something else is wrong with the task."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"cannot be checked: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What all that is played for the checks of one task has in common."""
+
+    task: Task
+    engine: Engine
+    environ: Mapping[str, str]
+    """Resolves the ``${VAR}`` of task.toml."""
+    timeouts: float
+    """What the timeouts of solutions and suites are multiplied by."""
+    slots: VerifierSlots
+    cancelled: threading.Event
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One round that was played, and its suite."""
+
+    round: Round
+    before: Snapshot
+    """When the agent's turn began."""
+    after: Snapshot
+    files_before: Files
+    """The workspace then, by relative paths; empty unless asked for."""
+    files_after: Files
+    suite: Future[SuiteRun]
+    """On the state after the round."""
+
+    @property
+    def pinned(self) -> dict[str, str]:
+        """The cases that passed after the round, with their requirements."""
+        verdict = self.suite.result().verdict
+        return {case.id: case.requirement for case in verdict.cases if case.status == "passed"} if verdict else {}
+
+
+class Playing:
+    """An environment in which an agent takes its turns; to be used while :meth:`started`."""
+
+    def __init__(
+        self, conditions: Conditions, agent: Agent, *, with_files: bool = False, until_failure: bool = False
+    ) -> None:
+        """``with_files`` says whether stages hold the files of the workspace.
+
+        ``until_failure`` has the suites of rounds end with the first case that fails.
+        """
+        self.task = conditions.task
+        self.engine = conditions.engine
+        self._conditions = conditions
+        self._with_files = with_files
+        self._until_failure = until_failure
+        self._withheld = withheld_from_agent(conditions.environ, ())
+        self._turns = Turns(
+            conditions.task,
+            agent,
+            environ=conditions.environ,
+            timeouts=conditions.timeouts,
+            cancelled=conditions.cancelled,
+        )
+        self._suites = Suites(
+            conditions.task,
+            environ=conditions.environ,
+            withheld=self._withheld,
+            timeouts=conditions.timeouts,
+            slots=conditions.slots,
+            strict=False,
+            artifacts=None,
+            cancelled=conditions.cancelled,
+        )
+        self._environment: Environment | None = None
+        self._snapshots: list[Snapshot] = []
+        self._contents: dict[bytes, bytes] = {}
+        """Each content once, however many states have it."""
+
+    @property
+    def environment(self) -> Environment:
+        """Where the agent works."""
+        assert self._environment is not None
+        return self._environment
+
+    @contextlib.contextmanager
+    def started(self) -> Iterator[None]:
+        """The environment as an agent finds it at first; nothing is left of it or its states in the end."""
+        task = self.task
+        path = task.directory / "task.toml"
+        env = resolve_env(task.config.environment.env, self._conditions.environ, path=path, withheld=self._withheld)
+        self._suites.prepare(self.engine)
+        self._turns.refuse_when_cancelled()
+        self._environment = environment = self.engine.create(task, env=env, network=task.rounds[0].agent_network)
+        try:
+            environment.start()
+            if self._with_files and environment.workdir == "/":
+                message = "agents work in /, and all of the system is their workspace; give them a directory by WORKDIR"
+                raise TaskError(message, task.dockerfile or path)
+            environment.remove(OUT_OF_REACH)
+            if (check := task.config.environment.healthcheck) is not None:
+                self._turns.check_health(environment, check, "the environment")
+            yield
+        finally:
+            for snapshot in self._snapshots:
+                with contextlib.suppress(EnvironmentFault):  # The engine clears up when it closes.
+                    snapshot.discard()
+            environment.stop()
+
+    def stop(self) -> None:
+        """Kill what runs, from another thread."""
+        self._suites.stop()
+        if self._environment is not None:
+            with contextlib.suppress(EnvironmentFault):
+                self._environment.stop()
+
+    def play(self, round_: Round, suites: Executor) -> Stage:
+        """Prepare a round, let the agent work, keep both states and have the suite run.
+
+        Raises what keeps the round from being played.
+        """
+        environment = self.environment
+        self._turns.prepare(environment, round_)
+        before, files_before = self._snapshot(), self._files()
+        transcript = self._turns.work(environment, round_).transcript
+        if transcript.timed_out:
+            raise TaskError(
+                f"the reference solution did not end within the agent's limit of {self._turns.limit(round_):g} s; "
+                "make it quicker, or raise timeout_sec of [agent]",
+                round_.directory / "solution/solve.sh",
+            )
+        after, files_after = self._snapshot(), self._files()
+        if self._suites.in_place:
+            suite: Future[SuiteRun] = Future()
+            suite.set_result(self._suites.run_in_place(environment, round_))
+        else:
+            suite = suites.submit(self._run, after, round_, until_failure=self._until_failure)
+        return Stage(round_, before, after, files_before, files_after, suite)
+
+    def limit(self, round_: Round) -> float:
+        """Seconds that the suite of a round has."""
+        return self._suites.limit(round_)
+
+    def run_again(
+        self,
+        stage: Stage,
+        snapshot: Snapshot,
+        *,
+        change: Callable[[Environment], None] = lambda fork: None,
+        offline: bool = False,
+        **manner: Any,
+    ) -> SuiteRun:
+        """Run a stage's suite once more on some state, knowing which cases pass after its round.
+
+        ``change`` may change the state before; ``manner`` has fields of :class:`~pytest_evocode.verifier.Manner`.
+        """
+        round_ = replace(stage.round, verifier_network="no-network") if offline else stage.round
+        return self._run(snapshot, round_, change=change, pinned=stage.pinned, **manner)
+
+    def _run(
+        self,
+        snapshot: Snapshot,
+        round_: Round,
+        *,
+        change: Callable[[Environment], None] = lambda fork: None,
+        **manner: Any,
+    ) -> SuiteRun:
+        self._turns.refuse_when_cancelled()
+        return self._suites.run(
+            self.environment,
+            snapshot,
+            round_,
+            vary=lambda usual: replace(usual, seek_stale=False, **manner),
+            change=change,
+        )
+
+    def _snapshot(self) -> Snapshot:
+        snapshot = self.environment.snapshot()
+        self._snapshots.append(snapshot)
+        return snapshot
+
+    def _files(self) -> Files:
+        if not self._with_files:
+            return {}
+        files = read_workspace(self.environment)
+        return {path: self._contents.setdefault(contents, contents) for path, contents in files.items()}
+
+
+def read_workspace(environment: Environment) -> dict[str, bytes]:
+    """The files that an agent works on, by relative path."""
+    with tempfile.TemporaryDirectory() as directory:
+        copy = Path(directory, "workspace")
+        environment.download(environment.workdir, copy)
+        return read_tree(copy)
+
+
+def read_tree(directory: Path | None) -> dict[str, bytes]:
+    """The regular files below a directory, by relative path; none where there is no such directory."""
+    if directory is None:
+        return {}
+    return {
+        path.relative_to(directory).as_posix(): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and not path.is_symlink() and "__pycache__" not in path.parts
+    }

@@ -1,0 +1,207 @@
+"""``evocode compare``: two agents, runs or results directories, paired by task."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from pytest_evocode.cli.selection import DEFAULT_RESULTS, json_option, notes, print_json, read_results, read_tasks
+
+if TYPE_CHECKING:
+    from pytest_evocode.metrics.comparison import Comparison
+    from pytest_evocode.metrics.rows import Row, Rows
+    from pytest_evocode.metrics.task_values import Metric
+
+Regression = Literal["score", "round", "interval"]
+
+
+@click.command()
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "--results",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DEFAULT_RESULTS,
+    show_default=True,
+    help="Where agents and runs are looked for that are named.",
+)
+@click.option("--agent", help="Compare this agent only, where the sides have several.")
+@click.option(
+    "--tasks",
+    "task_directory",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Compare the tasks in DIR and no others; those without a result count as not passed.",
+)
+@click.option("--fail-on-regression", is_flag=True, help="Exit with 1 when B is worse than A.")
+@click.option(
+    "--regression",
+    type=click.Choice(["score", "round", "interval"]),
+    default="score",
+    show_default=True,
+    help="What is worse: a lower Dataset Score, a round that A passes and B does not, or a 95 % interval below 0.",
+)
+@json_option
+def compare(
+    first: str,
+    second: str,
+    directory: Path,
+    agent: str | None,
+    task_directory: Path | None,
+    fail_on_regression: bool,
+    regression: Regression,
+    as_json: bool,
+) -> None:
+    """Compare B with A, task by task, and name the rounds that only one of them passes.
+
+    A and B are each a results directory, the name of an agent, or a run: its name or its file in runs/. Two
+    directories or runs are compared agent by agent; where each has one only, these are compared whatever their names.
+    """
+    sides = [_read_side(name, directory, agent, task_directory) for name in (first, second)]
+    pairs = _pairs(*sides)
+    found = [(a, b, _compared(a, b)) for a, b in pairs]
+    worse = [_is_worse(each["dataset_score"], regression) for _, _, each in found]
+    if as_json:
+        print_json([_as_json(sides, *each, worse=bad) for each, bad in zip(found, worse, strict=True)])
+    else:
+        from pytest_evocode.report.comparison import comparison_lines
+
+        tables = [
+            comparison_lines(_title(sides[0], a), _title(sides[1], b), each, single_rounds=a.mode == "single-round")
+            for a, b, each in found
+        ]
+        click.echo("\n\n".join("\n".join(lines) for lines in tables))
+    if fail_on_regression and any(worse):
+        names = ", ".join(b.name for (_, b, _), bad in zip(found, worse, strict=True) if bad)
+        click.echo(f"regression ({regression}): {names}", err=True)
+        sys.exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What A or B stands for; ``where`` is empty for an agent, whose name says it all."""
+
+    name: str
+    rows: tuple[Row, ...]
+    where: str
+
+
+def _read_side(name: str, directory: Path, agent: str | None, task_directory: Path | None) -> _Side:
+    """A directory, a run or an agent, in this order."""
+    from pytest_evocode.metrics.rows import rows_of
+
+    path = Path(name)
+    run = None
+    if path.is_dir():
+        directory = path
+    elif path.is_file() and path.suffix == ".json" and path.parent.name == "runs":
+        directory, run = path.parent.parent, path.stem
+    tasks = read_tasks(task_directory)
+    if not directory.is_dir():
+        raise click.UsageError(f"{name} is no directory, and there is no {directory} to look for a run or agent in")
+    results = read_results([directory], tasks=tasks)
+    if run is None and not path.is_dir() and name in {attempt.run for attempt in results.attempts}:
+        run = name
+    rows = rows_of(results, run=run, tasks=tasks)
+    wanted = agent if path.is_dir() or run is not None else name
+    chosen = tuple(row for row in rows.rows if wanted in (None, row.agent, row.name))
+    exact = tuple(row for row in chosen if row.name == wanted)
+    if not chosen:
+        known = ", ".join(row.name for row in rows.rows)
+        what = f"{name} is no directory, run or agent" if wanted == name else f"{name} has no agent {wanted}"
+        raise click.UsageError(f"{what}; the agents in {directory} are {known}")
+    _note(rows, chosen)
+    where = run or (str(directory) if path.is_dir() else "")
+    return _Side(name, exact or chosen, where)
+
+
+def _note(rows: Rows, chosen: tuple[Row, ...]) -> None:
+    from dataclasses import replace
+
+    for note in notes(replace(rows, rows=chosen, superseded=0)):
+        click.echo(f"note: {note}", err=True)
+
+
+def _pairs(first: _Side, second: _Side) -> list[tuple[Row, Row]]:
+    """The rows to compare: those of one name, or the only ones."""
+    if len(first.rows) == len(second.rows) == 1:
+        pairs = [(first.rows[0], second.rows[0])]
+    else:
+        by_name = {row.name: row for row in second.rows}
+        pairs = [(row, by_name[row.name]) for row in first.rows if row.name in by_name]
+        single = {len(first.rows): first, len(second.rows): second}.get(1)
+        if not pairs and single is not None:  # An agent against all that the other side has.
+            other = second if single is first else first
+            mode = [row for row in other.rows if _protocol(row) == _protocol(single.rows[0])]
+            if len(mode) == 1:
+                pairs = [(single.rows[0], mode[0]) if single is first else (mode[0], single.rows[0])]
+    if not pairs:
+        names = "; ".join(f"{side.name} has {', '.join(row.name for row in side.rows)}" for side in (first, second))
+        raise click.UsageError(f"it is not clear what to compare: {names}; choose with --agent")
+    for a, b in pairs:
+        if _protocol(a) != _protocol(b):
+            raise click.UsageError(f"scores of different modes do not compare: {a.name} and {b.name}")
+    return pairs
+
+
+def _protocol(row: Row) -> tuple[str, str | None]:
+    return row.mode, row.from_round
+
+
+def _compared(first: Row, second: Row) -> dict[Metric, Comparison]:
+    """The comparisons by metric, without those that one of them was not measured in."""
+    from pytest_evocode.metrics.comparison import compare as compare_rounds
+    from pytest_evocode.metrics.scores import pinned_case_score
+    from pytest_evocode.report.comparison import TITLES
+
+    found: dict[Metric, Comparison] = {}
+    for metric in TITLES:
+        if metric == "pinned_case_score" and None in map(pinned_case_score, (first.grid, second.grid)):
+            continue
+        if first.mode == "single-round" and metric in ("mt_at_k", "final_round_completion", "perfect_tasks"):
+            continue
+        try:
+            found[metric] = compare_rounds(first.grid, second.grid, metric)
+        except ValueError as error:
+            if metric == "dataset_score":
+                raise click.ClickException(f"{first.name} and {second.name}: {error}") from None
+    return found
+
+
+def _is_worse(found: Comparison, regression: Regression) -> bool:
+    if regression == "round":
+        return any(flip.lost for flip in found.flips)
+    if regression == "interval":
+        return found.interval is not None and found.interval.high < 0
+    return found.lost > 0 and found.difference < 0
+
+
+def _title(side: _Side, row: Row) -> str:
+    return f"{row.name} in {side.where}" if side.where else row.name
+
+
+def _as_json(
+    sides: list[_Side], first: Row, second: Row, found: dict[Metric, Comparison], *, worse: bool
+) -> dict[str, Any]:
+    headline = found["dataset_score"]
+    metrics = {}
+    for metric, each in found.items():
+        values = asdict(each)
+        for name in ("metric", "flips", "only_first", "only_second"):
+            del values[name]
+        values["interval"] = None if each.interval is None else [each.interval.low, each.interval.high]
+        metrics[metric] = values
+    return {
+        "first": {"name": first.name, "in": sides[0].name},
+        "second": {"name": second.name, "in": sides[1].name},
+        "regression": worse,
+        "metrics": metrics,
+        "flips": [{**asdict(flip), "lost": flip.lost} for flip in headline.flips],
+        "only_first": headline.only_first,
+        "only_second": headline.only_second,
+    }

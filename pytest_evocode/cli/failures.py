@@ -1,0 +1,68 @@
+"""``evocode failures``: what went wrong, where first, and against which requirements."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from pytest_evocode.cli.selection import directories_argument, json_option, print_json, read_rows, selection_options
+
+
+@click.command()
+@directories_argument
+@click.option("--agent", help="Look at this agent only.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many of each to show.")
+@selection_options
+@json_option
+def failures(
+    directories: tuple[Path, ...],
+    agent: str | None,
+    top: int,
+    run: str | None,
+    all_runs: bool,
+    task_directory: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the kinds of failures, where attempts fail first, and the requirements that are failed most."""
+    from pytest_evocode.metrics.failures import failure_kinds
+    from pytest_evocode.metrics.requirements import worst_requirements
+    from pytest_evocode.metrics.survival import first_failures, survival
+    from pytest_evocode.report.failure_analysis import (
+        first_failure_lines,
+        kind_lines,
+        requirement_lines,
+        survival_lines,
+    )
+
+    read = read_rows(directories, cases=True, run=run, all_runs=all_runs, task_directory=task_directory)
+    rows = [row for row in read.rows if agent in (None, row.agent, row.name)]
+    if not rows:
+        raise click.UsageError(f"there is no agent {agent}; there are {', '.join(row.name for row in read.rows)}")
+    kinds = {row.name: failure_kinds(row.records) for row in rows}
+    # A chain's first failure ends what it could show; single rounds have no first.
+    chains = [row for row in rows if row.mode != "single-round"]
+    first = {row.name: first_failures(row.grid) for row in chains}
+    shares = {row.name: survival(row.grid) for row in chains}
+    worst = worst_requirements(record for row in rows for record in row.records)
+    if as_json:
+        print_json(
+            {
+                "kinds": {name: asdict(found) for name, found in kinds.items()},
+                "survival": {
+                    name: {index: share.percent for index, share in found.items()} for name, found in shares.items()
+                },
+                "first_failures": {
+                    name: [{**asdict(each), "position": each.position} for each in found]
+                    for name, found in first.items()
+                },
+                "requirements": [{**asdict(each), "share": each.share} for each in worst],
+            }
+        )
+        return
+    parts = [kind_lines(kinds)]
+    if chains:
+        parts += [survival_lines(shares, first), first_failure_lines(first, top)]
+    parts.append(requirement_lines(worst, top))
+    click.echo("\n\n".join("\n".join(lines) for lines in parts))

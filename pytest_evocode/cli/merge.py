@@ -1,0 +1,84 @@
+"""``evocode merge``: the results of shards and of a CI matrix in one directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from pathlib import Path
+
+import click
+
+from pytest_evocode.cli.selection import json_option, listed, print_json
+
+
+@click.command()
+@click.argument(
+    "directories",
+    metavar="DIR...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+@click.option("-o", "--output", "out", metavar="DIR", required=True, type=click.Path(path_type=Path))
+@json_option
+def merge(directories: tuple[Path, ...], out: Path, as_json: bool) -> None:
+    """Put several results directories together in a new one, and say what is missing.
+
+    Nothing is merged when two of them have the same attempt. Missing is what a session was to run, in whichever shard,
+    and of which there is nothing.
+    """
+    from pytest_evocode.errors import UsageError
+    from pytest_evocode.metrics.rows import rows_of
+    from pytest_evocode.results.loading import load_results
+    from pytest_evocode.results.merging import merge as merge_results
+    from pytest_evocode.results.merging import missing_shards
+
+    sources = [load_results([directory]) for directory in directories]
+    for problem in (problem for source in sources for problem in source.problems):
+        click.echo(f"warning: {problem}", err=True)
+    if not any(source.attempts for source in sources):
+        raise click.ClickException(f"there are no results in {listed(directories)}")
+    try:
+        left_out = merge_results(sources, out)
+    except UsageError as error:
+        raise click.ClickException(str(error)) from None
+    merged = load_results([out])
+    rows = rows_of(merged).rows
+    shards = missing_shards(merged.runs)
+    missing = [(row.name, *attempt) for row in rows for attempt in row.missing]
+    unfinished = [attempt for row in rows for attempt in row.attempts if not attempt.finished]
+    if as_json:
+        print_json(
+            {
+                "output": str(out),
+                "attempts": len(merged.attempts),
+                "runs": len(merged.runs),
+                "missing_shards": [f"{number}/{of}" for number, of in shards],
+                "missing": [{"agent": agent, "task": task, "attempt": number} for agent, task, number in missing],
+                "unfinished": [str(attempt.path.relative_to(out.resolve())) for attempt in unfinished],
+                "left_out": [str(path) for path in left_out],
+            }
+        )
+        return
+    click.echo(
+        f"merged {len(directories)} directories into {out}: {_count(merged.attempts, 'attempt')} of "
+        f"{_count(merged.runs, 'run')}"
+    )
+    for path in left_out:
+        click.echo(f"left out, for it is finished elsewhere: {path}")
+    for number, of in shards:
+        click.echo(f"missing: shard {number} of {of}")
+    if missing:
+        click.echo(f"missing, counted as not passed: {_count(missing, 'attempt')}")
+        for agent, task, number in missing:
+            click.echo(f"  {task} {agent} attempt {number}")
+    if unfinished:
+        click.echo(f"not finished: {listed(str(attempt.path) for attempt in unfinished)}")
+    if not (shards or missing or unfinished):
+        told = any(run.record.selected for run in merged.runs)
+        unknown = "what is missing is not known: no run tells what was to be run"
+        click.echo("nothing is missing" if told else unknown)
+
+
+def _count(things: Sized, name: str) -> str:
+    number = len(things)
+    return f"{number} {name}{'' if number == 1 else 's'}"

@@ -1,0 +1,105 @@
+"""``evocode results``: the scores of what is in results directories."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pytest_evocode.cli.selection import directories_argument, json_option, print_json, read_rows, selection_options
+
+if TYPE_CHECKING:
+    from pytest_evocode.metrics.breakdown import Dimension
+    from pytest_evocode.metrics.intervals import Interval
+    from pytest_evocode.metrics.rows import Row, Rows
+
+DIMENSIONS = ("task", "round", "activity", "interaction", "change", "category")
+
+
+@click.command()
+@directories_argument
+@click.option("--by", type=click.Choice(DIMENSIONS), help="Break every agent's scores down.")
+@click.option("--intervals", "with_intervals", is_flag=True, help="Add 95 % intervals, by bootstrap over tasks.")
+@selection_options
+@json_option
+def results(
+    directories: tuple[Path, ...],
+    by: Dimension | None,
+    with_intervals: bool,
+    run: str | None,
+    all_runs: bool,
+    task_directory: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the scores of each agent in results directories.
+
+    DIR is a directory that pytest or Harbor wrote, or one of tasks with their harbor_jobs; without any it is
+    evocode-results. Of several attempts with the same number at the same task the newest counts.
+    """
+    rows = read_rows(directories, run=run, all_runs=all_runs, task_directory=task_directory)
+    if as_json:
+        print_json({"rows": [_as_json(rows, row, by, with_intervals) for row in rows.rows]})
+    elif by is not None:
+        click.echo("\n\n".join("\n".join(_group_lines(rows, row, by)) for row in rows.rows))
+    else:
+        _print_table(rows, with_intervals)
+
+
+def _print_table(rows: Rows, with_intervals: bool) -> None:
+    from pytest_evocode.metrics.spending import spending
+    from pytest_evocode.report.scores import score_lines
+
+    scores = {row.name: rows.scores(row) for row in rows.rows}
+    spent = {row.name: spending(row.records) for row in rows.rows}
+    found = {row.name: _headline(row, _intervals(rows, row)) for row in rows.rows} if with_intervals else None
+    click.echo("\n".join(score_lines(scores, spent, found)))
+
+
+def _headline(row: Row, found: dict[str, Interval | None]) -> Interval | None:
+    return found["sr" if row.mode == "single-round" else "dataset_score"]
+
+
+def _intervals(rows: Rows, row: Row) -> dict[str, Interval | None]:
+    from pytest_evocode.metrics.intervals import intervals
+
+    if row.mode == "single-round":
+        return intervals((), row.grid)
+    single = rows.single_rounds(row)
+    return intervals(row.grid, single.grid if single else (), row.strategies)
+
+
+def _group_lines(rows: Rows, row: Row, by: Dimension) -> list[str]:
+    from pytest_evocode.metrics.breakdown import breakdown
+    from pytest_evocode.report.scores import group_lines
+
+    lines = list(group_lines(by, breakdown(row.grid, by, rows.facts)))
+    return [f"{row.name}:", *lines] if len(rows.rows) > 1 or row.name != row.agent else lines
+
+
+def _as_json(rows: Rows, row: Row, by: Dimension | None, with_intervals: bool) -> dict[str, Any]:
+    from pytest_evocode.metrics.breakdown import breakdown
+    from pytest_evocode.metrics.rewards import mean_rewards
+    from pytest_evocode.metrics.scores import mt_at_k
+    from pytest_evocode.metrics.spending import spending
+
+    values: dict[str, Any] = {
+        "name": row.name,
+        "agent": row.agent,
+        "mode": row.mode,
+        "from_round": row.from_round,
+        "scores": asdict(rows.scores(row)),
+        # MT@k as EvoCode-Bench's compute_metrics.py has it, which lets a chain go on behind a failed round.
+        "best_of_attempts": mt_at_k(row.grid, fail_stop=False),
+        "rewards": mean_rewards(row.grid, row.strategies),
+        "spending": asdict(spending(row.records)),
+        "missing": [{"task": task, "attempt": number} for task, number in row.missing],
+    }
+    if with_intervals:
+        found = _intervals(rows, row)
+        values["intervals"] = {name: None if each is None else [each.low, each.high] for name, each in found.items()}
+    if by is not None:
+        values["by"] = by
+        values["groups"] = {name: asdict(group) for name, group in breakdown(row.grid, by, rows.facts).items()}
+    return values

@@ -1,1 +1,0 @@
-"""The commands of ``evocode`` that read results, a module for each."""

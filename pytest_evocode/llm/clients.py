@@ -1,0 +1,39 @@
+"""Which client speaks to a model."""
+
+from __future__ import annotations
+
+import difflib
+
+from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.anthropic_messages import MessagesClient
+from pytest_evocode.llm.connection import PROVIDERS, Connection
+from pytest_evocode.llm.openai_chat import ChatClient
+from pytest_evocode.llm.openai_responses import ResponsesClient
+from pytest_evocode.llm.options import ModelOptions
+from pytest_evocode.llm.prices import facts_of
+from pytest_evocode.llm.protocol import ModelClient
+
+
+def make_client(provider: str, model: str, options: ModelOptions | None = None) -> ModelClient:
+    """A client for a model, as its provider calls it; asks nobody, and imports no SDK.
+
+    Raises :class:`~pytest_evocode.errors.UsageError` for an unknown provider, an option that it does not have, and a
+    file of prices that cannot be read.
+    """
+    options = options or ModelOptions()
+    if provider not in PROVIDERS:
+        nearest = difflib.get_close_matches(provider, PROVIDERS, n=1)
+        hint = f"; did you mean {nearest[0]}/{model}?" if nearest else ""
+        raise UsageError(f"unknown provider {provider!r}{hint} known are {', '.join(PROVIDERS)}; a server that is "
+                         "compatible with one of them has the option base_url")  # fmt: skip
+    connection = Connection(PROVIDERS[provider], model, options)
+    facts = facts_of(model, options.prices)
+    if provider == "anthropic":
+        if options.api is not None:
+            raise UsageError(f"{connection.label}: the option api is one of openai; anthropic has Messages only")
+        return MessagesClient(connection, model, options, facts)
+    if options.thinking is not None:
+        raise UsageError(f"{connection.label}: the option thinking is one of anthropic; openai has effort")
+    if (options.api or ("responses" if connection.is_providers_own else "chat")) == "responses":
+        return ResponsesClient(connection, model, options, facts)
+    return ChatClient(connection, model, options, facts)

@@ -1,0 +1,136 @@
+"""OpenAI's Chat Completions, which most servers that are compatible speak."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_evocode.llm.client import Client
+from pytest_evocode.llm.connection import Connection, Json, Refused
+from pytest_evocode.llm.options import ModelOptions
+from pytest_evocode.llm.prices import Facts
+from pytest_evocode.llm.protocol import Call, Message, Reply, Tool
+from pytest_evocode.llm.replies import arguments_of, native_of, tagged, usage_of
+
+_API = "chat"
+# Parts of an answer that are not to be sent back, and which some servers refuse.
+_ANSWER_ONLY = frozenset({"annotations", "audio", "function_call", "refusal"})
+
+
+class ChatClient(Client):
+    """Speaks Chat Completions."""
+
+    def __init__(self, connection: Connection, model: str, options: ModelOptions, facts: Facts | None) -> None:
+        super().__init__(connection, model, options, facts)
+        # OpenAI's models that reason refuse the old name, and other servers may not know the new one.
+        self._limit = "max_completion_tokens" if connection.is_providers_own else "max_tokens"
+
+    def _resource(self, sdk: Any) -> Any:
+        return sdk.chat.completions
+
+    def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
+        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
+        payload: Json = {"model": self.model, "messages": [self._message(each) for each in conversation]}
+        if tools:
+            payload["tools"] = [_tool(each) for each in tools]
+        options = {
+            "temperature": self._options.temperature,
+            "reasoning_effort": self._options.effort,
+            self._limit: self._options.max_tokens,
+        }
+        try:
+            body, request_id = self._connection.post(self._resource, payload, options, timeout)
+        except Refused as refused:
+            if "max_completion_tokens" not in refused.fault.words or self._limit != "max_tokens":
+                raise self._connection.explain(refused.fault) from None
+            self._limit = "max_completion_tokens"
+            return self.complete(conversation, tools, timeout=timeout)
+        return self._reply(body, request_id)
+
+    def _message(self, message: Message) -> Json:
+        if message.role == "tool":
+            return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+        if message.role != "assistant":
+            return {"role": message.role, "content": message.text}
+        native = native_of(message, _API)
+        if native is None:
+            native = {"role": "assistant", "content": message.text if message.text or not message.calls else None}
+            if message.calls:
+                native["tool_calls"] = [_call(each) for each in message.calls]
+        return native if self._connection.is_providers_own else _with_json_arguments(native)
+
+    def _reply(self, body: Json, request_id: str) -> Reply:
+        choices = body.get("choices")
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0].get("message"), dict):
+            raise self._connection.unreadable(body, request_id, "Chat Completions")
+        message: Json = choices[0]["message"]
+        native = {"role": "assistant", "content": None} | {
+            name: value for name, value in message.items() if name not in _ANSWER_ONLY and value not in (None, "", [])
+        }
+        # Some servers give calls no ids, and without them results cannot be told apart.
+        native_calls = [{"type": "function"} | call | {"id": _id_of(call)} for call in native.get("tool_calls", ())]
+        if native_calls:
+            native["tool_calls"] = native_calls
+        elif native["content"] is None:
+            native["content"] = ""
+        return Reply(
+            text=_text(message.get("content")) or str(message.get("refusal") or ""),
+            calls=tuple(_as_call(call) for call in native_calls),
+            reasoning=str(message.get("reasoning_content") or message.get("reasoning") or ""),
+            native=tagged(_API, native),
+            usage=self._usage(body.get("usage") or {}),
+            request_id=request_id,
+            cut_off=choices[0].get("finish_reason") == "length",
+        )
+
+    def _usage(self, usage: Json) -> Any:
+        details = usage.get("prompt_tokens_details") or {}
+        return usage_of(
+            self._facts,
+            prompt=usage.get("prompt_tokens"),
+            completion=usage.get("completion_tokens"),
+            cached=details.get("cached_tokens", usage.get("prompt_cache_hit_tokens")),
+            written=details.get("cache_write_tokens"),
+        )
+
+
+def _tool(tool: Tool) -> Json:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def _call(call: Call) -> Json:
+    written = json.dumps(call.arguments) if call.arguments is not None else call.written
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": written}}
+
+
+def _id_of(call: Json) -> str:
+    return call.get("id") or f"call_{uuid.uuid4().hex}"
+
+
+def _as_call(call: Json) -> Call:
+    function = call.get("function") or {}
+    arguments, written = arguments_of(function.get("arguments"))
+    return Call(call["id"], str(function.get("name") or ""), arguments, written)
+
+
+def _with_json_arguments(message: Json) -> Json:
+    """The message with no arguments that are not JSON: servers that render them themselves fail at such a history."""
+    calls = message.get("tool_calls")
+    if not calls or all(arguments_of(call["function"].get("arguments"))[0] is not None for call in calls):
+        return message
+    mended = [
+        call if arguments_of(call["function"].get("arguments"))[0] is not None
+        else call | {"function": call["function"] | {"arguments": "{}"}}
+        for call in calls
+    ]  # fmt: skip
+    return message | {"tool_calls": mended}
+
+
+def _text(content: Any) -> str:
+    """Text, or the texts of a list of parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return str(content or "")

@@ -1,0 +1,141 @@
+"""OpenAI's Responses, without a memory at the provider: every request brings all of the conversation."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_evocode.llm.client import Client
+from pytest_evocode.llm.connection import Connection, Json, Refused
+from pytest_evocode.llm.options import ModelOptions
+from pytest_evocode.llm.prices import Facts
+from pytest_evocode.llm.protocol import Call, Message, Reply, Tool
+from pytest_evocode.llm.provider_errors import Fault
+from pytest_evocode.llm.replies import arguments_of, native_of, tagged, usage_of, without_open_end
+from pytest_evocode.results.records import Usage
+
+_API = "responses"
+
+
+class ResponsesClient(Client):
+    """Speaks Responses."""
+
+    def __init__(self, connection: Connection, model: str, options: ModelOptions, facts: Facts | None) -> None:
+        super().__init__(connection, model, options, facts)
+        self._refused_parts: set[str] = set()
+
+    def _resource(self, sdk: Any) -> Any:
+        return sdk.responses
+
+    def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
+        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
+        ends = None if timeout is None else time.monotonic() + timeout
+        payload = _payload(self.model, conversation, tools)
+        while True:
+            left = None if ends is None else ends - time.monotonic()
+            try:
+                body, request_id = self._connection.post(self._resource, payload, self._sent_options, left)
+            except Refused as refused:
+                self._do_without(refused.fault)
+            else:
+                return self._reply(body, request_id)
+
+    @property
+    def _sent_options(self) -> Json:
+        # Models that do not reason refuse to include it, organisations that are not verified are refused summaries.
+        include = None if "include" in self._refused_parts else ["reasoning.encrypted_content"]
+        reasoning = {} if "summary" in self._refused_parts else {"summary": "auto"}
+        if self._options.effort is not None:
+            reasoning["effort"] = self._options.effort
+        return {
+            "include": include,
+            "reasoning": reasoning or None,
+            "temperature": self._options.temperature,
+            "max_output_tokens": self._options.max_tokens,
+        }
+
+    def _do_without(self, fault: Fault) -> None:
+        """Leave out what nobody asked for and the provider refuses; raise where that is not the reason."""
+        signs = {
+            "include": fault.param == "include" or "encrypted content is not supported" in fault.words.lower(),
+            "summary": fault.param == "reasoning.summary"
+            or "reasoning summar" in fault.words.lower()
+            or (fault.param == "reasoning" and self._options.effort is None),
+        }
+        for part, is_refused in signs.items():
+            if fault.status == 400 and is_refused and part not in self._refused_parts:
+                self._refused_parts.add(part)
+                return
+        raise self._connection.explain(fault) from None
+
+    def _reply(self, body: Json, request_id: str) -> Reply:
+        output = body.get("output")
+        if not isinstance(output, list):
+            raise self._connection.unreadable(body, request_id, "Responses")
+        reason = (body.get("incomplete_details") or {}).get("reason")
+        return Reply(
+            text="".join(_texts(output, "message", "content")),
+            calls=tuple(_as_call(item) for item in output if item.get("type") == "function_call"),
+            reasoning="\n\n".join(_texts(output, "reasoning", "summary") or _texts(output, "reasoning", "content")),
+            native=tagged(_API, output),
+            usage=self._usage(body.get("usage") or {}),
+            request_id=request_id,
+            cut_off=body.get("status") == "incomplete" and reason == "max_output_tokens",
+        )
+
+    def _usage(self, usage: Json) -> Usage:
+        details = usage.get("input_tokens_details") or {}
+        return usage_of(
+            self._facts,
+            prompt=usage.get("input_tokens"),
+            completion=usage.get("output_tokens"),
+            cached=details.get("cached_tokens"),
+            written=details.get("cache_write_tokens"),
+        )
+
+
+def _payload(model: str, conversation: Sequence[Message], tools: Sequence[Tool]) -> Json:
+    items = [item for message in conversation if message.role != "system" for item in _items(message)]
+    payload: Json = {"model": model, "input": items, "store": False}
+    if instructions := "\n\n".join(message.text for message in conversation if message.role == "system"):
+        payload["instructions"] = instructions
+    if tools:
+        payload["tools"] = [_tool(each) for each in tools]
+    return payload
+
+
+def _items(message: Message) -> list[Json]:
+    """What a message is in the input."""
+    if message.role == "user":
+        return [{"role": "user", "content": message.text}]
+    if message.role == "tool":
+        return [{"type": "function_call_output", "call_id": message.call_id, "output": message.text}]
+    native = native_of(message, _API)
+    if native is not None:
+        return without_open_end(native, ("reasoning",))
+    said = [{"role": "assistant", "content": message.text}] if message.text else []
+    return [*said, *(_call(each) for each in message.calls)]
+
+
+def _tool(tool: Tool) -> Json:
+    # Strict schemas would have no optional arguments.
+    described = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "strict": False} | described
+
+
+def _call(call: Call) -> Json:
+    written = json.dumps(call.arguments) if call.arguments is not None else call.written
+    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": written}
+
+
+def _as_call(item: Json) -> Call:
+    arguments, written = arguments_of(item.get("arguments"))
+    return Call(str(item.get("call_id")), str(item.get("name")), arguments, written)
+
+
+def _texts(output: list[Json], kind: str, key: str) -> list[str]:
+    """The texts of all items of a kind; a refusal is one, too."""
+    parts: list[Any] = [part for item in output if item.get("type") == kind for part in item.get(key) or ()]
+    return [str(part.get("text") or part.get("refusal") or "") for part in parts]

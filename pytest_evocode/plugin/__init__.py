@@ -1,0 +1,73 @@
+"""The pytest plugin: hooks that delegate. Importing it has to stay cheap, so everything else is imported inside."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from pytest_evocode.plugin import options
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    from pytest_evocode.plugin import hookspecs as newhooks
+
+    pluginmanager.add_hookspecs(newhooks)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    options.add_options(parser)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None]:
+    if not options.in_use(early_config):
+        return (yield)
+    options.spell_out(args, early_config.known_args_namespace)
+    options.require_terminal(early_config.known_args_namespace)
+    from pytest_evocode.plugin.collection import outside_tasks
+
+    known = early_config.known_args_namespace
+    named = known.file_or_dir
+    # A task may also be where pytest is started, without a path on the command line.
+    known.file_or_dir = outside_tasks(early_config, named or [str(early_config.invocation_params.dir)])
+    try:
+        return (yield)
+    finally:
+        known.file_or_dir = named
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if options.in_use(config):
+        from pytest_evocode.plugin.session import SessionPlugin
+
+        plugin = SessionPlugin(config)
+        config.pluginmanager.register(plugin, SessionPlugin.name)
+        if hasattr(config, "workerinput"):
+            from pytest_evocode.plugin.xdist.worker import WorkerPlugin
+
+            config.pluginmanager.register(WorkerPlugin(plugin), "evocode-worker")
+        elif config.pluginmanager.hasplugin("xdist"):
+            from pytest_evocode.plugin.xdist.controller import ControllerPlugin
+
+            config.pluginmanager.register(ControllerPlugin(plugin), "evocode-controller")
+        if plugin.settings.holds_forks:
+            from pytest_evocode.plugin.debugging import Inspection
+
+            config.pluginmanager.register(Inspection(plugin), Inspection.name)
+        if plugin.settings.pin and not hasattr(config, "workerinput"):
+            from pytest_evocode.plugin.pinning import PinPlugin
+
+            config.pluginmanager.register(PinPlugin(plugin), "evocode-pinning")
+        if plugin.settings.process is not None:
+            from pytest_evocode.plugin.process import ProcessPlugin
+
+            config.pluginmanager.register(ProcessPlugin(plugin, plugin.settings.process), ProcessPlugin.name)
+        from pytest_evocode.plugin.report_files import register_outputs
+
+        register_outputs(plugin)
+        from pytest_evocode.plugin.live import live_plugin
+
+        if (live := live_plugin(plugin)) is not None:
+            config.pluginmanager.register(live, "evocode-live")

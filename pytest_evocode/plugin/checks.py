@@ -1,0 +1,114 @@
+"""How checks look to pytest: ``task.toml::check::needs-work[round-3]``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evocode.checks.names import LINT, Check, Doubt, checks_of
+from pytest_evocode.errors import EvocodeError, TaskError
+from pytest_evocode.plugin.longrepr import failure_of
+
+if TYPE_CHECKING:
+    from pytest_evocode.checks.workbench import Workbench
+    from pytest_evocode.tasks import Task
+
+#: The name of the collector that a task's checks are below.
+CHECK = "check"
+
+
+class CheckFailed(Exception):
+    """A task does not stand a check; the message has what is wrong, line by line."""
+
+
+class Checks(pytest.Collector):
+    """The checks of one task; those that are selected share what is played for them."""
+
+    def __init__(
+        self, *, task: Task | TaskError, make_workbench: Callable[[Task, list[Check]], Workbench], **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.task = task
+        self._make_workbench = make_workbench
+        self._workbench: Workbench | None = None
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """One item for each check; of a task that cannot be loaded only the one that says why."""
+        checks = [LINT] if isinstance(self.task, TaskError) else checks_of(self.task)
+        for check in checks:
+            # Its id as text: pytest would take one made of the name for another than the same read from its cache.
+            yield CheckItem.from_parent(self, name=str(check), nodeid=f"{self.nodeid}::{check}", check=check)
+
+    def setup(self) -> None:
+        """Start what the selected checks need."""
+        selected = [item.check for item in self.session.items if isinstance(item, CheckItem) and item.parent is self]
+        playing = [check for check in selected if check != LINT]
+        if playing and not isinstance(self.task, TaskError):
+            self._workbench = self._make_workbench(self.task, playing)
+            self._workbench.start()
+
+    def teardown(self) -> None:
+        """End it, finished or not."""
+        if self._workbench is not None:
+            self._workbench.close()
+
+    def answer(self, check: Check) -> list[str]:
+        """Wait for a check and return what is wrong, line by line; raises what keeps it from being made."""
+        if isinstance(self.task, TaskError):
+            raise self.task
+        if check == LINT:
+            from pytest_evocode.checks.lint import lint
+
+            return lint(self.task)
+        assert self._workbench is not None
+        return self._workbench.answer(check)
+
+
+class CheckItem(pytest.Item):
+    """One check of a task. An environment that fails is an error and no finding."""
+
+    parent: Checks
+
+    def __init__(self, *, check: Check, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.check = check
+        self._found: list[str] = []
+
+    def setup(self) -> None:
+        """Wait for the check, so that what is nobody's finding is an error."""
+        from pytest_evocode.checks.played_rounds import CannotBeChecked
+
+        try:
+            self._found = self.parent.answer(self.check)
+        except (CannotBeChecked, TaskError) as error:
+            self._found = [str(error)]
+        except EvocodeError as error:
+            pytest.fail(str(error), pytrace=False)
+
+    def runtest(self) -> None:
+        """Fail when something is wrong, and warn of what could not be looked at."""
+        for doubt in (line for line in self._found if isinstance(line, Doubt)):
+            self.warn(pytest.PytestWarning(doubt))
+        if problems := [line for line in self._found if not isinstance(line, Doubt)]:
+            raise CheckFailed("\n".join(problems))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
+        """What is wrong, in place of a traceback."""
+        if isinstance(excinfo.value, CheckFailed | pytest.PytestWarning):  # One that filters make an error.
+            return failure_of(self, str(excinfo.value))
+        return super().repr_failure(excinfo, *args, **kwargs)
+
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        """Where reports say the check is."""
+        return self.path, 0, f"{self.path.parent.name} {self.name}"
+
+
+def keep_together(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The items with the checks of every task together, where the first of them is: they share what is played."""
+    first: dict[pytest.Item | Checks, int] = {}
+    for position, item in enumerate(items):
+        first.setdefault(item.parent if isinstance(item, CheckItem) else item, position)
+    return sorted(items, key=lambda item: first[item.parent if isinstance(item, CheckItem) else item])

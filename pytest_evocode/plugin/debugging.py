@@ -1,0 +1,171 @@
+"""What the author of a task can do about a failed round: enter the fork where its suite failed, debug it, keep it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.plugin.collection import InsideTask, Round, RoundFailed, TaskFile
+from pytest_evocode.plugin.session import SessionPlugin
+
+if TYPE_CHECKING:
+    from pytest_evocode.environments import Command
+    from pytest_evocode.results.records import RoundRecord
+    from pytest_evocode.trial.held_forks import HeldFork
+
+_STDIN = 0
+#: The user property with the command line that enters a kept fork, or why none is kept.
+KEPT = "evocode_kept"
+
+
+class Inspection:
+    """Registered where ``--evocode-shell``, ``--evocode-keep`` or ``--pdb`` is given.
+
+    It takes the place of pytest's own plugin for ``--pdb``, and leaves to it whatever is no round's verdict.
+    """
+
+    name = "evocode-inspection"
+
+    def __init__(self, plugin: SessionPlugin) -> None:
+        self._plugin = plugin
+        self._settings = plugin.settings
+        plugins = plugin.config.pluginmanager
+        self._pdb: Any = plugins.unregister(name="pdbinvoke") if plugins.hasplugin("pdbinvoke") else None
+        self._opens = self._settings.shell or self._settings.debug
+        self._fault = ""
+        """Why the fork of the round under way could not be kept."""
+        self._kept: list[tuple[str, str]] = []
+        """Node ids of failed rounds, and how to enter what was kept of each."""
+
+    # A terminal in the fork, when the failure has just been reported.
+
+    def pytest_exception_interact(
+        self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: pytest.TestReport
+    ) -> None:
+        """Open what was asked for; pytest's own debugger would show how we wait for a verdict."""
+        assert call.excinfo is not None
+        error = call.excinfo.value
+        if node.getparent(TaskFile) is not None or isinstance(node, InsideTask):
+            if isinstance(error, KeyboardInterrupt):  # Caught for --pdb.
+                raise error
+            if isinstance(error, RoundFailed) and self._opens:
+                assert isinstance(node, Round)
+                self._open(node, error.record, report)
+            if isinstance(error, RoundFailed | pytest.fail.Exception) or not isinstance(node, Round):
+                return
+        if self._pdb is not None:
+            self._pdb.pytest_exception_interact(node, call, report)
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """As pytest does with ``--pdb``."""
+        if self._pdb is not None:
+            self._pdb.pytest_internalerror(excinfo)
+
+    def _open(self, item: Round, record: RoundRecord, report: pytest.TestReport) -> None:
+        plugins = self._plugin.config.pluginmanager
+        if (capture := plugins.getplugin("capturemanager")) is not None:
+            capture.suspend_global_capture(in_=True)  # Until the next phase of a test; so does --pdb.
+        reporter: pytest.TerminalReporter | None = plugins.getplugin("terminalreporter")
+        assert reporter is not None
+        reporter.ensure_newline()
+        if (fork := _fork_of(item)) is None:
+            return reporter.write_line(f"{item.nodeid}: there is nothing to enter: {_why_no_fork(item)}")
+        if not os.isatty(_STDIN):
+            return reporter.write_line(f"{item.nodeid}: standard input is no terminal to enter the fork from")
+        reporter.write_sep(">", item.nodeid)
+        report.toterminal(reporter._tw)
+        report._pdbshown = True  # type: ignore[attr-defined]  # Not once more at the session's end.
+        try:
+            for what, command in self._commands(fork, record):
+                reporter.write_sep(">", what)
+                reporter.flush()
+                fork.environment.interact(command, _STDIN)
+        except EnvironmentFault as error:
+            reporter.write_line(self._plugin.scrubber.text(f"it ended: {error}"))
+        reporter.write_sep(">", "the session goes on")
+
+    def _commands(self, fork: HeldFork, record: RoundRecord) -> Iterator[tuple[str, Command]]:
+        """What to run on the terminal, with a title."""
+        assert record.verdict is not None
+        failing = [case.id for case in record.verdict.cases if case.failing]
+        debugging = fork.debugging(failing) if self._settings.debug else None
+        if debugging is not None:
+            yield f"the failing cases of {record.round} again, with --pdb", debugging
+        if self._settings.shell or debugging is None:
+            yield f"the fork of {record.round}: tests in /tests, the suite's files in /logs/verifier", fork.shell
+
+    # A fork that stays.
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[Any]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Keep the fork, or let it go, unless it is about to be entered.
+
+        Before anybody knows of the failure: with ``-x`` and workers the attempt is ended by it, and its forks with it.
+        """
+        if isinstance(item, Round) and call.when == "call" and not self._opens:
+            self._leave(item)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Do so now that all about the round was reported; say where that failed."""
+        if isinstance(item, Round):
+            self._leave(item)
+        result = yield
+        fault, self._fault = self._fault, ""
+        if fault:
+            pytest.fail(fault, pytrace=False)
+        return result
+
+    def _leave(self, item: Round) -> None:
+        trial = item.parent.trial
+        if trial is None:
+            return
+        kept = any(name == KEPT for name, _ in item.user_properties)
+        try:
+            if self._settings.keep and not kept and item.record is not None and item.record.outcome == "failed":
+                item.user_properties.append((KEPT, self._keep(item, item.record)))
+        except EnvironmentFault as error:
+            item.user_properties.append((KEPT, "not kept: the environment failed"))
+            self._fault = f"the fork of {item.name} could not be kept: {error}"
+        finally:
+            trial.drop_fork(item.index)
+
+    def _keep(self, item: Round, record: RoundRecord) -> str:
+        if (fork := _fork_of(item)) is None:
+            return f"not kept: {_why_no_fork(item)}"
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{record.task}-{item.parent.name}-{record.round}")
+        return fork.environment.keep(name, fork.shell, self._plugin.scrubber.text)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather what was kept, by workers too."""
+        if report.when == "teardown":
+            self._kept += [(report.nodeid, str(value)) for name, value in report.user_properties if name == KEPT]
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print how to enter what was kept."""
+        if self._kept:
+            terminalreporter.section("evocode: forks of failed rounds")
+            for nodeid, line in self._kept:
+                terminalreporter.write_line(nodeid)
+                terminalreporter.write_line(f"  {self._plugin.scrubber.text(line)}")
+            terminalreporter.write_line("remove all that is kept with: evocode clean --kept")
+
+
+def _fork_of(item: Round) -> HeldFork | None:
+    trial = item.parent.trial
+    return trial.fork_of(item.index) if trial is not None else None
+
+
+def _why_no_fork(item: Round) -> str:
+    if item.parent.task.config.metadata.evocode.verify_in == "place":
+        return 'with verify_in = "place" the suite ran where the agent goes on working, and nothing of it is left there'
+    return "no suite of this round was run in this session"

@@ -1,0 +1,98 @@
+"""What is shown while a session runs: a line for each running attempt, or for each round that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.trial.progress import Progress
+
+
+def status_lines(running: Mapping[str, Progress], *, now: float, columns: int, rows: int) -> list[str]:
+    """A line for each attempt by its name, cut to the width of a screen, in no more than half of its height.
+
+    ``now`` is in seconds since the epoch.
+    """
+    names = list(running)
+    most = max(1, rows // 2)
+    if len(names) > most:
+        names = names[: most - 1]
+    lines = [f"{name}: {', '.join(_status(running[name], now))}" for name in names]
+    if left := len(running) - len(names):
+        lines.append(f"and {left} more" if names else f"{left} attempts")
+    return [_fit(line, columns) for line in lines]
+
+
+def round_line(name: str, record: RoundRecord) -> str:
+    """How a round of an attempt of that name ended, in one line."""
+    if record.outcome == "error":
+        return _plain(f"{name} {record.round} error: {record.cause.partition(chr(10))[0]}")
+    return _plain(f"{name} {record.round} {', '.join(_ending(record))}")
+
+
+def _status(progress: Progress, now: float) -> Iterator[str]:
+    if progress.index:
+        yield f"round {progress.index}/{progress.rounds}"
+    if progress.doing != "working":
+        yield progress.doing
+    yield from _used(progress.turns or None, progress.tokens or None, progress.cost_usd or None)
+    elapsed = max(0.0, now - progress.since)
+    if progress.limit is None:
+        yield _clock(elapsed)
+    else:
+        yield f"{_clock(max(0.0, progress.limit - elapsed))} left"
+
+
+def _ending(record: RoundRecord) -> Iterator[str]:
+    yield record.outcome
+    passed, cases = record.case_counts
+    if cases:
+        yield f"{passed}/{cases} cases"
+    if (usage := record.usage) is not None:
+        yield from _used(usage.requests, usage.tokens, usage.cost_usd)
+    seconds = [each for each in (record.agent_seconds, record.verifier_seconds) if each is not None]
+    if seconds:
+        yield f"{sum(seconds):.1f} s"
+
+
+def _used(turns: int | None, tokens: int | None, cost_usd: float | None) -> Iterator[str]:
+    """As far as it is known."""
+    if turns is not None:
+        yield "1 turn" if turns == 1 else f"{turns} turns"
+    if tokens is not None:
+        yield f"{_amount(tokens)} tokens"
+    if cost_usd is not None:
+        yield f"${cost_usd:.2f}" if cost_usd == 0 or cost_usd >= 0.01 else f"${cost_usd:.4f}"
+
+
+def _amount(number: int) -> str:
+    """A number in three digits or so.
+
+    >>> _amount(999), _amount(30_149), _amount(999_960), _amount(1_250_000)
+    ('999', '30.1k', '1.00M', '1.25M')
+    """
+    if number < 1000:
+        return str(number)
+    return f"{number / 1e3:.1f}k" if number < 999_950 else f"{number / 1e6:.2f}M"
+
+
+def _clock(seconds: float) -> str:
+    """Minutes and seconds, and hours where there are some.
+
+    >>> _clock(9.9), _clock(754), _clock(3601)
+    ('0:09', '12:34', '1:00:01')
+    """
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def _fit(line: str, columns: int) -> str:
+    """A line that ends before the last column."""
+    shown = _plain(line)
+    return shown if len(shown) < columns else shown[: max(0, columns - 4)] + "..."
+
+
+def _plain(line: str) -> str:
+    """A line with nothing in it that moves the cursor."""
+    return "".join(character if character.isprintable() else "?" for character in line)

@@ -1,0 +1,79 @@
+"""``--evocode-pin``: what a clean run of the oracle passes becomes each task's ``evocode.lock``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from pytest_evocode.errors import EvocodeError
+from pytest_evocode.plugin.collection import TASK_FILE
+from pytest_evocode.plugin.session import SessionPlugin, record_from
+from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.tasks import load_task
+from pytest_evocode.tasks.lockfile import Lock, content_hash, write_lock
+
+
+@dataclass(slots=True)
+class _Played:
+    """A task as far as the oracle has played it."""
+
+    task_hash: str
+    rounds: dict[str, RoundRecord] = field(default_factory=dict)
+
+
+class PinPlugin:
+    """Registered beside the :class:`SessionPlugin` of a session that pins, in the process that reports."""
+
+    def __init__(self, plugin: SessionPlugin) -> None:
+        self._plugin = plugin
+        self._played: dict[Path, _Played] = {}
+        self._said: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather the rounds of each task."""
+        properties = dict(report.user_properties)
+        if report.when == "setup" and "evocode" in properties:
+            place, _, _ = report.nodeid.partition(f"{TASK_FILE}::")
+            directory = (self._plugin.config.rootpath / place).resolve()
+            record = record_from(properties)
+            if directory not in self._played:
+                self._played[directory] = _Played(content_hash(directory))
+            self._played[directory].rounds[record.round] = record
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the locks."""
+        for directory, played in sorted(self._played.items()):  # Workers report in any order.
+            try:
+                self._said.append(self._pin(directory, played))
+            except (EvocodeError, OSError) as error:
+                self._said.append(f"not pinned: {directory.name}: {error}")
+
+    def _pin(self, directory: Path, played: _Played) -> str:
+        task = load_task(directory)
+        for round_ in task.rounds:
+            record = played.rounds.get(round_.name)
+            if record is None or not record.passed:
+                why = "was not selected" if record is None else f"did not pass ({record.outcome})"
+                return f"not pinned: {directory.name}: {round_.name} {why}"
+        if content_hash(directory) != played.task_hash:
+            return f"not pinned: {directory.name}: its files changed meanwhile; run it again"
+        rounds: dict[str, dict[str, str]] = defaultdict(dict)
+        for name, record in played.rounds.items():
+            for case in record.verdict.cases if record.verdict else ():
+                if case.status == "passed" and case.id:
+                    rounds[name][case.id] = case.requirement
+        engine = self._plugin.engine
+        lock = Lock(
+            task_hash=played.task_hash, environment=engine.name, image=engine.image_key(task), rounds=dict(rounds)
+        )
+        path = write_lock(directory, lock)
+        total = sum(map(len, rounds.values()))
+        return f"pinned: {path}, {total} cases in {len(rounds)} of {len(task.rounds)} rounds"
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what was written, and what was not."""
+        for line in self._said:
+            terminalreporter.write_line(f"evocode: {line}")

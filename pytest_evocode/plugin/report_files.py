@@ -1,0 +1,257 @@
+"""What a session writes for other programs: a block in JSON reports, JUnit's properties, what GitHub shows of a job."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evocode.plugin.collection import TASK_FILE
+from pytest_evocode.plugin.session import SessionPlugin, record_from
+from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.results.scrubbing import scrubbed
+
+if TYPE_CHECKING:
+    from pytest_evocode.metrics.grid import Grid
+    from pytest_evocode.metrics.intervals import Interval
+    from pytest_evocode.metrics.scores import Scores
+
+#: What xdist puts before a failure: who it happened to.
+_WORKER = re.compile(r"\A\[gw\d+\] [^\n]*\n")
+_PLACE = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+): ")
+_SHOWN = 4000  # characters of an annotation
+
+
+def register_outputs(plugin: SessionPlugin) -> None:
+    """Register what applies to this session; workers leave it to their controller."""
+    config = plugin.config
+    if hasattr(config, "workerinput"):
+        return
+    config.pluginmanager.register(Reports(plugin), "evocode-reports")
+    if os.environ.get("GITHUB_ACTIONS") == "true" and not config.option.collectonly:
+        config.pluginmanager.register(GitHub(plugin), "evocode-github")
+
+
+class Reports:
+    """Adds to the files that ``--json-report`` and ``--junitxml`` ask for."""
+
+    def __init__(self, plugin: SessionPlugin) -> None:
+        from _pytest.junitxml import xml_key
+
+        self._plugin = plugin
+        xml = plugin.config.stash.get(xml_key, None)
+        if xml is not None:
+            # It takes a report's properties from there, and has no hook for it.
+            xml.finalize = _with_plain_properties(xml.finalize)  # type: ignore[method-assign,assignment]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
+        """Add ``evocode``: the run, each agent's scores with intervals and tasks, and all rounds."""
+        plugin = self._plugin
+        if not plugin.records:
+            return
+        run = plugin.run
+        agents = {}
+        for agent, measured in _measure(plugin).items():
+            found = {name: None if each is None else [each.low, each.high] for name, each in measured.intervals.items()}
+            agents[agent] = {"scores": asdict(measured.scores), "intervals": found, "tasks": measured.tasks}
+        block = {
+            "run": plugin.run_name,
+            "results": str(plugin.settings.results),
+            **(run.model_dump(mode="json", include={"environment", "mode", "from_round", "shard"}) if run else {}),
+            "agents": agents,
+            "rounds": [record.without_cases().model_dump(mode="json") for record in plugin.records],
+        }
+        json_report["evocode"] = scrubbed(block, plugin.scrubber)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What is computed of an agent's rounds."""
+
+    grid: Grid
+    scores: Scores
+    intervals: dict[str, Interval | None]
+
+    @property
+    def tasks(self) -> dict[str, dict[str, Any]]:
+        """The scores by task."""
+        from pytest_evocode.metrics.breakdown import breakdown
+
+        return {task: asdict(group) for task, group in breakdown(self.grid, "task").items()}
+
+
+def _measure(plugin: SessionPlugin) -> dict[str, _Measured]:
+    """The scores and intervals by agent, in the mode of the run."""
+    from pytest_evocode.metrics.grid import by_agent
+    from pytest_evocode.metrics.intervals import intervals
+
+    mode = plugin.run_mode
+    measured = {}
+    for agent, records in by_agent(plugin.records).items():
+        grid = mode.grid(records)
+        found = intervals((), grid) if mode.mode == "single-round" else intervals(grid)
+        measured[agent] = _Measured(grid, mode.scores(records), found)
+    return measured
+
+
+def _with_plain_properties(finalize: Callable[[pytest.TestReport], None]) -> Callable[[pytest.TestReport], None]:
+    """Have JUnit's file show values that people and CI servers can read in place of a round's record."""
+
+    def finalize_plainly(report: pytest.TestReport) -> None:
+        properties = dict(report.user_properties)
+        if "evocode" in properties:
+            others = [(name, value) for name, value in report.user_properties if not name.startswith("evocode")]
+            # Others read the records from the same report.
+            report = copy.copy(report)
+            report.user_properties = [*plain_properties(record_from(properties)), *others]
+        finalize(report)
+
+    return finalize_plainly
+
+
+def plain_properties(record: RoundRecord) -> list[tuple[str, object]]:
+    """A round as names and plain values; what is not known is left out."""
+    verdict, usage = record.verdict, record.usage
+    passed, cases = record.case_counts
+    failing = [case.id for case in verdict.cases if case.failing] if verdict else []
+    values = {
+        "task": record.task,
+        "agent": record.agent,
+        "attempt": record.attempt,
+        "round": record.round,
+        "outcome": record.outcome,
+        "fault": record.fault,
+        "timed_out": record.timed_out,
+        "stopped": record.stopped or None,
+        "reward": verdict.reward if verdict else None,
+        "cases_passed": passed if cases else None,
+        "cases": cases or None,
+        "failed_cases": ", ".join(failing) or None,
+        "tool_calls": record.tool_calls,
+        **({name: getattr(usage, name) for name in type(usage).model_fields} if usage else {}),
+        "agent_seconds": _rounded(record.agent_seconds),
+        "verifier_seconds": _rounded(record.verifier_seconds),
+    }
+    return [(name, value) for name, value in values.items() if value is not None]
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)
+
+
+class GitHub:
+    """Writes the summary of a job on GitHub Actions, and marks what did not pass at the task's files."""
+
+    def __init__(self, plugin: SessionPlugin) -> None:
+        self._plugin = plugin
+        self._marked: dict[str, str] = {}
+        """Workflow commands by node id."""
+        self._unwritten = ""
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Mark a task that could not be collected."""
+        if report.failed and report.nodeid.endswith(TASK_FILE):
+            self._mark(report.nodeid, report.longreprtext, title=report.nodeid, level="error", index=None)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Mark a round, or a task's check, that failed or broke down; not each case of it, which subtests may be."""
+        if not report.failed or f"{TASK_FILE}::" not in report.nodeid or getattr(report, "context", None) is not None:
+            return
+        properties = dict(report.user_properties)
+        index = record_from(properties).index if "evocode" in properties else None
+        # Failed rounds are data where a score is what counts.
+        is_data = report.when == "call" and self._plugin.settings.fail_under is not None
+        level = "warning" if is_data else "error"
+        self._mark(report.nodeid, report.longreprtext, title=report.location[2], level=level, index=index)
+
+    def _mark(self, nodeid: str, text: str, *, title: str, level: str, index: int | None) -> None:
+        text = _WORKER.sub("", text)
+        place = _PLACE.match(text)
+        file, line = self._plugin.config.rootpath / nodeid.partition("::")[0], 1
+        if place is not None and Path(place["file"]).is_file():
+            file, line, text = Path(place["file"]), int(place["line"]), text[place.end() :]
+        elif index is not None:
+            line = _line_of_round(file, index)
+        relative = os.path.relpath(file, os.environ.get("GITHUB_WORKSPACE") or self._plugin.config.rootpath)
+        # Shown beside the file, which whoever reads it has before them.
+        where = f"file={_property(relative)},line={line},title={_property(title)}"
+        scrub = self._plugin.scrubber.text
+        self._marked.setdefault(nodeid, scrub(f"::{level} {where}::{_message(text[:_SHOWN])}"))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """Append the summary to the job's."""
+        target = os.environ.get("GITHUB_STEP_SUMMARY")
+        if not target or not self._plugin.records:
+            return
+        try:
+            with open(target, "a", encoding="utf-8", errors="replace") as file:
+                file.write(self._plugin.scrubber.text(self._summary()))
+        except OSError as error:
+            self._unwritten = f"evocode: no job summary: {target}: {error.strerror}"
+
+    def _summary(self) -> str:
+        from pytest_evocode.metrics.spending import spending
+        from pytest_evocode.report.markdown import summary
+
+        mode = self._plugin.run_mode
+        # Its scores are not mixed with those of other modes.
+        measured = {mode.name(agent): each for agent, each in _measure(self._plugin).items()}
+        headline = "sr" if mode.mode == "single-round" else "dataset_score"
+        return summary(
+            self._plugin.records,
+            {name: each.scores for name, each in measured.items()},
+            {name: spending(each.grid.records()) for name, each in measured.items()},
+            {name: each.intervals[headline] for name, each in measured.items()},
+            about=list(self._about()),
+            output_of=self._plugin.output_of,
+        )
+
+    def _about(self) -> Iterator[str]:
+        from pytest_evocode.report.benchmark import explain
+
+        run = self._plugin.run
+        if run is not None:
+            yield f"Run {run.run}, environment {run.environment}"
+            if said := explain(self._plugin.run_mode):
+                yield f"{self._plugin.settings.protocol}: {said}"
+            if run.shard is not None:
+                yield "Shard {} of {}: these are the scores of its attempts only".format(*run.shard)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the marks, errors first: GitHub shows ten of each level in a step."""
+        for command in sorted(self._marked.values(), key=lambda command: not command.startswith("::error")):
+            terminalreporter.write_line(command)
+        if self._unwritten:
+            terminalreporter.write_line(self._unwritten)
+
+
+def _line_of_round(file: Path, index: int) -> int:
+    """Where task.toml begins to speak of a round, by its index from 1."""
+    from pytest_evocode.tasks.positions import find_line
+
+    try:
+        return find_line(file.read_text(encoding="utf-8"), ("steps", index - 1, "name"))
+    except (OSError, UnicodeDecodeError):
+        return 1
+
+
+def _message(text: str) -> str:
+    """The data of a workflow command, in GitHub's escapes.
+
+    >>> _message("50%\\nmore")
+    '50%25%0Amore'
+    """
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,150 @@
+"""The agents of a session: their names, and how each attempt gets one of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evocode.errors import UsageError
+from pytest_evocode.names import agent_id
+from pytest_evocode.plugin.options import Settings
+
+if TYPE_CHECKING:
+    from pytest_evocode.agents import Agent
+    from pytest_evocode.agents.specs import Option
+
+
+_WAYS = frozenset({"base_url", "key_env", "retries", "retry_seconds"})
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAgent:
+    """An agent as the command line names it and as node ids do, and what that name stands for."""
+
+    name: str
+    id: str
+    spec: str
+    options: Mapping[str, Option] = field(default_factory=dict)
+    command: Mapping[str, Any] = field(default_factory=dict)
+    """How the project declares the command that it is, if it is one."""
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What made the agent, for records: its spec, its options, and of the files among them the contents' hash.
+
+        Of a command also its declaration. How its model is reached is no part of what it is.
+        """
+        values = {name: _described(self.options[name]) for name in sorted(self.options) if name not in _WAYS}
+        parts = {"spec": self.spec, "options": values, "command": dict(self.command)}
+        return {name: part for name, part in parts.items() if part}
+
+
+class Roster:
+    """The agents of ``settings``, which the project may have declared; raises pytest.UsageError for a wrong one."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        self._config = config
+        try:
+            from pytest_evocode.agents.declarations import read_declarations
+
+            self._declarations = read_declarations(_files(config))
+            self._options = _session_options(config, settings)
+            self.agents = [self._resolve(name) for name in settings.agents]
+            self._refuse_unused()
+            for agent in self.agents:
+                self.make(agent)
+        except UsageError as error:
+            raise pytest.UsageError(f"--evocode-agent: {error}") from None
+
+    def make(self, agent: SessionAgent) -> Agent:
+        """A new agent for one attempt."""
+        options = {name: option.value for name, option in agent.options.items()}
+        made: Agent | None = self._config.hook.pytest_evocode_make_agent(
+            config=self._config, name=agent.spec, options=options
+        )
+        if made is None:
+            from pytest_evocode.agents.specs import make_agent
+
+            made = make_agent(agent.spec, agent.options, self._declarations)
+        return made
+
+    def check(self, settings: Settings) -> None:
+        """Raise UsageError when one of them would not work for want of a key, a package or a price."""
+        for agent in self.agents:
+            check = getattr(self.make(agent), "check", None)
+            if check is not None:
+                check(os.environ, settings.budget)
+
+    def _resolve(self, name: str) -> SessionAgent:
+        from pytest_evocode.agents.specs import options_of
+
+        declared = self._declarations.agents.get(name)
+        spec = name if declared is None else declared.values["spec"]
+        options = {} if declared is None else options_of(declared)
+        command = self._declarations.commands.get(spec.removeprefix("cmd:")) if spec.startswith("cmd:") else None
+        values = {} if command is None else command.values
+        return SessionAgent(name, agent_id(name), spec, options | self._taken(spec), values)
+
+    def _taken(self, spec: str) -> dict[str, Option]:
+        """The session's options that an agent takes: not all agents of a run need to know all of them."""
+        from pytest_evocode.agents.specs import find_kind
+
+        if not self._options:
+            return {}
+        try:
+            kind = find_kind(spec, self._declarations)
+        except UsageError:  # A hook may know the agent.
+            return dict(self._options)
+        return {name: option for name, option in self._options.items() if kind.takes(name)}
+
+    def _refuse_unused(self) -> None:
+        from pytest_evocode.agents.specs import checked_options, find_kind
+
+        for name, option in self._options.items():
+            if not any(name in agent.options for agent in self.agents):
+                spec = self.agents[0].spec
+                checked_options(spec, find_kind(spec, self._declarations), {name: option})
+
+
+def _files(config: pytest.Config) -> list[Path]:
+    """Where a project may declare agents: in pytest's own file, and in the pyproject.toml beside it."""
+    own = [config.inipath] if config.inipath is not None else []
+    return [*own, config.rootpath / "pyproject.toml"]
+
+
+def _session_options(config: pytest.Config, settings: Settings) -> dict[str, Option]:
+    from pytest_evocode.agents.specs import Option
+
+    directory = config.inipath.parent if config.inipath is not None else config.rootpath
+    of_file = _parsed(config.getini("evocode_agent_options"), f"{config.inipath}: evocode_agent_options", directory)
+    of_call = _parsed(settings.agent_options, "--evocode-agent-option", config.invocation_params.dir)
+    return {name: Option(value, where, base) for name, value, where, base in (*of_file, *of_call)}
+
+
+def _parsed(texts: list[str] | tuple[str, ...], where: str, base: Path) -> list[tuple[str, str, str, Path]]:
+    found = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"{where}: {text!r}: write it as option=value, such as effort=high")
+        found.append((name.strip().replace("-", "_"), value.strip(), where, base))
+    return found
+
+
+def _described(option: Option) -> Any:
+    """An option's value; a file or directory by a hash of its contents as well."""
+    value = option.value
+    path = option.base / os.path.expanduser(value) if isinstance(value, str) and value else None
+    if path is None or not os.path.exists(path):  # Of a text that no file could be named, pathlib raises.
+        return value
+    digest = hashlib.sha256()
+    for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if each.is_file():
+            digest.update(f"{each.relative_to(path)}\0".encode() + each.read_bytes())
+    return {"path": value, "sha256": digest.hexdigest()}

@@ -1,0 +1,77 @@
+"""Which attempts a session is to make, and which of them a shard does: the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pytest
+
+from pytest_evocode.plugin.collection import Attempt, Round
+from pytest_evocode.tasks import Round as TaskRound
+
+Shard = tuple[int, int]
+"""One of several sessions that make attempts together: which, from 1, of how many."""
+Selected = dict[str, dict[str, tuple[int, ...]]]
+"""Numbers of attempts by task and agent."""
+
+#: What an agent's turn counts for that has no timeout, in seconds.
+_NO_TIMEOUT = 3600.0
+
+
+def split(items: Sequence[pytest.Item], shard: Shard | None) -> tuple[list[pytest.Item], list[pytest.Item], Selected]:
+    """The items that a session runs, those that other shards do, and the attempts of all of them.
+
+    What is no round belongs to every shard.
+    """
+    attempts = {item.parent: _name(item.parent) for item in items if isinstance(item, Round)}
+    if shard is None:
+        return list(items), [], _selected(attempts)
+    # Not what earlier attempts took: that every machine has its own memory of.
+    seconds = {name: allowed_seconds(each.task.rounds[: each.through]) for each, name in attempts.items()}
+    own = share(seconds, shard)
+    left = {attempt for attempt, name in attempts.items() if name not in own}
+    kept = [item for item in items if item.parent not in left]
+    return kept, [item for item in items if item.parent in left], _selected(attempts)
+
+
+def _name(attempt: Attempt) -> tuple[str, ...]:
+    return attempt.task.name, attempt.agent.id, f"{attempt.number:09}", attempt.nodeid
+
+
+def _selected(attempts: Iterable[Attempt]) -> Selected:
+    found: dict[str, dict[str, set[int]]] = {}
+    for attempt in attempts:
+        found.setdefault(attempt.task.name, {}).setdefault(attempt.agent.id, set()).add(attempt.number)
+    return {
+        task: {agent: tuple(sorted(numbers)) for agent, numbers in sorted(agents.items())}
+        for task, agents in sorted(found.items())
+    }
+
+
+def share(seconds: Mapping[tuple[str, ...], float], shard: Shard) -> set[tuple[str, ...]]:
+    """The attempts of a shard, out of all by their names with the seconds that each is expected to take.
+
+    The longest comes first, and each goes to the shard that has the least to do until then; what takes as long comes in
+    the order of names. So the order of the mapping has no part in it, and shares differ by one attempt's time at most.
+
+    >>> attempts = {("a",): 10.0, ("b",): 30.0, ("c",): 10.0, ("d",): 10.0}
+    >>> share(attempts, (1, 2)), sorted(share(attempts, (2, 2)))
+    ({('b',)}, [('a',), ('c',), ('d',)])
+    """
+    number, of = shard
+    loads = [0.0] * of
+    found = set()
+    for name in sorted(seconds, key=lambda name: (-seconds[name], name)):
+        lightest = loads.index(min(loads))
+        loads[lightest] += seconds[name]
+        if lightest == number - 1:
+            found.add(name)
+    return found
+
+
+def allowed_seconds(rounds: Iterable[TaskRound]) -> float:
+    """What the timeouts of agents and suites add up to: known before anything was run, and alike everywhere."""
+    return sum(
+        (_NO_TIMEOUT if round_.agent_timeout is None else round_.agent_timeout) + round_.verifier_timeout
+        for round_ in rounds
+    )

@@ -1,0 +1,248 @@
+"""A session that has workers of xdist's: what it knows about attempts that run elsewhere, and tells about lost ones."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from pytest_evocode.errors import EvocodeError, TaskError
+from pytest_evocode.names import attempt_name
+from pytest_evocode.plugin.collection import TASK_FILE, report_properties
+from pytest_evocode.plugin.session import SessionPlugin
+from pytest_evocode.plugin.sharding import allowed_seconds
+from pytest_evocode.plugin.xdist.worker import SELECTED, STOP_SIGN
+from pytest_evocode.report.failed_round import describe_failure
+from pytest_evocode.results.directory import AttemptDirectory, last_seconds
+from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.tasks import Task, load_task
+
+if TYPE_CHECKING:
+    from xdist.scheduler import Scheduling
+    from xdist.workermanage import WorkerController
+
+    from pytest_evocode.plugin.xdist.scheduler import AttemptScheduling
+
+Phases = dict[Literal["setup", "call", "teardown"], Literal["passed", "failed", "skipped"]]
+
+
+class ControllerPlugin:
+    """Registered beside the :class:`SessionPlugin` of a session that may have workers."""
+
+    def __init__(self, plugin: SessionPlugin) -> None:
+        self._plugin = plugin
+        self._config = plugin.config
+        self._scheduling: AttemptScheduling | None = None
+        self._reported: set[str] = set()
+        """Node ids of the rounds that have their outcome."""
+        self._failures = 0
+        self._lost_workers = 0
+        self._tasks: dict[Path, Task] = {}
+        self._signs = Path(tempfile.mkdtemp(prefix="evocode-"))
+        self._config.add_cleanup(lambda: shutil.rmtree(self._signs, ignore_errors=True))
+        self._attempts = {
+            attempt_name(agent.id, number): (agent.id, number)
+            for agent in plugin.agents
+            for number in range(1, plugin.settings.attempts + 1)
+        }
+
+    @property
+    def _stop_sign(self) -> Path:
+        return self._signs / "stop"
+
+    # Hooks.
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        """Tell a worker the run's name, and how it will be told to stop."""
+        node.workerinput["evocode_run"] = self._plugin.run_name
+        node.workerinput[STOP_SIGN] = str(self._stop_sign)
+        node.workerinput[SELECTED] = str(self._signs / "selected.json")
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Learn from the first worker that is ready what the session is to make, of which xdist tells the node ids."""
+        with contextlib.suppress(OSError):
+            selected = json.loads((self._signs / "selected.json").read_bytes())
+            self._plugin.select({task: {a: tuple(n) for a, n in agents.items()} for task, agents in selected.items()})
+
+    @pytest.hookimpl(optionalhook=True, wrapper=True)
+    def pytest_xdist_make_scheduler(self) -> Generator[None, Scheduling | None, Scheduling | None]:
+        """Put ours before the one that ``--dist`` names."""
+        others = yield
+        if others is None:
+            return None
+        from pytest_evocode.plugin.xdist.scheduler import AttemptScheduling
+
+        self._scheduling = AttemptScheduling(
+            self._config,
+            others,
+            unit_of=self._unit_of,
+            expected_seconds=self._expected_seconds,
+            is_reported=self._reported.__contains__,
+            give_up=self._give_up,
+        )
+        return self._scheduling
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """When workers run out before tests do, say of every round that it was not run."""
+        try:
+            result = yield
+        except RuntimeError:
+            # Where it says that no worker is left so do we, of each round; that of other tests is not for us to say.
+            if self._scheduling is None or not self._scheduling.give_up_the_rest() or self._scheduling.others_are_left:
+                raise
+            return True
+        if self._scheduling is not None:
+            self._scheduling.give_up_the_rest()
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Have workers stop in the middle of an attempt when there were as many failures as may be."""
+        self._count_failure(report.failed)
+        of_a_case = getattr(report, "context", None) is not None
+        if not of_a_case and (report.when == "call" or not report.passed):
+            self._reported.add(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Count failures of collection too, as pytest does."""
+        self._count_failure(report.failed)
+
+    def _count_failure(self, failed: bool) -> None:
+        self._failures += failed
+        most = self._config.getoption("maxfail")
+        if most and self._failures >= most:
+            self._stop_sign.touch()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: WorkerController, error: object | None) -> None:
+        """Remember that something is to be cleared up."""
+        self._lost_workers += error is not None
+
+    def pytest_sessionfinish(self) -> None:
+        """Clear up after lost workers, whose processes cannot."""
+        if self._lost_workers:
+            from pytest_evocode.environments.cleanup import leftovers
+
+            # Another session may be at the same things, and the next one is at what is left.
+            with contextlib.suppress(EvocodeError, OSError), leftovers() as found:
+                for leftover in found:
+                    with contextlib.suppress(EvocodeError, OSError):
+                        leftover.remove()
+
+    # Attempts by their node ids.
+
+    def _task(self, nodeid: str) -> Task:
+        path = (self._config.rootpath / nodeid.partition(f"/{TASK_FILE}::")[0]).resolve()
+        if path not in self._tasks:
+            self._tasks[path] = load_task(path)
+        return self._tasks[path]
+
+    def _unit_of(self, nodeid: str) -> str:
+        """What a worker gets at once: the rounds of an attempt, or a round that is an attempt of its own."""
+        return nodeid if self._plugin.settings.mode == "single-round" else nodeid.rpartition("::")[0]
+
+    def _agent(self, nodeid: str) -> tuple[str, int]:
+        return self._attempts[nodeid.split(f"{TASK_FILE}::", 1)[1].split("::")[0]]
+
+    def _expected_seconds(self, unit: str) -> float:
+        """What the last such attempt took; for one that was never made its timeouts."""
+        settings = self._plugin.settings
+        try:
+            task = self._task(unit)
+        except TaskError:
+            return 0.0
+        alone = unit.rpartition("::")[2] if settings.mode == "single-round" else ""
+        if not settings.check:
+            seconds = last_seconds(settings.results, task.name, self._agent(unit)[0], settings.mode, alone)
+            if seconds is not None:
+                return seconds
+        return allowed_seconds([round_ for round_ in task.rounds if alone in ("", round_.name)])
+
+    # Rounds that are not run.
+
+    def _give_up(self, nodeids: Sequence[str], why: str) -> None:
+        """Report rounds of an attempt that no worker will report: as recorded, as far as they were.
+
+        Of the others the first is an error, as a round is in which an attempt breaks off, and the rest is not reached.
+        """
+        if self._plugin.settings.check:
+            for nodeid in nodeids:
+                file, _, check = nodeid.partition("::check::")
+                location = (file, 0, f"{Path(file).parent.name} {check}")
+                self._log(nodeid, location, {"setup": "failed"}, f"not run: worker lost ({why})", [])
+            return
+        task = self._task(nodeids[0])
+        agent, number = self._agent(nodeids[0])
+        directory = AttemptDirectory.of(
+            self._plugin.settings.results, task.name, agent, self._plugin.run_name, number, self._plugin.scrubber
+        )
+        recorded = directory.read_rounds(round_.name for round_ in task.rounds)
+        outcome: Literal["error", "not reached"] = "error"
+        for nodeid in nodeids:
+            round_ = next(each for each in task.rounds if each.name == nodeid.rpartition("::")[2])
+            record = recorded.get(round_.name)
+            if record is None:
+                record = RoundRecord(
+                    task=task.name,
+                    agent=agent,
+                    attempt=number,
+                    round=round_.name,
+                    index=round_.index,
+                    declared_rounds=len(task.rounds),
+                    outcome=outcome,
+                    cause=f"not run: worker lost ({why})",
+                    fault="infrastructure" if outcome == "error" else None,
+                )
+                outcome = "not reached"
+            self._report(nodeid, record, task.directory / TASK_FILE)
+
+    def _report(self, nodeid: str, record: RoundRecord, path: Path) -> None:
+        """Log what a worker would have logged."""
+        attempt = nodeid.rpartition("::")[0]
+        location = (attempt.rpartition("::")[0], 0, f"{record.task} {attempt.rpartition('::')[2]} {record.round}")
+        shown: Any = None
+        phases: Phases
+        if record.outcome == "error":
+            phases, shown = {"setup": "failed"}, record.cause
+        elif record.outcome == "not reached":
+            phases, shown = {"setup": "skipped"}, (str(path), 1, f"Skipped: {record.cause}")
+        elif record.outcome == "failed":
+            phases, shown = (
+                {"setup": "passed", "call": "failed"},
+                describe_failure(record, self._plugin.output_of(record)),
+            )
+        else:
+            phases = {"setup": "passed", "call": "passed"}
+        self._log(nodeid, location, phases, shown, report_properties(record, self._plugin.settings.protocol))
+
+    def _log(
+        self,
+        nodeid: str,
+        location: tuple[str, int, str],
+        phases: Phases,
+        shown: Any,
+        properties: list[tuple[str, Any]],
+    ) -> None:
+        hook = self._config.hook
+        hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
+        ended: Phases = {"teardown": "passed"}
+        for when, outcome in (phases | ended).items():
+            report = pytest.TestReport(
+                nodeid=nodeid,
+                location=location,
+                keywords={},
+                outcome=outcome,
+                longrepr=None if outcome == "passed" else shown,
+                when=when,
+                user_properties=properties,
+            )
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)

@@ -1,0 +1,87 @@
+"""How many lines of the product a task's own reference solution changes, round by round."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+
+from pytest_evocode.environments import Engine, Environment, Unreadable
+from pytest_evocode.errors import EvocodeError
+from pytest_evocode.process.execution.command_results import CommandResult, ResultCache, key_of
+from pytest_evocode.process.pillars.extended import changed_lines
+from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.tasks import Round, Task, resolve_env
+from pytest_evocode.tasks.content_hash import hash_directory
+
+_SOLUTION = "/solution"
+_LIMIT = 300.0  # seconds for one solution
+_LIST = "find . -type f -size -1024k -not -path '*/.git/*' -not -path '*/node_modules/*' -print0 | head -c 1000000"
+_FILE_LIMIT = 2**20
+
+
+def reference_lines(task: Task, engine: Engine | None, round_: Round, roles: Roles, cache: ResultCache) -> int | None:
+    """Lines that the round's solution adds and removes in the product's source.
+
+    None where a solution is missing or fails, and where nothing may be run and nothing is known from before. All
+    rounds are played at once.
+    """
+    contents = hash_directory(task.directory, leaving_out={"recorded", "evocode.lock", "README.md"})
+    key = key_of("reference", contents, roles.source, roles.tests)
+    known = cache.get(key)
+    if known is None:
+        if engine is None:
+            return None
+        known = CommandResult(exit_code=0, extra={"lines": _play(task, engine, roles)})
+        cache.put(key, known)
+    lines = known.extra.get("lines", {}).get(round_.name)
+    return lines if isinstance(lines, int) else None
+
+
+def _play(task: Task, engine: Engine, roles: Roles) -> dict[str, int]:
+    lines: dict[str, int] = {}
+    if any(round_.solution is None for round_ in task.rounds):
+        return lines
+    try:
+        path = task.directory / "task.toml"
+        env = resolve_env(task.config.environment.env, {}, path=path)
+        environment = engine.create(task, env=env, network=task.rounds[0].agent_network)
+        try:
+            environment.start()
+            for round_ in task.rounds:
+                if round_.workdir is not None:
+                    environment.upload([round_.workdir], environment.workdir, writable=True)
+                    if (round_.workdir / "setup.sh").is_file():
+                        environment.exec(["bash", "setup.sh"], timeout=_LIMIT)
+                before = _sources(environment, roles)
+                if not _solve(environment, round_, task):
+                    break
+                lines[round_.name] = changed_lines(before, _sources(environment, roles), roles)
+        finally:
+            environment.stop()
+    except EvocodeError:
+        return lines  # Without a reference there is nothing to compare with, and nothing else depends on it.
+    return lines
+
+
+def _solve(environment: Environment, round_: Round, task: Task) -> bool:
+    assert round_.solution is not None
+    environment.upload([round_.solution], _SOLUTION)
+    env = resolve_env(round_.solution_env, os.environ, path=task.directory / "task.toml")
+    try:
+        return environment.exec(["bash", f"{_SOLUTION}/solve.sh"], user=round_.agent_user, env=env, timeout=_LIMIT).ok
+    finally:
+        environment.remove([_SOLUTION])
+
+
+def _sources(environment: Environment, roles: Roles) -> dict[str, str | None]:
+    listed = environment.exec(_LIST, timeout=60).output.split("\0")
+    names = [name.removeprefix("./") for name in listed if name]
+    # A script's role may show in its text only.
+    wanted = {name for name in names if roles.of(name, "#!") == "source"}
+    places = {posixpath.join(environment.workdir, name): name for name in sorted(wanted)}
+    found = environment.read_all(dict.fromkeys(places, _FILE_LIMIT)) if places else {}
+    texts: dict[str, str | None] = {}
+    for place, content in found.items():
+        if isinstance(content, bytes) and not isinstance(content, Unreadable) and b"\0" not in content:
+            texts[places[place]] = content.decode("utf-8", "replace")
+    return texts

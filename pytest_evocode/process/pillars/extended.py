@@ -1,0 +1,188 @@
+"""RigorBench's extended metrics, beside the pillars and not part of the RigorScore."""
+
+from __future__ import annotations
+
+import ast
+import math
+import posixpath
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
+from pytest_evocode.process.pillars.abstention import abstention
+from pytest_evocode.process.protocols import Executed
+from pytest_evocode.process.trajectory.edits import hunks_between
+from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.results.records import Case
+from pytest_evocode.tasks import Abstention
+
+#: By their short names, in their order.
+EXTENDED: Mapping[str, str] = {
+    "RR": "regression resilience",
+    "DCA": "dead code avoidance",
+    "DM": "diff minimality",
+    "CGR": "contextual grounding",
+    "SC": "specification coverage",
+    "CBS": "clarification behaviour",
+}
+
+
+def extended(
+    signals: RoundSignals, roles: Roles, kind: Abstention | None, cases: Sequence[Case], executed: Executed
+) -> dict[str, Measure]:
+    """All of a round's."""
+    return {
+        "RR": _regression_resilience(signals),
+        "DCA": _dead_code_avoidance(signals, roles),
+        "DM": _diff_minimality(signals, roles, executed.reference_lines),
+        "CGR": executed.grounding or _grounding(signals, roles),
+        "SC": _specification_coverage(cases),
+        "CBS": _clarification(signals, kind),
+    }
+
+
+def _regression_resilience(signals: RoundSignals) -> Measure:
+    """The share of test runs in which nothing fails that passed in the run of the same command before."""
+    last: dict[str, bool] = {}
+    known: dict[str, bool] = {}
+    runs = [run for run in signals.runs if run.purpose == "test" and run.passed is not None]
+    if len(runs) < 2:
+        return not_measured(f"{len(runs)} test runs")
+    evidence = []
+    for run in runs:
+        broken = [name for name, passed in run.tests.items() if not passed and known.get(name)]
+        turned = last.get(run.key) is True and not run.passed and run.failure in (None, "product")
+        if broken or turned:
+            evidence.append(run.evidence(f"failed, and passed before: {', '.join(broken) or run.key}"))
+        known.update(run.tests)
+        last[run.key] = bool(run.passed)
+    value = 1 - len(evidence) / len(runs)
+    return measured(value, f"{len(evidence)} of {len(runs)} test runs with a regression", tuple(evidence))
+
+
+def _python_sources(signals: RoundSignals, roles: Roles) -> Iterator[tuple[str, str | None, str]]:
+    for path, before in sorted(signals.before.items()):
+        after = signals.after.get(path)
+        if after is not None and path.endswith(".py") and roles.of(path, after) == "source":
+            yield path, before, after
+
+
+def _dead_code_avoidance(signals: RoundSignals, roles: Roles) -> Measure:
+    """Of the names that the round added to Python modules, the share that something uses."""
+    used: dict[str, int] = {}
+    for text in (text for path, text in signals.workspace.items() if path.endswith(".py")):
+        for name in _used_names(text):
+            used[name] = used.get(name, 0) + 1
+    added: list[tuple[str, str]] = []
+    for path, before, after in _python_sources(signals, roles):
+        fresh = _added_names(after) - (_added_names(before) if before is not None else set())
+        added += [(path, name) for name in sorted(fresh)]
+    if not added:
+        return not_measured("no name was added to a Python module")
+    dead = [(path, name) for path, name in added if not used.get(name)]
+    evidence = tuple(Evidence(what="is not used anywhere", quote=f"{path}: {name}") for path, name in dead)
+    return measured(1 - len(dead) / len(added), f"{len(dead)} of {len(added)} added names are not used", evidence)
+
+
+def _tree(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ast.Module(body=[], type_ignores=[])
+
+
+def _used_names(text: str) -> Iterator[str]:
+    for node in ast.walk(_tree(text)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            yield node.value  # In __all__, in getattr, in a table of commands.
+
+
+def _added_names(text: str) -> set[str]:
+    names: set[str] = set()
+    for node in _tree(text).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if not node.decorator_list:  # A decorator may have registered it.
+                names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            if getattr(node, "module", "") != "__future__":
+                names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return {name for name in names if not (name.startswith("__") and name.endswith("__")) and name not in ("main", "*")}
+
+
+def changed_lines(before: Mapping[str, str | None], after: Mapping[str, str | None], roles: Roles) -> int:
+    """Lines of the product that two states of some files have and the other does not."""
+    return sum(
+        len(hunk.added) + len(hunk.removed)
+        for path in before.keys() | after.keys()
+        if roles.of(path, after.get(path) or before.get(path)) == "source"
+        for hunk in hunks_between(before.get(path) or "", after.get(path) or "")
+    )
+
+
+def _diff_minimality(signals: RoundSignals, roles: Roles, reference: int | None) -> Measure:
+    """1 / (1 + ln(1 + lines)), of the lines that were changed beyond those that the reference solution changes."""
+    if reference is None:
+        return not_measured("what the reference solution changes is known only when it is executed")
+    if any(roles.of(path) == "source" for path in signals.lost):
+        return not_measured("what was changed was not recorded in full")
+    lines = changed_lines(signals.before, signals.after, roles)
+    value = 1 / (1 + math.log1p(max(0, lines - reference)))
+    return measured(value, f"{lines} changed lines, {reference} in the reference solution", certainty="executed")
+
+
+def imports_of(signals: RoundSignals, roles: Roles) -> dict[str, str]:
+    """The top-level modules that changed Python files import, each with a file that does."""
+    found: dict[str, str] = {}
+    for path, text in sorted(signals.after.items()):
+        if text is None or not path.endswith(".py") or roles.of(path, text) not in ("source", "tests"):
+            continue
+        for node in ast.walk(_tree(text)):
+            if isinstance(node, ast.Import):
+                found.update({alias.name.partition(".")[0]: path for alias in node.names})
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found[node.module.partition(".")[0]] = path
+    return found
+
+
+def _grounding(signals: RoundSignals, roles: Roles) -> Measure:
+    """Without looking into the environment: Python's own modules and the workspace's are there, others may be."""
+    imports = imports_of(signals, roles)
+    if not imports:
+        return not_measured("nothing is imported in a Python file that was changed")
+    stems = {part for path in signals.workspace for part in posixpath.splitext(path)[0].split("/")}
+    unknown = sorted(set(imports) - set(sys.stdlib_module_names) - stems)
+    if unknown:
+        return not_measured(f"whether the environment has {', '.join(unknown)} is known only when it is executed")
+    return measured(1.0, f"{len(imports)} imports, all of Python or of the workspace")
+
+
+def _specification_coverage(cases: Sequence[Case]) -> Measure:
+    """The mean over requirements of the share of their cases that passed."""
+    by_requirement: dict[str, list[bool]] = {}
+    for case in cases:
+        if case.requirement:
+            by_requirement.setdefault(case.requirement, []).append(case.status == "passed")
+    if not by_requirement:
+        return not_measured("the suite's cases name no requirement")
+    shares = {name: sum(passed) / len(passed) for name, passed in by_requirement.items()}
+    missed = {name: share for name, share in shares.items() if share < 1}
+    evidence = tuple(
+        Evidence(what=f"{share:.0%} of its cases passed", quote=quoted(name)) for name, share in missed.items()
+    )
+    reason = f"{len(shares) - len(missed)} of {len(shares)} requirements in full"
+    return measured(sum(shares.values()) / len(shares), reason, evidence, certainty="executed")
+
+
+def _clarification(signals: RoundSignals, kind: Abstention | None) -> Measure:
+    if kind != "ambiguous":
+        return not_measured("the request is not ambiguous, as the task declares")
+    return abstention(signals, kind, (), None)["AQ"]

@@ -1,0 +1,152 @@
+"""From an attempt's recorded rounds to its process record; pure but for what an executor and a judge are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
+from pytest_evocode.process.pillars.abstention import abstention, false_abstention
+from pytest_evocode.process.pillars.assertions import assertion_density
+from pytest_evocode.process.pillars.atomicity import atomicity
+from pytest_evocode.process.pillars.exploration import exploration
+from pytest_evocode.process.pillars.extended import extended
+from pytest_evocode.process.pillars.planning import planning
+from pytest_evocode.process.pillars.recovery import recovery
+from pytest_evocode.process.pillars.verification import verification
+from pytest_evocode.process.protocols import Executed, Executor, Judge, Judgement, Material
+from pytest_evocode.process.scores.process_record import RoundProcess
+from pytest_evocode.process.scores.rigor_score import PARTS, Pillar, pillar
+from pytest_evocode.process.tests_written import WrittenTests, written_tests
+from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.process.trajectory.rounds import Reading, RoundInput, read_rounds
+from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.results.records import Case
+from pytest_evocode.tasks import Abstention, DeclaredRequirement
+
+_NO_EDIT = "neither the product nor a test that can fail was changed"
+
+
+@dataclass(frozen=True, slots=True)
+class RoundDeclaration:
+    """What the task and the verifier say of one round."""
+
+    requirements: tuple[DeclaredRequirement, ...] = ()
+    """Those of this round and the rounds before."""
+    abstain: Abstention | None = None
+    passed: bool | None = None
+    """What the round's suite said; None without a verdict."""
+    cases: tuple[Case, ...] = ()
+    case_counts: tuple[int, int] | None = None
+    """Passed cases and all; None where nothing tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRound:
+    """One round with all that there is to judge it by."""
+
+    recorded: RoundInput
+    declared: RoundDeclaration = field(default_factory=RoundDeclaration)
+
+
+def score_rounds(
+    rounds: Iterable[RecordedRound],
+    reading: Reading | None = None,
+    *,
+    executor: Executor | None = None,
+    judge: Judge | None = None,
+) -> Iterator[RoundProcess]:
+    """The process of an attempt's rounds, in their order."""
+    rounds = list(rounds)
+    reading = reading or Reading()
+    read = read_rounds([round_.recorded for round_ in rounds], reading)
+    for signals, round_ in zip(read, rounds, strict=True):
+        executed = executor.run_round(signals) if executor is not None else Executed()
+        yield score_round(signals, reading.roles, round_.declared, executed, judge)
+
+
+def score_round(
+    signals: RoundSignals,
+    roles: Roles | None = None,
+    declared: RoundDeclaration | None = None,
+    executed: Executed | None = None,
+    judge: Judge | None = None,
+) -> RoundProcess:
+    """One round's pillars and extended metrics."""
+    roles = roles or Roles()
+    declared = declared or RoundDeclaration()
+    executed = executed or Executed()
+    tests = written_tests(signals, roles)
+    edited = _is_edited(signals, tests)
+    parts = {"aq": abstention(signals, declared.abstain, declared.requirements, declared.passed)}
+    if edited:
+        parts |= _parts_of_work(signals, roles, tests, declared.requirements, executed)
+    extra = extended(signals, roles, declared.abstain, declared.cases, executed)
+    material = Material(signals, declared.requirements, tests)
+    judgements = _ask(judge, material, parts, extra) if judge is not None else {}
+    return RoundProcess(
+        round=signals.name,
+        index=signals.index,
+        edited=edited,
+        pillars={name: pillar(name, parts[name]) if name in parts else _unmeasured(name) for name in PARTS},
+        extended=extra,
+        false_abstention=false_abstention(signals, declared.abstain),
+        outcome=_outcome(declared),
+        judge=judge.name if judge is not None else "",
+        judgements=judgements,
+    )
+
+
+def _is_edited(signals: RoundSignals, tests: WrittenTests) -> bool:
+    """Whether the source was changed, or a test that can fail: tests that cannot are no work on the product."""
+    verifying = {test.path for test in tests.verifying} | set(tests.unread)
+    return any(edit.role == "source" or edit.path in verifying for edit in signals.product_edits)
+
+
+def _parts_of_work(
+    signals: RoundSignals,
+    roles: Roles,
+    tests: WrittenTests,
+    requirements: Sequence[DeclaredRequirement],
+    executed: Executed,
+) -> dict[str, dict[str, Measure]]:
+    return {
+        "pf": planning(signals),
+        "vc": verification(signals, roles, tests, requirements, executed.coverage_gain),
+        "re": recovery(signals, tests),
+        "ati": atomicity(signals, executed.build_health, executed.stability),
+        "tad": assertion_density(tests),
+        "ee": exploration(signals, roles, tests),
+    }
+
+
+def _unmeasured(name: str) -> Pillar:
+    return pillar(name, {part: not_measured(_NO_EDIT) for part in PARTS[name]})
+
+
+#: What a judge is asked for: the pillar it is part of, None for an extended metric.
+JUDGED: Mapping[str, str | None] = {"DQ": "pf", "RT": "vc", "SC": None, "CBS": None}
+
+
+def _ask(
+    judge: Judge, material: Material, parts: Mapping[str, dict[str, Measure]], extra: dict[str, Measure]
+) -> dict[str, Judgement]:
+    """Put what a judge says in the place of what rules say, and return it with both."""
+    judgements = {}
+    for name, of in JUDGED.items():
+        place = extra if of is None else parts.get(of)
+        if place is None or (judgement := judge.judge(name, material, place[name])) is None:
+            continue
+        judgements[name] = judgement
+        by_rule = "nothing" if judgement.rule is None else f"{judgement.rule:.2f}"
+        votes = ", ".join(f"{vote:.2f}" for vote in judgement.votes)
+        evidence = (Evidence(what=f"votes {votes}; the rule says {by_rule}", quote=quoted(judgement.reason)),)
+        place[name] = measured(judgement.value, f"by {judge.name}", evidence, certainty="judged")
+    return judgements
+
+
+def _outcome(declared: RoundDeclaration) -> float | None:
+    if declared.passed is None:
+        return None
+    passed, total = declared.case_counts or (0, 0)
+    return passed / total if total else float(declared.passed)

@@ -1,0 +1,253 @@
+"""Tests and definitions in JavaScript, TypeScript, Go and Rust, by tree-sitter where its grammars are installed."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_evocode.process.tests_written.model import Call, Symbol, TestFile, TestFunction
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+Finder = Callable[["Node"], Iterator[tuple[str, "Node"]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How one language writes tests and definitions."""
+
+    grammar: str
+    """The package with its grammar."""
+    factory: str
+    """The function in it."""
+    tests: Finder
+    """Finds tests below a node, each with its name."""
+    assertion: Callable[[Node], bool]
+    """Whether a node is an assertion."""
+    definitions: Finder
+    """Finds functions and classes below a node."""
+    whole_packages: bool
+    """Whether tests see the product's names without importing each."""
+
+
+class NoGrammar(Exception):
+    """A file is of a language for which nothing is installed; the message says which."""
+
+
+def find_tests(path: str, text: str) -> TestFile:
+    """The tests in a file. Raises NoGrammar, and SyntaxError where the file cannot be parsed."""
+    language, root = _parse(path, text)
+    imports = {} if language.whole_packages else _imports(path, root)
+    functions, bodies = {}, {}
+    for name, node in language.tests(root):
+        meaningful, trivial = _assertions(node, language)
+        calls = frozenset(
+            Call(None if language.whole_packages else imports.get(called.partition(".")[0], ""), called.split(".")[-1])
+            for called in _called(node)
+        )
+        functions[name] = TestFunction(path, name, node.start_point[0] + 1, meaningful, trivial, calls, _text(node))
+        bodies[name] = " ".join(_text(node).split())
+    return TestFile(functions, bodies)
+
+
+def definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
+    """The functions and classes of a file with what tells whether they changed. Raises as :func:`find_tests`."""
+    language, root = _parse(path, text)
+    found = {}
+    for name, node in language.definitions(root):
+        found[name] = (Symbol(path, name, node.start_point[0] + 1), " ".join(_text(node).split()))
+    return found
+
+
+def _parse(path: str, text: str) -> tuple[Language, Node]:
+    suffix = posixpath.splitext(path)[1].lower()
+    name = _SUFFIXES.get(suffix)
+    if name is None:
+        raise NoGrammar(f"tests in {suffix or 'files without a suffix'} cannot be read")
+    tree = _parser(name).parse(text.encode("utf-8", "replace"))
+    if tree.root_node.has_error:
+        raise SyntaxError("it does not parse")
+    return _LANGUAGES[name], tree.root_node
+
+
+@functools.cache
+def _parser(name: str) -> Parser:
+    language = _LANGUAGES[name]
+    try:
+        import tree_sitter
+
+        grammar = importlib.import_module(language.grammar)
+    except ImportError:
+        raise NoGrammar(f"{language.grammar.replace('_', '-')} is not installed") from None
+    return tree_sitter.Parser(tree_sitter.Language(getattr(grammar, language.factory)()))
+
+
+def _walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from _walk(child)
+
+
+def _text(node: Node | None) -> str:
+    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
+
+
+def _callee(node: Node) -> str:
+    """What is called, with dots; empty for anything else but a call of a name."""
+    if node.type == "macro_invocation":
+        return _text(node.child_by_field_name("macro")) + "!"
+    if node.type != "call_expression":
+        return ""
+    name = _text(node.child_by_field_name("function")).replace("::", ".")
+    return name if re.fullmatch(r"[\w.$]+", name) else ""
+
+
+def _called(node: Node) -> Iterator[str]:
+    for inner in _walk(node):
+        if inner.type == "new_expression":
+            yield _text(inner.child_by_field_name("constructor"))
+        elif inner.type == "token_tree":  # What a macro of Rust is given has not been parsed.
+            yield from re.findall(r"\b(\w+(?:\.\w+)*)\(", _text(inner).replace("::", "."))
+        elif name := _callee(inner):
+            yield name
+
+
+def _assertions(node: Node, language: Language) -> tuple[int, int]:
+    meaningful: set[str] = set()
+    trivial = 0
+    for inner in _walk(node):
+        if not language.assertion(inner):
+            continue
+        text = " ".join(_text(inner).split())
+        if _is_trivial(inner):
+            trivial += 1
+        else:
+            meaningful.add(text)
+    return len(meaningful), trivial
+
+
+def _is_trivial(node: Node) -> bool:
+    """Whether an assertion is about literals only, or compares something with itself."""
+    if _callee(node).startswith("t."):  # Go's: what decides is the condition around it.
+        return False
+    text = _text(node)
+    arguments = re.sub(r"^[\w.!]+", "", text)
+    arguments = re.sub(r"\)\s*\.\s*(not\s*\.\s*)?\w+\s*\(", ", ", arguments)
+    arguments = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`[^`]*`", "0", arguments)
+    names = set(re.findall(r"[A-Za-z_$][\w$]*", arguments)) - {"true", "false", "null", "undefined", "nil", "t", "None"}
+    parts = [part.strip() for part in arguments.strip("();").split(",") if part.strip()]
+    return not names or (len(parts) == 2 and parts[0] == parts[1])
+
+
+def _imports(path: str, root: Node) -> dict[str, str]:
+    """By its name in the module, the file that something was imported from, without suffix."""
+    found: dict[str, str] = {}
+    for node in _walk(root):
+        source = None
+        if node.type == "import_statement":
+            source, names = _text(node.child_by_field_name("source")), node
+        elif node.type == "variable_declarator":
+            value = node.child_by_field_name("value")
+            required = re.fullmatch(r"(?:await )?(?:require|import)\((['\"].*['\"])\)(?:\.\w+)?", _text(value))
+            name = node.child_by_field_name("name")
+            if required and name is not None:
+                source, names = required[1], name
+        if source:
+            place = posixpath.normpath(posixpath.join(posixpath.dirname(path), source.strip("'\"")))
+            for inner in _walk(names):
+                if inner.type in ("identifier", "shorthand_property_identifier_pattern"):
+                    found[_text(inner)] = posixpath.splitext(place)[0] if "." in posixpath.basename(place) else place
+    return found
+
+
+def _script_tests(root: Node) -> Iterator[tuple[str, Node]]:
+    for node in _walk(root):
+        if node.type == "call_expression" and re.fullmatch(r"(test|it|specify)(\.\w+)*", _callee(node)):
+            arguments = node.child_by_field_name("arguments")
+            named = arguments.named_children if arguments is not None else []
+            if len(named) > 1 and "function" in named[-1].type:
+                yield _text(named[0]).strip("'\"`"), node
+
+
+def _script_assertion(node: Node) -> bool:
+    if node.type != "call_expression":
+        return False
+    function = _text(node.child_by_field_name("function"))
+    if re.match(r"(await )?expect\s*\(", function):
+        return True
+    return (
+        re.fullmatch(r"(assert|t)(\.(?!plan|end|mock|test|diagnostic)\w+)*", function) is not None and function != "t"
+    )
+
+
+def _script_definitions(root: Node) -> Iterator[tuple[str, Node]]:
+    for node in root.children:
+        inner = node.child_by_field_name("declaration") if node.type == "export_statement" else node
+        if inner is None:
+            continue
+        if inner.type in ("function_declaration", "class_declaration", "generator_function_declaration"):
+            yield _text(inner.child_by_field_name("name")), inner
+        for child in inner.children if inner.type in ("lexical_declaration", "variable_declaration") else ():
+            value = child.child_by_field_name("value") if child.type == "variable_declarator" else None
+            if value is not None and value.type in ("arrow_function", "function_expression", "class"):
+                yield _text(child.child_by_field_name("name")), child
+
+
+def _go_tests(root: Node) -> Iterator[tuple[str, Node]]:
+    for node in root.children:
+        name = _text(node.child_by_field_name("name"))
+        if node.type == "function_declaration" and re.match(r"Test(?![a-z])", name):
+            yield name, node
+
+
+def _go_assertion(node: Node) -> bool:
+    return re.fullmatch(r"t\.(Error|Errorf|Fatal|Fatalf|Fail|FailNow)|(require|assert)\.\w+", _callee(node)) is not None
+
+
+def _go_definitions(root: Node) -> Iterator[tuple[str, Node]]:
+    for node in root.children:
+        if node.type in ("function_declaration", "method_declaration"):
+            yield _text(node.child_by_field_name("name")), node
+
+
+def _rust_tests(root: Node) -> Iterator[tuple[str, Node]]:
+    marked = False
+    for node in _walk(root):
+        if node.type == "attribute_item":
+            marked = marked or re.search(r"#\[(\w+::)*test\b", _text(node)) is not None
+        elif node.type == "function_item":
+            if marked:
+                yield _text(node.child_by_field_name("name")), node
+            marked = False
+
+
+def _rust_assertion(node: Node) -> bool:
+    return re.fullmatch(r"(debug_)?assert(_eq|_ne|_matches)?!", _callee(node)) is not None
+
+
+def _rust_definitions(root: Node) -> Iterator[tuple[str, Node]]:
+    tests = {_text(node) for _, node in _rust_tests(root)}
+    for node in _walk(root):
+        if node.type in ("function_item", "struct_item", "enum_item", "trait_item") and _text(node) not in tests:
+            yield _text(node.child_by_field_name("name")), node
+
+
+_SCRIPT: tuple[Finder, Callable[[Node], bool], Finder, bool]
+_SCRIPT = (_script_tests, _script_assertion, _script_definitions, False)
+_LANGUAGES: Mapping[str, Language] = {
+    "javascript": Language("tree_sitter_javascript", "language", *_SCRIPT),
+    "typescript": Language("tree_sitter_typescript", "language_typescript", *_SCRIPT),
+    "tsx": Language("tree_sitter_typescript", "language_tsx", *_SCRIPT),
+    "go": Language("tree_sitter_go", "language", _go_tests, _go_assertion, _go_definitions, True),
+    "rust": Language("tree_sitter_rust", "language", _rust_tests, _rust_assertion, _rust_definitions, True),
+}
+_SUFFIXES: Mapping[str, str] = {
+    ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript",
+    ".ts": "typescript", ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx", ".go": "go", ".rs": "rust",
+}  # fmt: skip

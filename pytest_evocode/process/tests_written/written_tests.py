@@ -1,0 +1,141 @@
+"""The agent's tests as they are at the end of a round, and which of the product's changed parts they reach."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+
+from pytest_evocode.process.tests_written import python
+from pytest_evocode.process.tests_written import tree_sitter as others
+from pytest_evocode.process.tests_written.model import Symbol, TestFile, TestFunction, WrittenTests
+from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.process.trajectory.signals import RoundSignals
+
+
+def written_tests(signals: RoundSignals, roles: Roles) -> WrittenTests:
+    """The tests that the agent wrote or changed in this round or an earlier one, as they are now."""
+    functions: list[TestFunction] = []
+    unread: dict[str, str] = {}
+    for path, before in sorted(signals.origin.items()):
+        text = signals.workspace.get(path)
+        if path in signals.lost and roles.of(path) == "tests":
+            unread[path] = "what it came to was not recorded"
+        if text is None or not (roles.of(path, text) == "tests" or path.endswith(".rs")) or text == before:
+            continue
+        try:
+            now = _find_tests(path, text, signals.workspace)
+        except SyntaxError as error:
+            unread[path] = f"it does not parse: {error.msg}"
+            continue
+        except others.NoGrammar as error:
+            unread[path] = str(error)
+            continue
+        then = _find_tests_leniently(path, before)
+        functions += [test for name, test in now.functions.items() if now.bodies[name] != then.bodies.get(name)]
+    return WrittenTests(tuple(functions), unread)
+
+
+def _find_tests(path: str, text: str, workspace: Mapping[str, str]) -> TestFile:
+    if not path.endswith(".py"):
+        return others.find_tests(path, text)
+    return python.find_tests(path, text, tuple(_conftests(path, workspace)))
+
+
+def _conftests(path: str, workspace: Mapping[str, str]) -> Iterator[str]:
+    directory = posixpath.dirname(path)
+    while True:
+        found = workspace.get(posixpath.join(directory, "conftest.py"))
+        if found is not None and posixpath.basename(path) != "conftest.py":
+            yield found
+        if not directory:
+            return
+        directory = posixpath.dirname(directory)
+
+
+def _find_tests_leniently(path: str, text: str | None) -> TestFile:
+    try:
+        return _find_tests(path, text, {}) if text is not None else TestFile()
+    except (SyntaxError, others.NoGrammar):
+        return TestFile()
+
+
+def changed_symbols(signals: RoundSignals, roles: Roles) -> tuple[list[Symbol], dict[str, str]]:
+    """Functions and classes of the product that this round added or changed, and the files that could not be read.
+
+    Those whose name begins with an underscore are left out: others are tested through them.
+    """
+    symbols: list[Symbol] = []
+    unread: dict[str, str] = {}
+    for path, before in sorted(signals.before.items()):
+        after = signals.after.get(path)
+        if roles.of(path, after or before) != "source":
+            continue
+        if path in signals.lost:
+            unread[path] = "what it came to was not recorded"
+        if after is None:
+            continue
+        try:
+            now = _definitions(path, after)
+        except SyntaxError:
+            unread[path] = "it does not parse"
+            continue
+        except others.NoGrammar as error:
+            if posixpath.splitext(path)[1] in _CODE_WITHOUT_GRAMMAR:
+                unread[path] = str(error)
+            continue
+        then = _definitions_leniently(path, before)
+        symbols += [symbol for name, (symbol, body) in now.items() if then.get(name, (symbol, ""))[1] != body]
+    return symbols, unread
+
+
+_CODE_WITHOUT_GRAMMAR = {
+    ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".go", ".rs", ".c", ".h", ".cc", ".cpp", ".hpp", ".java", ".kt",
+    ".rb", ".php", ".cs", ".swift", ".scala", ".lua", ".pl", ".r", ".jl", ".ex", ".hs", ".ml", ".sh", ".bash", "",
+}  # fmt: skip
+
+
+def _definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
+    if path.endswith(".py") or text.startswith("#!/usr/bin/env python") or text.startswith("#!/usr/bin/python"):
+        return python.definitions(path, text)
+    return others.definitions(path, text)
+
+
+def _definitions_leniently(path: str, text: str | None) -> dict[str, tuple[Symbol, str]]:
+    try:
+        return _definitions(path, text) if text is not None else {}
+    except (SyntaxError, others.NoGrammar):
+        return {}
+
+
+def covers(test: TestFunction, symbol: Symbol) -> bool:
+    """Whether a test imports and calls a function or class, or something of the class."""
+    return any(_is_module(call.module, symbol.path) for call in test.calls if call.name == symbol.name) or any(
+        _is_member(call.module, symbol) for call in test.calls
+    )
+
+
+def _is_member(module: str | None, symbol: Symbol) -> bool:
+    """Whether something is called of a class that was imported."""
+    parent, _, name = (module or "").rpartition(".")
+    return name == symbol.name and _is_module(parent, symbol.path)
+
+
+def _is_module(module: str | None, path: str) -> bool:
+    """Whether what was imported may be the file: its own module, or a package above it that passes its names on.
+
+    >>> _is_module("shop.cart", "src/shop/cart.py"), _is_module("shop", "src/shop/cart.py"), _is_module("os", "a.py")
+    (True, True, False)
+    """
+    if module is None:
+        return True
+    if not module:
+        return False
+    stem = posixpath.splitext(path)[0].removesuffix("/__init__").removesuffix("/index")
+    if "/" in module or not path.endswith(".py"):
+        return stem == module or stem.endswith(f"/{module}")
+    if module.startswith("."):
+        return module.strip(".") == "" or f"/{stem}".endswith("/" + module.lstrip(".").replace(".", "/"))
+    wanted = module.split(".")
+    parts = stem.split("/")
+    # From any directory down, because what is on the import path is not known.
+    return any(parts[start : start + len(wanted)] == wanted for start in range(len(parts)))

@@ -1,0 +1,107 @@
+"""How a project is built and tested, where the task does not say: pytest, npm, go, cargo and make are recognised."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pytest_evocode.process.trajectory.command_purposes import Purposes
+from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.tasks import ProcessConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A kind of project with its shell lines; None where it has none for that."""
+
+    kind: str
+    build: str | None
+    test: str | None
+
+
+Text = Callable[[str], str | None]
+
+
+def recognise(paths: Iterable[str], text: Text) -> Project | None:
+    """The kind of project that files make, by those nearest to the top; ``text`` gives a file's text.
+
+    >>> recognise(["go.mod", "main.go"], lambda path: None)
+    Project(kind='go', build='go build ./...', test='go test ./...')
+    """
+    ranked = sorted(paths, key=lambda path: (path.count("/"), path))
+    for kind, find in _KINDS:
+        for path in ranked:
+            if (project := find(path, text)) is not None:
+                return project
+            if posixpath.basename(path) == kind:
+                break  # The nearest decides.
+    return None
+
+
+def _cargo(path: str, text: Text) -> Project | None:
+    if posixpath.basename(path) == "Cargo.toml":
+        return Project("cargo", "cargo build --offline", "cargo test --offline")
+    return None
+
+
+def _go(path: str, text: Text) -> Project | None:
+    return Project("go", "go build ./...", "go test ./...") if posixpath.basename(path) == "go.mod" else None
+
+
+def _npm(path: str, text: Text) -> Project | None:
+    if posixpath.basename(path) != "package.json":
+        return None
+    try:
+        scripts = json.loads(text(path) or "{}").get("scripts", {})
+    except (ValueError, AttributeError):
+        return None
+    build = "npm run build" if "build" in scripts else None
+    has_tests = "test" in scripts and "no test specified" not in str(scripts["test"])
+    return Project("npm", build, "npm test" if has_tests else None) if build or has_tests else None
+
+
+_COMPILE = "python3 -m compileall -q -x '(^|/)[.]' ."
+
+
+def _pytest(path: str, text: Text) -> Project | None:
+    name = posixpath.basename(path)
+    is_test = re.fullmatch(r"test_\w+\.py|\w+_test\.py|pytest\.ini|conftest\.py", name) is not None
+    configured = name in ("pyproject.toml", "setup.cfg", "tox.ini") and "pytest" in (text(path) or "")
+    if is_test or configured:
+        return Project("pytest", _COMPILE, "python3 -m pytest -q")
+    return None
+
+
+def _make(path: str, text: Text) -> Project | None:
+    if posixpath.basename(path) not in ("Makefile", "makefile", "GNUmakefile"):
+        return None
+    targets = re.findall(r"^([\w.-]+)\s*:(?!=)", text(path) or "", re.MULTILINE)
+    test = next((target for target in ("test", "check", "tests") if target in targets), None)
+    first = next((target for target in targets if not target.startswith(".")), None)
+    build = "make" if first and first != test else None
+    return Project("make", build, f"make {test}" if test else None)
+
+
+def _python(path: str, text: Text) -> Project | None:
+    return Project("python", _COMPILE, None) if path.endswith(".py") else None
+
+
+_KINDS: tuple[tuple[str, Callable[[str, Text], Project | None]], ...] = (
+    ("Cargo.toml", _cargo), ("go.mod", _go), ("package.json", _npm), ("", _pytest), ("Makefile", _make), ("", _python),
+)  # fmt: skip
+
+
+def roles_of(declared: ProcessConfig) -> Roles:
+    """What files are, as a task declares it."""
+    return Roles(declared.source, declared.tests)
+
+
+def purposes_of(declared: ProcessConfig, project: Project | None) -> Purposes:
+    """What commands are for: as a task declares, else by the kind of project."""
+    return Purposes(
+        build=declared.build or (project.build if project else None),
+        test=declared.test or (project.test if project else None),
+    )

@@ -1,0 +1,129 @@
+"""What a trajectory has of each call: its output and, where it was recorded or printed, exit code and changed files."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pytest_evocode.process.trajectory.edits import Change, ChangeKind
+from pytest_evocode.trajectories.atif import Step, ToolCall, actions_of
+
+#: Characters of an output that are looked at: this much of its beginning, and four times as much of its end.
+_HEAD = 16_384
+
+_EXIT_CODE = re.compile(
+    r"(?:^|\n)\W*(?:exit[ _]code|exited with(?: code| status)?|return code|returncode)[:= ]+(-?\d+)", re.IGNORECASE
+)
+_EXIT_TAG = re.compile(r"<(?:exit_code|returncode|exit_status)>\s*(-?\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One call and what came of it."""
+
+    call: ToolCall
+    output: str
+    exit_code: int | None
+    timed_out: bool
+    tables: tuple[dict[str, Any], ...]
+    """What was recorded of the workspace, a table a file; empty where nothing changed or nothing was recorded."""
+    commits: tuple[str, ...]
+    """The messages of the commits that were noticed."""
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The tables, read."""
+        return tuple(map(_change, self.tables))
+
+
+def recorded_calls(step: Step) -> Iterator[Recorded]:
+    """The calls of a step with what came of them."""
+    calls = step.tool_calls or ()
+    results = step.observation.results if step.observation is not None else ()
+    outputs = {result.source_call_id: text_of(result.content) for result in results if result.source_call_id}
+    loose = [text_of(result.content) for result in results if not result.source_call_id]
+    by_call = {action.get("tool_call_id"): action for action in actions_of(step)}
+    for number, call in enumerate(calls):
+        output = outputs.get(call.tool_call_id)
+        if output is None:
+            output = loose[number] if len(loose) == len(calls) else (loose[0] if loose and len(calls) == 1 else "")
+        action = by_call.get(call.tool_call_id) or {}
+        exit_code = action.get("exit_code")
+        output, printed = _plain_output(output)
+        yield Recorded(
+            call,
+            _cut(output),
+            exit_code if isinstance(exit_code, int) else printed,
+            bool(action.get("timed_out")),
+            tuple(filter(_is_table, _listed(action.get("changes")))),
+            tuple(str(each.get("message", "")) for each in _listed(action.get("commits")) if isinstance(each, dict)),
+        )
+
+
+def text_of(content: Any) -> str:
+    """The text in a message or an observation, which may be a list of parts.
+
+    >>> text_of([{"type": "text", "text": "a"}, {"type": "image"}])
+    'a'
+    """
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(filter(None, map(text_of, content)))
+    if isinstance(content, Mapping):
+        return text_of(content.get("text", content.get("content", "")))
+    return ""
+
+
+def _plain_output(output: str) -> tuple[str, int | None]:
+    """An output and its exit code, where the tool wraps them in JSON or prints the code beside it."""
+    if output.startswith("{"):
+        try:
+            wrapped = json.loads(output)
+        except ValueError:
+            wrapped = None
+        if isinstance(wrapped, dict) and isinstance(wrapped.get("output", wrapped.get("stdout")), str):
+            details = wrapped.get("metadata")
+            code = wrapped.get("exit_code", details.get("exit_code") if isinstance(details, dict) else None)
+            text = wrapped.get("output", wrapped.get("stdout"))
+            return str(text), code if isinstance(code, int) else None
+    tagged = _EXIT_TAG.search(output) or _EXIT_CODE.search(output)
+    return output, int(tagged[1]) if tagged else None
+
+
+def _cut(output: str) -> str:
+    return output if len(output) <= 5 * _HEAD else f"{output[:_HEAD]}\n...\n{output[-4 * _HEAD :]}"
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_table(each: Any) -> bool:
+    return isinstance(each, dict) and each.get("kind") in get_args(ChangeKind) and isinstance(each.get("path"), str)
+
+
+def _change(table: Mapping[str, Any]) -> Change:
+    diff, digest = table.get("diff"), table.get("sha256")
+    return Change(
+        path=table["path"],
+        kind=table["kind"],
+        diff=diff if isinstance(diff, str) and diff else None,
+        content=None if diff else _content(table),
+        sha256=digest if isinstance(digest, str) else None,
+    )
+
+
+def _content(table: Mapping[str, Any]) -> str | None:
+    """An added file without a line has an empty diff; a small binary file is no text."""
+    if table.get("diff") == "" and table["kind"] == "added":
+        return ""
+    try:
+        return base64.b64decode(table["content"], validate=True).decode("utf-8")
+    except (KeyError, TypeError, ValueError, binascii.Error):
+        return None

@@ -1,0 +1,216 @@
+"""Which files a shell command reads and writes: ``cat``, ``sed -i``, redirections, here-documents, ``git`` and more."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pytest_evocode.process.trajectory.edits import Change, read_patch
+from pytest_evocode.process.trajectory.shell_lines import Command
+
+#: Options of readers that take a value as a word of its own.
+_VALUES: Mapping[str, str] = {
+    "head": "nc", "tail": "nc", "grep": "efmABCd", "egrep": "efmABC", "fgrep": "efmABC", "rg": "efmABCgtTr",
+    "sed": "efl", "awk": "Fvf", "gawk": "Fvf", "cut": "dfbc", "sort": "kto", "wc": "", "cat": "", "nl": "bwsv",
+    "less": "", "more": "", "tac": "", "bat": "lr", "batcat": "lr", "diff": "IU", "cmp": "n", "od": "ANjtw",
+    "xxd": "lscg", "hexdump": "Cen", "strings": "n", "jq": "", "uniq": "fsw", "column": "ts", "file": "", "fold": "w",
+    "md5sum": "", "sha256sum": "", "rev": "", "zcat": "", "view": "", "vim": "", "ag": "ABCG",
+}  # fmt: skip
+#: Readers whose first operand is no file, unless an option gives it.
+_FIRST_IS_PATTERN = {"grep": "ef", "egrep": "ef", "fgrep": "ef", "rg": "ef", "sed": "ef", "awk": "f", "gawk": "f",
+                     "jq": "f", "ag": ""}  # fmt: skip
+_RECURSIVE = {"-r", "-R", "-rn", "-nr", "-rin", "-rni", "-rl", "-Rn", "-rnE", "-rnw", "--recursive"}
+_SHOWN_LINE = re.compile(r"^(?P<path>[\w./@+-]*[\w+-]\.[\w+-]+|[\w./@+-]*/[\w.@+-]+)[:-]\d+[:-]", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What a command does to files; paths as written, from where the command runs."""
+
+    reads: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+def touched_by(command: Command) -> Touched:
+    """The files of one command, as far as its words tell.
+
+    >>> from pytest_evocode.process.trajectory.shell_lines import Redirect
+    >>> touched_by(Command(("sed", "-n", "1,5p", "a.py"), "")).reads
+    ('a.py',)
+    >>> touched_by(Command(("echo", "x"), "", (Redirect(">", "b.txt"),))).changes[0].path
+    'b.txt'
+    """
+    reads = [redirect.target for redirect in command.redirects if redirect.operator == "<" and redirect.target]
+    changes = list(_redirected(command))
+    program = command.program
+    words = [word for word in command.words[1:] if word is not None]
+    if program in _WRITERS:
+        written = _WRITERS[program](command, words)
+        reads += written.reads
+        changes += written.changes
+    elif program in _VALUES:
+        reads += _operands(program, words)
+    elif program == "git":
+        reads += _shown_by_git(words)
+        changes += _restored_by_git(words)
+    return Touched(tuple(_files(reads, command.cwd)), tuple(_placed(changes, command.cwd)))
+
+
+def shown_files(command: Command, output: str) -> list[str]:
+    """The files of which a search through directories has shown lines: those at the lines' beginnings."""
+    if command.program not in ("grep", "egrep", "rg", "ag", "git"):
+        return []
+    paths = dict.fromkeys(match["path"] for match in _SHOWN_LINE.finditer(output))
+    return list(_files(list(paths), command.cwd))
+
+
+def _files(paths: Sequence[str], cwd: str | None) -> Iterator[str]:
+    for path in paths:
+        if path not in ("-", ".", "..", "") and not path.startswith(("/dev/", "/proc/", "/sys/")):
+            if posixpath.isabs(path):
+                yield posixpath.normpath(path)
+            elif cwd is not None:
+                yield posixpath.normpath(posixpath.join(cwd, path))
+
+
+def _placed(changes: Sequence[Change], cwd: str | None) -> Iterator[Change]:
+    for change in changes:
+        for path in _files([change.path], cwd):
+            yield replace(change, path=path)
+
+
+def _operands(program: str, words: Sequence[str]) -> list[str]:
+    takes = _VALUES[program]
+    rest: list[str] = []
+    given: set[str] = set()
+    skip = False
+    for position, word in enumerate(words):
+        if skip:
+            skip = False
+        elif word == "--":
+            rest += words[position + 1 :]
+            break
+        elif word.startswith("-") and len(word) > 1:
+            flag = word[1] if not word.startswith("--") else ""
+            given.add(word[-1] if flag else word.lstrip("-")[:1])
+            skip = bool(flag) and len(word) == 2 and flag in takes
+        else:
+            rest.append(word)
+    pattern = _FIRST_IS_PATTERN.get(program)
+    if pattern is not None and not given & set(pattern):
+        rest = rest[1:]
+    if program in ("rg", "ag") or (program.endswith("grep") and _RECURSIVE.intersection(words)):
+        rest = [path for path in rest if "." in posixpath.basename(path).strip(".")]  # Others are directories.
+    return rest
+
+
+def _redirected(command: Command) -> Iterator[Change]:
+    for redirect in command.redirects:
+        if redirect.target is None or redirect.operator not in (">", ">>", "&>", "&>>", ">|"):
+            continue
+        if redirect.operator == ">>":
+            yield Change(redirect.target, "modified")
+        else:
+            yield Change(redirect.target, "modified", content=_printed(command))
+
+
+def _printed(command: Command) -> str | None:
+    """What a command writes to its output, where its words tell."""
+    if command.program == "cat" and len(command.words) == 1:
+        return command.stdin
+    if command.program == "echo" and all(word is not None and not word.startswith("-") for word in command.words):
+        return " ".join(word or "" for word in command.words[1:]) + "\n"
+    return "" if command.program in (":", "true", "") else None
+
+
+def _sed(command: Command, words: Sequence[str]) -> Touched:
+    in_place = any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in words)
+    operands = _operands("sed", words)
+    if in_place:
+        return Touched(changes=tuple(Change(path, "modified") for path in operands))
+    return Touched(reads=tuple(operands))
+
+
+def _perl(command: Command, words: Sequence[str]) -> Touched:
+    if not any(re.match(r"-[a-zA-Z]*i", word) for word in words):
+        return Touched()
+    plain = [word for word in words if not word.startswith("-")]
+    return Touched(changes=tuple(Change(path, "modified") for path in plain[1:]))
+
+
+def _plain(words: Sequence[str]) -> list[str]:
+    return [word for word in words if not word.startswith("-")]
+
+
+def _tee(command: Command, words: Sequence[str]) -> Touched:
+    content = command.stdin if "-a" not in words else None
+    return Touched(changes=tuple(Change(path, "modified", content=content) for path in _plain(words)))
+
+
+def _copy(command: Command, words: Sequence[str]) -> Touched:
+    plain = _plain(words)
+    targets = _into(plain)
+    return Touched(reads=tuple(plain[:-1]), changes=tuple(Change(path, "modified") for path in targets))
+
+
+def _move(command: Command, words: Sequence[str]) -> Touched:
+    plain = _plain(words)
+    gone = tuple(Change(path, "deleted") for path in plain[:-1])
+    return Touched(changes=(*gone, *(Change(path, "added") for path in _into(plain))))
+
+
+def _into(paths: Sequence[str]) -> list[str]:
+    """Where files end up: in a directory when it is written as one or there are several."""
+    if len(paths) < 2:
+        return []
+    *sources, target = paths
+    if len(sources) > 1 or target.endswith("/") or target == ".":
+        return [posixpath.join(target, posixpath.basename(source)) for source in sources]
+    return [target]
+
+
+def _remove(command: Command, words: Sequence[str]) -> Touched:
+    return Touched(changes=tuple(Change(path, "deleted") for path in _plain(words)))
+
+
+def _touch(command: Command, words: Sequence[str]) -> Touched:
+    return Touched(changes=tuple(Change(path, "modified") for path in _plain(words)))
+
+
+def _apply_patch(command: Command, words: Sequence[str]) -> Touched:
+    patch = next((word for word in words if "*** Begin Patch" in word), command.stdin or "")
+    return Touched(changes=tuple(read_patch(patch)))
+
+
+def _patch(command: Command, words: Sequence[str]) -> Touched:
+    named = re.findall(r"^\+\+\+ (?:b/)?(\S+)", command.stdin or "", re.MULTILINE)
+    return Touched(changes=tuple(Change(path, "modified") for path in named if path != "/dev/null"))
+
+
+_WRITERS: Mapping[str, Callable[[Command, Sequence[str]], Touched]] = {
+    "sed": _sed, "perl": _perl, "tee": _tee, "cp": _copy, "install": _copy, "mv": _move, "rm": _remove,
+    "unlink": _remove, "touch": _touch, "truncate": _touch, "apply_patch": _apply_patch, "applypatch": _apply_patch,
+    "patch": _patch,
+}  # fmt: skip
+
+
+def _shown_by_git(words: Sequence[str]) -> list[str]:
+    plain = _plain(words)
+    if plain[:1] == ["show"]:
+        return [word.partition(":")[2] for word in plain[1:] if ":" in word]
+    if plain[:1] in (["blame"], ["annotate"]):
+        return plain[-1:]
+    return []
+
+
+def _restored_by_git(words: Sequence[str]) -> Iterator[Change]:
+    plain = _plain(words)
+    if plain[:1] == ["rm"]:
+        yield from (Change(path, "deleted") for path in plain[1:])
+    elif plain[:1] == ["mv"]:
+        yield from _move(Command((), ""), plain[1:]).changes
+    elif plain[:1] == ["restore"] or (plain[:1] == ["checkout"] and "--" in words):
+        after = words[list(words).index("--") + 1 :] if "--" in words else plain[1:]
+        yield from (Change(path, "modified") for path in after)

@@ -1,0 +1,175 @@
+"""The tools of the agents that are known: what a call reads, writes, runs or plans, whatever its tool is called."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pytest_evocode.process.trajectory.edits import Change, read_patch
+
+Arguments = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a call of a tool says it does; paths as the agent wrote them."""
+
+    kind: Literal["shell", "read", "search", "write", "plan", "ask", "other"]
+    line: str = ""
+    """The command line of a shell."""
+    cwd: str = ""
+    """The directory that a shell was asked to start in."""
+    reads: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    plan: str = ""
+    """A list of steps, one a line."""
+    question: str = ""
+
+
+def use_of(name: str, arguments: Arguments) -> Use:
+    """What a call does, by the tool's name and, for tools that are not known, by its arguments.
+
+    >>> use_of("Read", {"file_path": "/app/a.py"}).reads, use_of("bash", {"command": "ls"}).line
+    (('/app/a.py',), 'ls')
+    """
+    key = re.sub(r"[^a-z0-9]", "", name.lower().rpartition("__")[2] or name.lower())
+    reader = _TOOLS.get(key) or _reader_for(key, arguments)
+    return reader(arguments)
+
+
+def _reader_for(key: str, arguments: Arguments) -> Callable[[Arguments], Use]:
+    """A tool of an agent that is not known: its arguments tell."""
+    path = _text(arguments, *_PATH)
+    if _text(arguments, *_COMMAND) and not path:
+        return _shell
+    if path and any(part in key for part in ("read", "view", "open", "cat")):
+        return _read
+    if path and (_text(arguments, *_CONTENT) or _text(arguments, *_OLD)):
+        return _write
+    return _other
+
+
+_PATH = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "target_file", "TargetFile", "filename")
+_COMMAND = ("command", "cmd", "script", "CommandLine", "keystrokes", "code")
+_CONTENT = ("content", "file_text", "contents", "new_source", "CodeContent", "text")
+_OLD = ("old_string", "oldString", "old_str", "search")
+_NEW = ("new_string", "newString", "new_str", "replace")
+
+
+def _text(arguments: Arguments, *names: str) -> str:
+    return next((value for name in names if isinstance(value := arguments.get(name), str) and value), "")
+
+
+def _other(arguments: Arguments) -> Use:
+    return Use("other")
+
+
+def _shell(arguments: Arguments) -> Use:
+    command: Any = next((arguments[name] for name in _COMMAND if arguments.get(name)), "")
+    if isinstance(command, list):
+        words = [str(word) for word in command]
+        if words[:1] == ["apply_patch"]:
+            return _patch({"input": words[1] if len(words) > 1 else ""})
+        # What a shell is given as one argument stays one: quoting keeps here-documents whole.
+        script = words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else None
+        command = script if script is not None else shlex.join(words)
+    cwd = _text(arguments, "workdir", "cwd", "directory", "working_directory", "dir_path")
+    return Use("shell", line=str(command), cwd=cwd)
+
+
+def _read(arguments: Arguments) -> Use:
+    many = arguments.get("paths") or arguments.get("file_paths") or arguments.get("include")
+    paths = [str(path) for path in many] if isinstance(many, list) else [_text(arguments, *_PATH)]
+    return Use("read", reads=tuple(path for path in paths if path))
+
+
+def _search(arguments: Arguments) -> Use:
+    return Use("search", line=_text(arguments, "pattern", "query", "regex"), reads=())
+
+
+def _write(arguments: Arguments) -> Use:
+    path = _text(arguments, *_PATH)
+    edits = arguments.get("edits")
+    pieces = edits if isinstance(edits, list) else [arguments]
+    replacements = tuple(
+        (_text(piece, *_OLD), _text(piece, *_NEW))
+        for piece in pieces
+        if isinstance(piece, dict) and _text(piece, *_OLD)
+    )
+    if replacements:
+        return Use("write", changes=(Change(path, "modified", replacements=replacements),))
+    content = next((arguments[name] for name in (*_CONTENT, *_NEW) if isinstance(arguments.get(name), str)), None)
+    # Whether the file was there before, the call does not say.
+    return Use("write", changes=(Change(path, "modified", content=content),) if path else ())
+
+
+def _patch(arguments: Arguments) -> Use:
+    patch = _text(arguments, "input", "patch", "patchText", "patch_text")
+    return Use("write", changes=tuple(read_patch(patch)))
+
+
+def _editor(arguments: Arguments) -> Use:
+    """An editor with commands of its own, as OpenHands, SWE-agent and Anthropic's text editor have it."""
+    command = arguments.get("command")
+    if command == "view":
+        return _read(arguments)
+    if command in ("create", "write", "str_replace"):
+        return _write({name: value for name, value in arguments.items() if name != "command"})
+    if command in ("insert", "undo_edit"):
+        return Use("write", changes=(Change(_text(arguments, *_PATH), "modified"),))
+    return Use("other")
+
+
+def _plan(arguments: Arguments) -> Use:
+    steps = next((arguments[name] for name in ("todos", "plan", "tasks", "items") if arguments.get(name)), None)
+    if isinstance(steps, str):
+        try:
+            steps = json.loads(steps)
+        except ValueError:
+            return Use("plan", plan=steps)
+    if not isinstance(steps, list):
+        return Use("plan", plan=_text(arguments, "plan", "subject", "description", "content"))
+    lines = [
+        step if isinstance(step, str) else _text(step, "content", "step", "description", "title", "text", "subject")
+        for step in steps
+        if isinstance(step, str | dict)
+    ]
+    return Use("plan", plan="\n".join(f"- {line}" for line in lines if line))
+
+
+def _ask(arguments: Arguments) -> Use:
+    questions = arguments.get("questions")
+    if isinstance(questions, list):
+        texts = [each if isinstance(each, str) else _text(each, "question", "text") for each in questions]
+        return Use("ask", question="\n".join(texts))
+    return Use("ask", question=_text(arguments, "question", "message", "text"))
+
+
+#: By name in lower case without punctuation. Ours, Claude Code's, Codex', gemini-cli's, opencode's, and some more.
+_TOOLS: Mapping[str, Callable[[Arguments], Use]] = {
+    **dict.fromkeys(
+        ("bash", "shell", "shellcommand", "execcommand", "localshell", "runshellcommand", "bashcommand", "executebash",
+         "runcommand", "terminal", "containerexec", "runterminalcommand"), _shell,
+    ),
+    **dict.fromkeys(
+        ("read", "readfile", "readmanyfiles", "viewfile", "view", "notebookread", "openfile", "viewimage"), _read
+    ),
+    **dict.fromkeys(
+        ("grep", "glob", "ls", "list", "listdir", "listdirectory", "searchfilecontent", "grepsearch", "grepfiles",
+         "findfiles", "codesearch"), _search,
+    ),
+    **dict.fromkeys(
+        ("write", "edit", "multiedit", "notebookedit", "writefile", "replace", "writetofile", "createfile", "editfile",
+         "searchreplace"), _write,
+    ),
+    **dict.fromkeys(("applypatch", "patch"), _patch),
+    **dict.fromkeys(("strreplaceeditor", "strreplacebasededittool", "texteditor"), _editor),
+    **dict.fromkeys(
+        ("todowrite", "updateplan", "writetodos", "exitplanmode", "taskcreate", "tasktracker", "todo"), _plan
+    ),
+    **dict.fromkeys(("askuserquestion", "askuser", "question", "askfollowupquestion", "requestuserinput"), _ask),
+}  # fmt: skip

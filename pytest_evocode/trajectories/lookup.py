@@ -1,0 +1,115 @@
+"""Finds the trajectories of earlier attempts, wherever ``replay:PATH`` points to."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pytest_evocode.errors import AgentFault, UsageError
+from pytest_evocode.tasks import Round, Task
+from pytest_evocode.trajectories.atif import Trajectory
+
+_FILE = "trajectory.json"
+_WHAT = (
+    "an attempt's directory, a run's, a results directory, a directory with <round>.json or <round>/trajectory.json "
+    "for every round, or one trajectory of a task of one round"
+)
+
+
+def check_path(path: Path) -> None:
+    """Raise UsageError where there is nothing to replay, whatever the task."""
+    if not path.exists():
+        raise UsageError(f"replay: there is no {path}; name {_WHAT}")
+
+
+class Recordings:
+    """The trajectories of one attempt at one task."""
+
+    def __init__(self, path: Path, task: Task) -> None:
+        """Raises AgentFault where there is no attempt at the task, or more than one."""
+        self._task = task
+        self._place = _place(path, task)
+
+    def of_round(self, round_: Round) -> Trajectory:
+        """A round's; raises AgentFault naming the file where it is missing or no trajectory."""
+        files = _files(self._place, self._task, round_)
+        path = next((file for file in files if file.is_file()), None)
+        if path is None:
+            raise AgentFault(f"{files[0]}: this is to be replayed in {round_.name} and does not exist; record it")
+        try:
+            return Trajectory.model_validate_json(path.read_bytes())
+        except OSError as error:
+            raise AgentFault(f"{path}: the trajectory cannot be read: {error.strerror}") from None
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors()[0]["loc"]))
+            why = f"{where}: {error.errors()[0]['msg']}" if where else error.errors()[0]["msg"]
+            raise AgentFault(f"{path}: this is no trajectory in ATIF: {why}; record it anew") from None
+
+
+def _place(path: Path, task: Task) -> Path:
+    """The file or directory that has the task's rounds."""
+    if path.is_file() and not (attempts := _listed(path)):
+        if len(task.rounds) > 1:
+            raise AgentFault(
+                f"{path}: this is the trajectory of one round, and {task.name} has {len(task.rounds)}; name {_WHAT}"
+            )
+        return path
+    if path.is_dir() and _has_any(path, task):
+        return path
+    found = sorted(
+        place
+        for place in (attempts if path.is_file() else path.rglob(f"{task.name}__*"))
+        if place.name.startswith(f"{task.name}__") and place.is_dir() and _has_any(place, task)
+    )
+    if len(found) > 1:  # A replay has its results beside what it replays.
+        found = [place for place in found if not _is_replay(place, task)]
+    if len(found) > 1:
+        raise AgentFault(f"{path}: several attempts at {task.name} are here; name one of them:{_lines(found)}")
+    if not found:
+        raise AgentFault(f"{path}: no trajectory of {task.name} is here; name {_WHAT}")
+    return found[0]
+
+
+def _listed(path: Path) -> list[Path]:
+    """The attempts of a session's record, ``runs/<run>.json``."""
+    try:
+        names = json.loads(path.read_bytes()).get("attempts")
+    except (OSError, ValueError, AttributeError):
+        return []
+    return [path.parent.parent / name for name in names] if isinstance(names, list) else []
+
+
+def _has_any(place: Path, task: Task) -> bool:
+    return any(file.is_file() for round_ in task.rounds for file in _files(place, task, round_))
+
+
+def _is_replay(place: Path, task: Task) -> bool:
+    for round_ in task.rounds:
+        for file in _files(place, task, round_):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                return bool(json.loads(file.read_bytes())["agent"]["extra"]["evocode"]["replayed"])
+    return False
+
+
+def _files(place: Path, task: Task, round_: Round) -> list[Path]:
+    """Where a round's trajectory may be, the likeliest first."""
+    if place.is_file():
+        return [place]
+    return list(_candidates(place, task, round_))
+
+
+def _candidates(place: Path, task: Task, round_: Round) -> Iterator[Path]:
+    kept = (place / f"{round_.name}.json", place / round_.name / _FILE)
+    recorded = place / "steps" / round_.name / "agent" / _FILE
+    yield from (recorded, *kept) if (place / "steps").is_dir() else (*kept, recorded)
+    if len(task.rounds) == 1:  # Harbor keeps the only step's at the top.
+        yield place / "agent" / _FILE
+        yield place / _FILE
+
+
+def _lines(paths: Iterable[Path]) -> str:
+    return "".join(f"\n  {path}" for path in paths)

@@ -1,0 +1,250 @@
+"""What an agent's actions change in the workspace."""
+
+from __future__ import annotations
+
+import posixpath
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_evocode.environments import Environment, User
+from pytest_evocode.trajectories.commits import new_commits
+from pytest_evocode.trajectories.file_changes import Change, File, describe, sha256_of, size_of
+from pytest_evocode.trajectories.listing import REFLOG, CannotList, Entry, list_files, read_files
+
+# Two changes within a tick of the kernel's clock have the same time; it is 10 ms at the longest.
+_TICK = 0.1  # seconds
+_HASHING = 120.0  # seconds; reached, it kills all that runs in there
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a workspace is looked at and recorded. What is beyond is recorded without content, or counted."""
+
+    file: int = 256 * 2**10
+    """Bytes of a file up to which its content is read."""
+    whole: int = 64 * 2**10
+    """Bytes of a file up to which it is recorded whole where there can be no diff."""
+    hashed: int = 256 * 2**20
+    """Bytes of larger files of which the SHA-256 is taken after an action, all together."""
+    read: int = 16 * 2**20
+    """Bytes that are read in one look."""
+    read_files: int = 2000
+    """Files that are read in one look."""
+    known: int = 64 * 2**20
+    """Bytes of all contents that are remembered."""
+    recorded: int = 2**20
+    """Characters of diffs and contents in what is recorded of one action."""
+    recorded_files: int = 200
+    """Files that are recorded with their diffs or contents for one action."""
+    listed: int = 1000
+    """Files that are recorded for one action."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A file as it was when last looked at."""
+
+    entry: Entry
+    file: File
+    unsure: bool
+    """Whether it may have been changed since without a trace, because it was changed just before."""
+
+
+@dataclass(slots=True)
+class _Look:
+    """What one look at the workspace found changed: the files before and now, None where there was or is none."""
+
+    changed: dict[str, tuple[File | None, File | None]] = field(default_factory=dict)
+    reflogs: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
+
+
+class Workspace:
+    """The files below an environment's working directory, as they were when last looked at.
+
+    Left out are caches (:data:`~pytest_evocode.trajectories.listing.CACHES`), Git's own files and what
+    :meth:`leave_out` names. A look that finds nothing changed is one command in the container.
+    """
+
+    def __init__(self, environment: Environment, *, user: User | None = None, limits: Limits | None = None) -> None:
+        self.environment = environment
+        self.user = user
+        """The agent's; only Git is asked as that one."""
+        self._limits = limits or Limits()
+        self._left_out: set[str] = set()
+        self._seen: dict[str, _Seen] | None = None
+        self._known = 0
+        self._before: dict[str, File | None] = {}
+        self._remarks: dict[str, Any] = {}
+        self._trouble = ""
+
+    def leave_out(self, paths: Iterable[str]) -> None:
+        """Pass over files and directories, by paths relative to the working directory, from the next look on."""
+        self._left_out.update(posixpath.normpath(path) for path in paths)
+
+    def begin(self) -> None:
+        """See what there is before the agent does anything; what has changed since the last look is nobody's."""
+        self._look(hashing=False)
+        self._remarks = {}
+
+    def changes(self) -> list[Change]:
+        """What has changed since the last look, a table per file; nothing where the workspace cannot be looked at."""
+        self._remarks = {}
+        look = self._look(hashing=True)
+        self._before = {path: old for path, (old, _) in look.changed.items()}
+        commits = [
+            commit
+            for path, (old, new) in sorted(look.reflogs.items())
+            for commit in new_commits(self.environment, path.removesuffix(REFLOG).rstrip("/"), old, new, user=self.user)
+        ]
+        if commits:
+            self._remarks["commits"] = commits
+        return self._describe(look)
+
+    def remarks(self) -> dict[str, Any]:
+        """What else there is to be said of the last :meth:`changes`.
+
+        ``commits`` are the commits made. ``unrecorded`` tells how many changed files are not in the tables, and how
+        many are there without what they became because of the limits, and why the workspace could not be looked at,
+        which is said once.
+        """
+        return self._remarks
+
+    def before(self, path: str) -> File | None:
+        """A file as it was before the last :meth:`changes`; None if it was not there."""
+        if path in self._before or self._seen is None or path not in self._seen:
+            return self._before.get(path)
+        return self._seen[path].file
+
+    # Looking.
+
+    def _look(self, *, hashing: bool) -> _Look:
+        began = time.time()
+        try:
+            entries = {path: entry for path, entry in list_files(self.environment).items() if not self._passes(path)}
+        except CannotList as trouble:
+            if str(trouble) != self._trouble:
+                self._remarks["unrecorded"] = {"why": f"the workspace could not be looked at: {trouble}"}
+            self._trouble = str(trouble)
+            return _Look()
+        self._trouble = ""
+        first, seen = self._seen is None, self._seen or {}
+        self._seen = seen
+        look = _Look()
+        for path in [path for path in seen if path not in entries]:
+            self._note(look, path, None, seen[path].file)
+        fresh = {path: entry for path, entry in entries.items() if _may_differ(seen.get(path), entry)}
+        contents = self._read(fresh)
+        hashes = self._hash(fresh, contents) if hashing else {}
+        for path, entry in fresh.items():
+            content = contents.get(path)
+            digest = sha256_of(content) if content is not None else hashes.get(path)
+            mode = entry.mode if entry.symlink is None else None
+            new = File(mode=mode, content=content, sha256=digest, symlink=entry.symlink)
+            old = seen.get(path)
+            if old is not None and old.entry == entry and digest is None:
+                continue  # Unsure, and too large to find out.
+            unsure = entry.symlink is None and entry.changed > began - _TICK
+            self._note(look, path, _Seen(entry, new, unsure), old.file if old is not None else None)
+        return _Look() if first else look
+
+    def _passes(self, path: str) -> bool:
+        if path in self._left_out:
+            return True
+        return any(path.startswith(f"{each}/") for each in self._left_out)
+
+    def _note(self, look: _Look, path: str, now: _Seen | None, old: File | None) -> None:
+        """Remember a file as it is now, and that it has changed if it has."""
+        assert self._seen is not None
+        new = now.file if now is not None else None
+        if path == REFLOG or path.endswith(f"/{REFLOG}"):
+            before, after = (file.content or b"" if file is not None else b"" for file in (old, new))
+            if before != after:
+                look.reflogs[path] = (before, after)
+        elif old is None or new is None or not _same(old, new):
+            look.changed[path] = (old, new)
+        self._known -= len(old.content or b"") if old is not None else 0
+        if now is None:
+            del self._seen[path]
+            return
+        size = len(now.file.content or b"")
+        if self._known + size > self._limits.known:
+            now.file, size = File(mode=now.file.mode, sha256=now.file.sha256), 0
+        self._known += size
+        self._seen[path] = now
+
+    def _read(self, entries: dict[str, Entry]) -> dict[str, bytes]:
+        """The contents of regular files, those nearest to the top first, as far as the limits go."""
+        limits = self._limits
+        wanted: list[str] = []
+        left = limits.read
+        for path, entry in sorted(entries.items(), key=lambda item: (item[0].count("/"), item[0])):
+            fits = entry.size <= min(limits.file, left) and len(wanted) < limits.read_files
+            if fits and entry.symlink is None and _is_text(path):
+                wanted.append(path)
+                left -= entry.size
+        return read_files(self.environment, wanted, limits.file) if wanted else {}
+
+    def _hash(self, entries: dict[str, Entry], contents: dict[str, bytes]) -> dict[str, str]:
+        """The SHA-256 of regular files that were not read."""
+        wanted, left = [], self._limits.hashed
+        for path, entry in entries.items():
+            if path not in contents and entry.symlink is None and entry.size <= left and path.isprintable():
+                wanted.append(path)
+                left -= entry.size
+        wanted = wanted[: self._limits.listed]
+        if not wanted:
+            return {}
+        answer = self.environment.exec(
+            ["bash", "-c", 'exec sha256sum -- "$@" 2>/dev/null', "sha256sum", *wanted], user="0", timeout=_HASHING
+        )
+        lines = (line.partition("  ") for line in answer.output.splitlines())
+        return {path: digest for digest, _, path in lines if len(digest) == 64 and path in entries}
+
+    # Recording.
+
+    def _describe(self, look: _Look) -> list[Change]:
+        limits = self._limits
+        tables: list[Change] = []
+        room, bare = limits.recorded, 0
+        for path in sorted(look.changed, key=lambda path: (path.count("/"), path)):
+            if not _is_text(path) or len(tables) >= limits.listed:
+                continue
+            allowed = room if len(tables) < limits.recorded_files else 0
+            old, new = look.changed[path]
+            for table in describe(path, old, new, whole=limits.whole, room=allowed):
+                room -= size_of(table)
+                bare += _is_bare(table)
+                tables.append(table)
+        described = {table["path"] for table in tables}
+        missing = len(look.changed.keys() - described)
+        if missing or bare:
+            self._remarks["unrecorded"] = {"files": missing, "contents": bare}
+        return tables
+
+
+def _may_differ(seen: _Seen | None, entry: Entry) -> bool:
+    return seen is None or seen.unsure or seen.entry.stamp != entry.stamp
+
+
+def _same(old: File, new: File) -> bool:
+    if (old.mode, old.symlink) != (new.mode, new.symlink):
+        return False
+    if old.symlink is not None:
+        return True
+    return old.sha256 is not None and old.sha256 == new.sha256
+
+
+def _is_text(path: str) -> bool:
+    """Whether a name can be written down."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_bare(table: Change) -> bool:
+    """Whether a table does not tell what a file has become."""
+    return table["kind"] != "deleted" and table["diff"] is table["content"] is table["symlink"] is None

@@ -1,0 +1,226 @@
+"""What an attempt leaves behind at every moment, so that a later session can go on where this one was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_evocode.agents import Agent, ResumableAgent
+from pytest_evocode.environments import Engine, Snapshot
+from pytest_evocode.errors import AgentFault, EnvironmentFault, ResumeRefused
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.records import AttemptRecord, AttemptState, RoundRecord, SnapshotFile, Spent, TurnRecord
+from pytest_evocode.tasks import Round, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Where an attempt goes on: after the last turn, whose snapshot is ``start``; None at the very beginning."""
+
+    records: Mapping[int, RoundRecord] = field(default_factory=dict)
+    """Rounds that are done, by index."""
+    turns: tuple[TurnRecord, ...] = ()
+    """Turns that have ended and whose rounds are not done."""
+    last_turn: int = 0
+    begun_after: int = 0
+    """The rounds up to this one are not run."""
+    start: Snapshot | None = None
+    agent: Any = None
+    spent: Spent = field(default_factory=Spent)
+
+
+class Checkpoints:
+    """Keeps the snapshots of an attempt that are still needed, and ``state.json``, which says which these are.
+
+    Needed are those of rounds without a verdict, to verify them, and the last, to go on from. Without a directory
+    nothing outlives the session, and a round's snapshot goes with its verdict. With ``keep_all`` no snapshot goes that
+    can be found again.
+    """
+
+    def __init__(self, directory: AttemptDirectory | None, state: AttemptState, *, keep_all: bool = False) -> None:
+        self._directory = directory
+        self._keep_all = keep_all
+        self._state = state
+        self._lock = threading.Lock()
+        self._turns: dict[int, TurnRecord] = {}
+        self._snapshots: dict[int, Snapshot] = {}
+        self._done: set[int] = set()
+        self._held: set[int] = set()
+
+    @property
+    def keep_for(self) -> Path | None:
+        """Where it says which snapshots are needed."""
+        return self._directory.state_directory if self._directory is not None else None
+
+    def load(self, engine: Engine, rounds: Sequence[Round]) -> Resumption:
+        """What an earlier session left of this attempt at some of its rounds.
+
+        Raises :class:`~pytest_evocode.errors.ResumeRefused` when that was another task or another environment.
+        """
+        if self._directory is None:
+            return Resumption()
+        by_name = self._directory.read_rounds(round_.name for round_ in rounds)
+        records = {round_.index: by_name[round_.name] for round_ in rounds if round_.name in by_name}
+        earlier = self._directory.read_state()
+        if earlier is None:
+            ended = self._directory.read_attempt()
+            if ended is None:
+                return Resumption()
+            broken = any(each.outcome == "error" and each.round not in by_name for each in ended.rounds)
+            if self._directory.alone or not broken:
+                self._refuse_other(ended)
+            wanted = {round_.index for round_ in rounds}
+            kept = {} if broken else {record.index: record for record in ended.rounds if record.index in wanted}
+            return Resumption(records=kept, begun_after=min(kept) - 1) if kept else Resumption()
+        self._refuse_other(earlier)
+        self._done.update(records)
+        for turn in earlier.turns:
+            snapshot = engine.find_snapshot(turn.snapshot)
+            if snapshot is None:
+                raise ResumeRefused(
+                    f"{self._directory.path}: the snapshot of round {turn.index} is gone; remove this directory to run "
+                    "the attempt anew"
+                )
+            self._turns[turn.index], self._snapshots[turn.index] = turn, snapshot
+        self._state = earlier
+        last = max(self._turns, default=0)
+        return Resumption(
+            records=records,
+            begun_after=min([*self._turns, *records], default=1) - 1,
+            turns=tuple(turn for index, turn in sorted(self._turns.items()) if index not in records),
+            last_turn=last,
+            start=self._snapshots.get(last),
+            agent=earlier.agent,
+            spent=earlier.spent,
+        )
+
+    def leave_alone(self) -> None:
+        """Write and discard nothing from here on: what is there belongs to an attempt that cannot be continued."""
+        self._directory = None
+        self._snapshots.clear()
+
+    def _refuse_other(self, earlier: AttemptState | AttemptRecord) -> None:
+        assert self._directory is not None
+        if earlier.task_hash != self._state.task_hash:
+            raise ResumeRefused(
+                f"{self._directory.path}: the task's files have changed since this attempt was begun, so its rounds "
+                "cannot be continued; restore the files, or start a new run without --evocode-resume"
+            )
+        if earlier.made_by and earlier.made_by != self._state.made_by:
+            raise ResumeRefused(
+                f"{self._directory.path}: this attempt was begun with another agent under the same name, or with other "
+                f"options ({json.dumps(earlier.made_by)}); continue it with these"
+            )
+        if earlier.environment != self._state.environment:
+            raise ResumeRefused(
+                f"{self._directory.path}: this attempt was begun in {earlier.environment}; continue it with "
+                f"--evocode-env={earlier.environment}"
+            )
+
+    def turn_ended(self, turn: TurnRecord, snapshot: Snapshot, memory: Any, spent: Spent) -> None:
+        """Record a turn, its snapshot, the agent's memory and what the attempt has used of its budget."""
+        with self._lock:
+            self._turns[turn.index], self._snapshots[turn.index] = turn, snapshot
+            self._settle({"agent": memory, "spent": spent})
+
+    def round_done(self, index: int) -> None:
+        """Take the record of a round for written."""
+        with self._lock:
+            self._done.add(index)
+            self._settle({})
+
+    def is_done(self, index: int) -> bool:
+        """Whether a later session would only repeat a round."""
+        with self._lock:
+            return index in self._done
+
+    def snapshot_of(self, index: int) -> Snapshot:
+        """The snapshot taken after a turn."""
+        return self._snapshots[index]
+
+    def hold(self, index: int) -> None:
+        """Keep a round's snapshot, taken or not yet, whether it is needed for anything else or not."""
+        with self._lock:
+            self._held.add(index)
+
+    def release(self, index: int) -> None:
+        """Discard a snapshot that was only held."""
+        with self._lock:
+            if index in self._held:
+                self._held.remove(index)
+                self._discard([index] if index in self._snapshots and index not in self._turns else [])
+
+    def _settle(self, update: dict[str, Any]) -> None:
+        """Write the state, and only then discard what it does not mention."""
+        last = max(self._turns, default=0)
+        keeps_last = self._directory is not None
+        unneeded = [index for index in self._turns if index in self._done and not (keeps_last and index == last)]
+        for index in unneeded:
+            del self._turns[index]
+        self._state = self._state.model_copy(update={"turns": tuple(self._turns.values()), **update})
+        # A snapshot that nobody finds again is no place to go on from.
+        if self._directory is not None and all(turn.snapshot for turn in self._turns.values()):
+            try:
+                self._directory.write_state(self._state)
+            except OSError as error:
+                raise EnvironmentFault(f"the attempt's state could not be written: {error}") from error
+        self._discard(unneeded)
+
+    def _discard(self, indexes: Sequence[int]) -> None:
+        for index in (index for index in indexes if index not in self._held):
+            with contextlib.suppress(EnvironmentFault):
+                snapshot = self._snapshots.pop(index)
+                if not (self._keep_all and snapshot.reference):
+                    snapshot.discard()
+
+    def close(self, *, finished: bool) -> None:
+        """Discard what nobody needs: everything when the attempt is finished or cannot be resumed."""
+        with self._lock:
+            if self._directory is not None:
+                if not finished and self._turns:
+                    return
+                self._directory.write_state(None)
+            self._discard(list(self._snapshots))
+            self._turns.clear()
+
+
+def keep_state(
+    directory: AttemptDirectory,
+    engine: Engine,
+    task: Task,
+    index: int,
+    snapshot: Snapshot,
+    strict: bool,
+    timeouts: float,
+) -> None:
+    """Note where the state after a round is kept, and what it takes to verify it again; raises EnvironmentFault."""
+    kept = SnapshotFile(
+        environment=engine.name,
+        reference=snapshot.reference,
+        image=engine.image_key(task),
+        task=str(task.directory.resolve()),
+        strict=strict,
+        timeouts=timeouts,
+    )
+    try:
+        directory.write_snapshot(task.rounds[index - 1].name, kept)
+    except OSError as error:
+        raise EnvironmentFault(f"the results could not be written: {error}") from error
+
+
+def memory_of(agent: Agent) -> Any:
+    """What an agent remembers, as JSON has it, and so a copy: its next turn begins before this is last written.
+
+    Raises :class:`~pytest_evocode.errors.AgentFault` when JSON has no form for it.
+    """
+    if not isinstance(agent, ResumableAgent):
+        return None
+    try:
+        return json.loads(json.dumps(agent.save_state()))
+    except (TypeError, ValueError) as error:
+        raise AgentFault(f"{agent.name}: what save_state gave has no form in JSON: {error}") from error

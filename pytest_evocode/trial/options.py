@@ -1,0 +1,48 @@
+"""What changes from session to session in how attempts are run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_evocode.environments import Installation
+from pytest_evocode.llm.budget import Budget, RunSpending
+from pytest_evocode.results.records import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class TrialOptions:
+    """See above; the defaults are those of a trial that is driven from a script."""
+
+    agent: Mapping[str, Any] = field(default_factory=dict)
+    """What made the agent, for records."""
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    """Resolves the ``${VAR}`` of task.toml."""
+    timeouts: float = 1.0
+    """What the timeouts of agents and suites are multiplied by."""
+    verifiers: int | None = None
+    """How many suites may run at once on this machine; None is as many as it has cores."""
+    strict: bool = False
+    """Whether a round fails in which the agent had changed the image's tools."""
+    resume: bool = False
+    """Whether to go on with what ``directory`` has of the attempt."""
+    hold_forks: bool = False
+    """Whether the forks of failed rounds stay until :meth:`Trial.drop_fork`."""
+    budget: Budget = field(default_factory=Budget)
+    """What each attempt, and the run as a whole, may use."""
+    run_spending: RunSpending | None = None
+    """What the run has cost so far, for ``budget.total_cost``."""
+    keep_snapshots: bool = False
+    """Whether the state that every round was left in is kept, to be verified again."""
+    references: bool = False
+    """Whether states that the oracle makes are kept, and used where earlier rounds are not asked for."""
+    withheld: Callable[[str], bool] = lambda name: False
+    """Secrets that solutions do not get, because another agent is to begin where they lead."""
+    installation: Installation | None = None
+    """What is in the image besides what the agent itself needs there: what the other agent does."""
+    hold_last: bool = False
+    """Whether the state after the last round stays until the attempt is closed."""
+    mode: Mode = "chain"
+    """How the attempt goes through its rounds."""

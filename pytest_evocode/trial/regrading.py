@@ -1,0 +1,268 @@
+"""Verifying again what rounds were left with: today's suites on the snapshots of then, and no agent anywhere."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_evocode.environments import Engine, Snapshot, choose_engine
+from pytest_evocode.errors import EvocodeError, RecordFault, describe_error
+from pytest_evocode.metrics.scores import trial_rewards
+from pytest_evocode.results.directory import AttemptDirectory, now
+from pytest_evocode.results.loading import StoredAttempt
+from pytest_evocode.results.records import AttemptRecord, RoundRecord, SnapshotFile, TurnRecord
+from pytest_evocode.results.scrubbing import scrubbed
+from pytest_evocode.results.task_facts import task_facts
+from pytest_evocode.secrets import Scrubber, withheld_from_agent
+from pytest_evocode.tasks import Round, Task, load_task, resolve_env
+from pytest_evocode.tasks.content_hash import hash_directory
+from pytest_evocode.trial.suite_runner import Suites
+from pytest_evocode.trial.verifier_slots import VerifierSlots
+from pytest_evocode.verifier import SuiteRun, judge
+
+
+@dataclass(slots=True)
+class Regraded:
+    """An attempt that was looked at."""
+
+    attempt: StoredAttempt
+    before: tuple[RoundRecord, ...] = ()
+    """Its rounds as they were, with all cases; empty where nothing could be verified."""
+    after: tuple[RoundRecord, ...] = ()
+    """As they are now, in the same order."""
+    verified: int = 0
+    """Rounds that have a new verdict."""
+    problems: list[str] = field(default_factory=list)
+    """Why the attempt, or rounds of it, kept the verdicts that they had."""
+
+
+class _Refused(EvocodeError):
+    """An attempt cannot be verified again."""
+
+
+class Regrader:
+    """Verifies attempts again, with the ``tasks`` by name, or else those that lie where they lay then."""
+
+    def __init__(self, tasks: Mapping[str, Path], environ: Mapping[str, str] = os.environ) -> None:
+        self._tasks = tasks
+        self._environ = environ
+        self._scrubber = Scrubber(environ)
+        self._engines: dict[str, Engine] = {}
+
+    def __enter__(self) -> Regrader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for engine in self._engines.values():
+            engine.close()
+
+    def regrade(self, attempt: StoredAttempt) -> Regraded:
+        """Verify the rounds of an attempt whose states are kept, and write the new verdicts beside the old ones."""
+        found = Regraded(attempt)
+        try:
+            self._regrade(found, AttemptDirectory(attempt.path, self._scrubber))
+        except (EvocodeError, OSError) as error:
+            found.problems.append(self._scrubber.text(str(error)))
+        return found
+
+    def _regrade(self, found: Regraded, directory: AttemptDirectory) -> None:
+        record = directory.read_attempt()
+        if record is None:
+            raise _Refused("it was not finished; continue it with --evocode-resume")
+        kept = {
+            each.index: snapshot
+            for each in record.rounds
+            if (snapshot := directory.read_snapshot(each.round)) is not None
+        }
+        if not kept:
+            raise _Refused(
+                "no round's files were kept, which takes a run with --evocode-snapshots; --evocode-agent=replay:"
+                f"{directory.path} plays the recorded changes again"
+            )
+        task = self._load(record, next(iter(kept.values())))
+        suites = self._verify(task, kept, found)
+        found.before, found.verified = record.rounds, len(suites)
+        found.after = self._judged(task, record, kept, suites)
+        if suites:
+            self._write(directory, task, record, found.after, suites)
+
+    def _load(self, record: AttemptRecord, kept: SnapshotFile) -> Task:
+        task = load_task(self._tasks.get(record.task, Path(kept.task)))
+        names = tuple(round_.name for round_ in task.rounds)
+        if names != record.declared_rounds:
+            raise _Refused(f"{task.directory} has other rounds now: {', '.join(names)}")
+        if task.config.metadata.evocode.verify_in == "place":
+            raise _Refused(f"{task.directory} is verified in place, by what runs there, and only files are kept")
+        engine = self._engine(kept.environment)
+        if engine.image_key(task) != kept.image:
+            raise _Refused(f"the image of {task.directory} is another one now, which its rounds were not left in")
+        return task
+
+    def _engine(self, name: str) -> Engine:
+        if name not in self._engines:
+            self._engines[name], _ = choose_engine(name, hidden=[Path.cwd()])
+        return self._engines[name]
+
+    def _verify(self, task: Task, kept: Mapping[int, SnapshotFile], found: Regraded) -> dict[int, SuiteRun]:
+        """Run the suites, several at once; those that give no verdict are told as problems."""
+        first = next(iter(kept.values()))
+        engine, slots, cancelled = self._engine(first.environment), VerifierSlots(), threading.Event()
+        withheld = withheld_from_agent(self._environ, ())
+        suites = Suites(
+            task,
+            environ=self._environ,
+            withheld=withheld,
+            timeouts=first.timeouts,
+            slots=slots,
+            strict=first.strict,
+            artifacts=None,
+            cancelled=cancelled,
+        )
+        suites.prepare(engine)
+        path = task.directory / "task.toml"
+        env = resolve_env(task.config.environment.env, self._environ, path=path, withheld=withheld)
+        # Never started: it is what forks are made from.
+        environment = engine.create(task, env=env, network=task.rounds[0].agent_network)
+
+        def run(round_: Round) -> SuiteRun:
+            return suites.run(environment, self._snapshot(engine, kept[round_.index]), round_)
+
+        done = {}
+        with _stopping(cancelled, suites), ThreadPoolExecutor(slots.count, thread_name_prefix="regrade") as pool:
+            begun = {index: pool.submit(run, task.rounds[index - 1]) for index in kept}
+            for index, future in begun.items():
+                name = task.rounds[index - 1].name
+                try:
+                    suite = future.result()
+                except Exception as error:
+                    found.problems.append(f"{name}: {self._scrubber.text(describe_error(error))}")
+                    continue
+                if suite.verdict is None:
+                    found.problems.append(f"{name}: {self._scrubber.text(suite.fault)}")
+                else:
+                    done[index] = suite
+        return done
+
+    def _snapshot(self, engine: Engine, kept: SnapshotFile) -> Snapshot:
+        snapshot = engine.find_snapshot(kept.reference)
+        if snapshot is None:
+            raise _Refused("its files are not on this machine, or were removed by evocode clean --kept")
+        return snapshot
+
+    def _judged(
+        self,
+        task: Task,
+        record: AttemptRecord,
+        kept: Mapping[int, SnapshotFile],
+        suites: Mapping[int, SuiteRun],
+    ) -> tuple[RoundRecord, ...]:
+        """All rounds, in order, with what the suites say of them now."""
+        rounds: list[RoundRecord] = []
+        ended_by, alone = "", record.mode == "single-round"
+        for old in record.rounds:
+            new = old
+            if ended_by:
+                new = _not_reached(old, ended_by)
+            elif (suite := suites.get(old.index)) is not None:
+                # Each single round begins where the solutions of those before lead, as the first of a chain may.
+                before = [] if alone else list(rounds)
+                new = self._judge(task, old, kept[old.index], suite, before)
+            rounds.append(new)
+            if not alone and new.verdict is not None and _ends(task.rounds[old.index - 1], new, record.mode):
+                ended_by = old.round
+        return tuple(rounds)
+
+    def _judge(
+        self, task: Task, old: RoundRecord, kept: SnapshotFile, suite: SuiteRun, earlier: list[RoundRecord]
+    ) -> RoundRecord:
+        round_ = task.rounds[old.index - 1]
+        turn = TurnRecord(
+            index=old.index,
+            snapshot=kept.reference,
+            timed_out=old.timed_out == "agent",
+            tool_calls=old.tool_calls,
+            usage=old.usage,
+            stopped=old.stopped,
+            agent_seconds=old.agent_seconds or 0.0,
+        )
+        limit = round_.agent_timeout
+        values = judge(
+            turn,
+            suite,
+            earlier,
+            agent_limit=None if limit is None else limit * kept.timeouts,
+            verifier_limit=round_.verifier_timeout * kept.timeouts,
+            held=[each.name for each in task.rounds if each.index < min((old.index, *(one.index for one in earlier)))],
+            strict=kept.strict,
+        )
+        return scrubbed(old.model_copy(update={**values, "agent_seconds": old.agent_seconds}), self._scrubber)
+
+    def _write(
+        self,
+        directory: AttemptDirectory,
+        task: Task,
+        record: AttemptRecord,
+        rounds: tuple[RoundRecord, ...],
+        suites: Mapping[int, SuiteRun],
+    ) -> None:
+        """The old verdicts first, so that none is lost."""
+        directory.set_aside()
+        for round_ in rounds:
+            if (suite := suites.get(round_.index)) is not None:
+                directory.write_round(round_, output=suite.output, done=True)
+        begun = record.declared_rounds.index(record.from_round) if record.from_round in record.declared_rounds else 0
+        counting = len(task.rounds) - (begun if task.reward_strategy == "mean" else 0)
+        directory.write_attempt(
+            record.model_copy(
+                update={
+                    "rounds": rounds,
+                    "rewards": trial_rewards(rounds, counting, task.reward_strategy),
+                    "task_hash": hash_directory(task.directory),
+                    "facts": task_facts(task),
+                    "regraded": now(),
+                }
+            )
+        )
+
+
+def _ends(round_: Round, record: RoundRecord, mode: str) -> bool:
+    """Whether no later round would have been reached, had this been the verdict then."""
+    if mode == "fail-stop" and not record.passed:
+        return True
+    verdict = record.verdict
+    if round_.min_reward is None or verdict is None:
+        return False
+    rewards = {"reward": verdict.reward, **verdict.rewards}
+    return any(rewards.get(key, 0.0) < least for key, least in round_.min_reward.items())
+
+
+def _not_reached(record: RoundRecord, by: str) -> RoundRecord:
+    if record.outcome == "not reached":
+        return record
+    cause = f"{by} would have ended the attempt, verified again"
+    return record.model_copy(update={"outcome": "not reached", "cause": cause, "verdict": None, "fault": None})
+
+
+@contextlib.contextmanager
+def _stopping(cancelled: threading.Event, suites: Suites) -> Iterator[None]:
+    """Have nobody wait for suites once this is left by an exception, such as Ctrl-C."""
+    try:
+        yield
+    except BaseException:
+        cancelled.set()
+        suites.stop()
+        raise
+
+
+def tasks_below(directory: Path) -> dict[str, Path]:
+    """The directories of tasks by name; raises RecordFault where there is none."""
+    files = [directory / "task.toml", *sorted(directory.glob("*/task.toml"))]
+    found = {file.parent.resolve().name: file.parent for file in files if file.is_file()}
+    if not found:
+        raise RecordFault(f"{directory} is no task, and there are none in it: no task.toml")
+    return found

@@ -1,0 +1,146 @@
+"""Which tests are a round's cumulative native suite, and what its report says of each. Runs in the environment."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_evocode.verifier.in_container.modules import TESTS
+
+KINDS = ("core", "boundary", "error", "integration")
+DESCRIPTIONS = ("scenario", "input", "expected", "actual")
+LONGEST = 4 * 2**10  # characters of one text in the report
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class Selection:
+    """Takes those of the collected tests that a round requires.
+
+    The plan names the ``rounds`` up to this one, ``all_rounds``, and the round that ``introduced`` each requirement;
+    ``shared`` is the round that tests common to all count as; ``only`` is a round whose tests alone are to run,
+    ``retired`` one whose retired tests are to run in place of the suite; ``cases`` are the only ones to run, unless
+    there are none; ``backwards`` has the last case come first.
+    """
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self.plan = plan
+        self.rounds: list[str] = plan["rounds"]
+        self.wanted: list[pytest.Item] = []
+        self.problems: list[str] = []
+        """What is wrong with the suite, whatever the workspace is like."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        counts = Counter(item.nodeid for item in items)
+        for item in items:
+            self.problems += self.wrong_markers(item)
+            if counts[item.nodeid] > 1:
+                self.problems.append(f"{place_of(item)}: {counts[item.nodeid]} cases are called {item.nodeid}")
+        wanted = [] if self.problems else [item for item in items if self.is_wanted(item)]
+        wanted.sort(key=lambda item: self.rounds.index(self.origin(item.path)))
+        if self.plan["backwards"]:
+            wanted.reverse()
+        kept = set(map(id, wanted))
+        config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+        items[:] = self.wanted = wanted
+
+    def is_wanted(self, item: pytest.Item) -> bool:
+        if self.retirement(item) != self.plan["retired"]:
+            return False
+        if self.plan["cases"] and item.nodeid not in self.plan["cases"]:
+            return False
+        return not self.plan["only"] or self.origin(item.path) == self.plan["only"]
+
+    def origin(self, path: Path) -> str:
+        """The round that a test came with."""
+        first = path.relative_to(TESTS).parts[0]
+        return first if first in self.rounds else str(self.plan["shared"])
+
+    def retirement(self, item: pytest.Item) -> str | None:
+        """The round from which on the item is not required, as far as it is one of those up to now."""
+        name = self.round_of(argument(item, "retired"))
+        return name if name in self.rounds else None
+
+    def round_of(self, retired: str) -> str | None:
+        """The round that a round's name or a requirement's id stands for."""
+        introduced: dict[str, str] = self.plan["introduced"]
+        return retired if retired in self.plan["all_rounds"] else introduced.get(retired)
+
+    def wrong_markers(self, item: pytest.Item) -> Iterator[str]:
+        """What is wrong with those that the host could not read, because they are not written out."""
+        all_rounds: list[str] = self.plan["all_rounds"]
+        for marker in item.iter_markers("requirement"):
+            if not is_sound(marker):
+                given = [*map(repr, marker.args), *(f"{name}={value!r}" for name, value in marker.kwargs.items())]
+                yield (
+                    f"{place_of(item)}: pytest.mark.requirement({', '.join(given)}) is wrong; "
+                    'write requirement("id", kind="core", retired="round-9"), kind and retired only where needed'
+                )
+            elif retired := marker.kwargs.get("retired"):
+                round_ = self.round_of(retired)
+                if round_ is None:
+                    known = ", ".join([*all_rounds, *sorted(self.plan["introduced"])])
+                    wrong = f"names no round of the task and no requirement; there are: {known}"
+                elif all_rounds.index(round_) <= all_rounds.index(self.origin(item.path)):
+                    wrong = f"means from {round_} on, and the test comes no earlier; name a later round"
+                else:
+                    continue
+                yield f'{place_of(item)}: retired="{retired}" {wrong}'
+
+    def pytest_json_runtest_metadata(self, item: pytest.Item, call: pytest.CallInfo[None]) -> dict[str, str]:
+        if call.when == "setup":
+            return {
+                "origin": self.origin(item.path),
+                "requirement": argument(item, 0),
+                "kind": argument(item, "kind"),
+                "retired": argument(item, "retired"),
+                "intent": shortened(intent_of(item)),
+            }
+        if call.when == "teardown":
+            return {name: shortened(value) for name, value in item.user_properties if name in DESCRIPTIONS}
+        return {}
+
+
+def is_sound(marker: pytest.Mark) -> bool:
+    """Whether a requirement marker has the arguments that it takes."""
+    values = {"kind": "core", "retired": "-", **marker.kwargs}
+    if len(marker.args) != 1 or not all(isinstance(value, str) and value for value in (*marker.args, *values.values())):
+        return False
+    return bool(_ID.fullmatch(marker.args[0])) and values.keys() == {"kind", "retired"} and values["kind"] in KINDS
+
+
+def argument(item: pytest.Item, name: str | int) -> str:
+    """What an item's requirement marker says, empty where it has none or does not say it.
+
+    The parameters' marker counts before the function's, that before the class's and the module's; of several on one
+    thing the one written last in a list, or on top.
+    """
+    for node in item.iter_parents():
+        for marker in reversed(node.own_markers):
+            if marker.name == "requirement":
+                found = marker.args[name] if isinstance(name, int) else marker.kwargs.get(name, "")
+                return str(found)
+    return ""
+
+
+def place_of(node: pytest.Item | pytest.Collector) -> str:
+    """Where a test is written, relative to the tests, with its line."""
+    location = getattr(node, "location", None)
+    return f"{location[0]}:{(location[1] or 0) + 1}" if location else node.nodeid
+
+
+def intent_of(item: pytest.Item) -> str:
+    """The first paragraph of a test's docstring, in one line."""
+    text: str = getattr(getattr(item, "obj", None), "__doc__", None) or ""
+    return " ".join(text.strip().partition("\n\n")[0].split())
+
+
+def shortened(value: Any) -> str:
+    """A value as text, without the middle where it is long."""
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n[...]\n{text[-LONGEST // 2 :]}"

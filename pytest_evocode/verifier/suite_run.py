@@ -1,0 +1,63 @@
+"""How a suite is run, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pytest_evocode.environments import ExecResult
+from pytest_evocode.results.records import Verdict
+from pytest_evocode.verifier.toolbox import Toolbox
+
+LOGS = "/logs/verifier"
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How one suite is run."""
+
+    env: Mapping[str, str]
+    """The verifier's variables, resolved."""
+    timeout: float
+    """Seconds."""
+    slower: float = 1.0
+    """What the limits of single cases are multiplied by (native suites)."""
+    toolbox: Toolbox | None = None
+    """For native suites."""
+    pinned: Mapping[str, str] | None = None
+    """The cases that the reference solution passes, by id, with their requirements; None where that is not known."""
+    only: str = ""
+    """Run the tests of this round alone (native suites)."""
+    backwards: bool = False
+    """Run the cases in reverse order, so that of any two the other one comes first (native suites)."""
+    until_failure: bool = False
+    """End with the first case that fails (native suites)."""
+    days: int = 0
+    """How far the clock is put forward, where that can be done."""
+    seek_stale: bool = True
+    """Whether failing cases are told from stale ones, which may take another run (native suites)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a suite said: a verdict, or why there is none."""
+
+    result: ExecResult
+    verdict: Verdict | None
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRun:
+    """A suite that was run: its output, how long it took, and the verdict or why there is none."""
+
+    output: str
+    seconds: float
+    verdict: Verdict | None
+    fault: str = ""
+    left_out: tuple[str, ...] = ()
+    """Artifacts that were not collected, with reasons."""
+    changed_tools: tuple[str, ...] = ()
+    """Tools of the image that the agent had changed."""
+    days: int = 0
+    """How far the clock was put forward."""

@@ -1,0 +1,45 @@
+"""Clients of the model server on this machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_evocode.llm.clients import make_client
+from pytest_evocode.llm.options import ModelOptions
+from pytest_evocode.llm.protocol import Message, ModelClient, Tool
+from tests.model_server import ModelServer
+
+BASH = Tool(
+    "bash",
+    "Runs a command.",
+    {
+        "type": "object",
+        "properties": {"command": {"type": "string"}, "timeout": {"type": "number"}},
+        "required": ["command"],
+    },
+)
+ASK = (Message("system", "You are an agent."), Message("user", "Solve it."))
+MODELS = {"chat": "gpt-5.2", "responses": "gpt-5.2", "messages": "claude-sonnet-4-5"}
+SECONDS = 30.0
+
+each_api = pytest.mark.parametrize("api", MODELS)
+each_openai_api = pytest.mark.parametrize("api", ["chat", "responses"])
+
+
+@pytest.fixture(autouse=True)
+def _nothing_of_the_machines_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    for provider in ("OPENAI", "ANTHROPIC"):
+        for name in ("API_KEY", "AUTH_TOKEN", "BASE_URL"):
+            monkeypatch.delenv(f"{provider}_{name}", raising=False)
+
+
+def client_for(api: str, server: ModelServer, model: str | None = None, **options: Any) -> ModelClient:
+    """A client that speaks to the server through that API."""
+    chosen = model or MODELS[api]
+    if api == "messages":
+        return make_client("anthropic", chosen, ModelOptions(base_url=server.url, **options))
+    return make_client(
+        "openai", chosen, ModelOptions.model_validate({"api": api, "base_url": f"{server.url}/v1"} | options)
+    )

@@ -1,0 +1,95 @@
+"""The table of prices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.prices import facts_of
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("gpt-5.5-2026-04-23", "gpt-5.5"),
+        ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
+        ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
+        ("claude-3-5-haiku-latest", "claude-3-5-haiku"),
+        ("openai/gpt-5-mini", "gpt-5-mini"),
+        ("openrouter/openai/gpt-5-mini-2025-08-07", "gpt-5-mini"),
+    ],
+)
+def test_a_name_with_a_date_or_a_router_before_it_is_the_same_model(name: str, same: str) -> None:
+    assert facts_of(name) == facts_of(same) is not None
+
+
+@pytest.mark.parametrize("name", ["gpt-5-ultra", "gpt-5-mini-high", "gpt", "claude-sonnet", "my-gpt-5", ""])
+def test_a_name_that_only_begins_like_one_in_the_table_is_unknown(name: str) -> None:
+    assert facts_of(name) is None
+
+
+def test_cached_tokens_and_those_put_into_the_cache_have_their_own_prices() -> None:
+    facts = facts_of("claude-sonnet-4-5")
+    assert facts is not None
+    assert facts.cost(prompt=1_000_000, completion=0) == pytest.approx(3)
+    assert facts.cost(prompt=1_000_000, completion=0, cached=1_000_000) == pytest.approx(0.3)
+    assert facts.cost(prompt=1_000_000, completion=0, written=1_000_000) == pytest.approx(3.75)
+    assert facts.cost(prompt=0, completion=1_000_000) == pytest.approx(15)
+
+
+def test_a_request_with_a_long_prompt_costs_more_as_a_whole() -> None:
+    facts = facts_of("gpt-5.5")
+    assert facts is not None
+    assert facts.cost(prompt=272_000, completion=1000) == pytest.approx(0.272 * 5 + 0.001 * 30)
+    assert facts.cost(prompt=272_001, completion=1000) == pytest.approx(0.272001 * 10 + 0.001 * 45)
+
+
+def test_a_model_without_prices_for_its_cache_pays_what_other_input_costs() -> None:
+    facts = facts_of("gpt-5-pro")
+    assert facts is not None
+    assert facts.cost(prompt=1000, completion=0, cached=500, written=500) == facts.cost(prompt=1000, completion=0)
+
+
+def test_a_file_of_ones_own_comes_before_the_table_and_need_not_have_all_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"models": {"gpt-5": {"input": 7, "output": 9}}}))
+    mine, other = facts_of("gpt-5-2025-08-07", path), facts_of("gpt-5-mini", path)
+    assert mine is not None
+    assert (mine.input, mine.cached_input, mine.output) == (7, None, 9)
+    assert other == facts_of("gpt-5-mini")
+
+
+def test_a_file_of_ones_own_may_be_toml(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[models."llama-3.3"]\ninput = 0\noutput = 0\ncontext_tokens = 8192\n')
+    mine = facts_of("llama-3.3", path)
+    assert mine is not None
+    assert (mine.cost(10**6, 10**6), mine.context_tokens) == (0, 8192)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.json", "{", "the prices cannot be read"),
+        ("a.toml", "[", "the prices cannot be read"),
+        ("a.json", "{}", "models: Field required"),
+        ("a.json", '{"models": {"m": {"input": 1}}}', "models.m.output: Field required"),
+        ("a.json", '{"models": {"m": {"input": 1, "output": -1}}}', "models.m.output: Input should be greater"),
+        ("a.json", '{"models": {"m": {"input": 1, "output": 1, "cashed": 1}}}', "models.m.cashed: Extra inputs"),
+    ],
+)
+def test_a_file_that_is_none_is_an_error_that_names_it(tmp_path: Path, name: str, text: str, words: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(UsageError) as told:
+        facts_of("m", path)
+    assert str(told.value).startswith(f"{path}: ")
+    assert words in str(told.value)
+
+
+def test_a_file_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.json: the prices cannot be read"):
+        facts_of("m", tmp_path / "none.json")

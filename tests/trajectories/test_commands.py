@@ -1,0 +1,55 @@
+"""Which calls of the agents there are run a command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_evocode.trajectories.atif import ToolCall
+from pytest_evocode.trajectories.commands import Command, command_of
+
+
+def call(name: str, **arguments: Any) -> ToolCall:
+    return ToolCall(tool_call_id="1", function_name=name, arguments=arguments)
+
+
+@pytest.mark.parametrize(
+    ("made", "command"),
+    [
+        (call("bash", command="ls"), Command("ls")),
+        (call("bash", command="ls", timeout=7), Command("ls", timeout=7.0)),
+        (call("Bash", command="ls", timeout=7000, description="look"), Command("ls", timeout=7.0)),
+        (call("shell", command=["bash", "-lc", "ls -l"], timeout_ms=500), Command("bash -lc 'ls -l'", timeout=0.5)),
+        (call("exec_command", cmd="ls", workdir="/app/src"), Command("ls", cwd="/app/src")),
+        (call("execute_bash", command="ls", is_input="false"), Command("ls")),
+        (call("run_shell_command", command="ls"), Command("ls")),
+        (call("run_shell_command", command="ls", directory="src"), Command("ls", cwd="src")),
+        (call("bash_command", keystrokes="ls\n", duration=0.1), Command("ls\n")),
+        (call("local_shell", action={"type": "exec", "command": ["ls", "-l"]}), Command("ls -l")),
+    ],
+)
+def test_tools_that_run_commands(made: ToolCall, command: Command) -> None:
+    assert command_of(made) == command
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        call("str_replace_based_edit_tool", command="view", path="/app/a.py"),
+        call("str_replace_editor", command="create", path="/app/a.py", file_text="x"),
+        call("computer_tool", command="view", path="/app"),
+        call("Edit", file_path="a.py", old_string="a", new_string="b"),
+        call("apply_patch", command="*** Begin Patch"),
+        call("apply_patch", input="*** Begin Patch"),
+        call("execute_bash", command="C-c", is_input="true"),
+        call("think", thought="hm"),
+        call("bash"),
+        call("bash", command=[]),
+        call("bash", command=" "),
+        call("bash", command="a\0b"),
+        call("bash", command={"a": 1}),
+    ],
+)
+def test_tools_that_do_something_else(made: ToolCall) -> None:
+    assert command_of(made) is None

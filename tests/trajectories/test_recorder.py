@@ -1,0 +1,31 @@
+"""What the recorder counts, whatever the order in which it comes to know of it."""
+
+from __future__ import annotations
+
+from pytest_evocode.llm.budget import AttemptSpending
+from pytest_evocode.results.records import Usage
+from pytest_evocode.trajectories.atif import AgentInfo
+from pytest_evocode.trajectories.recorder import Recorder
+
+PAID = Usage(prompt_tokens=900, cached_tokens=0, completion_tokens=100, cost_usd=0.25, requests=1)
+
+
+def recorder(spending: AttemptSpending) -> Recorder:
+    return Recorder(AgentInfo(name="somebody", version="1"), "session", spending=spending)
+
+
+def test_what_a_reply_cost_that_nobody_heard_is_paid_all_the_same() -> None:
+    spending = AttemptSpending()
+    silent = recorder(spending)
+    silent.say("user", "Do it.")
+    silent.amend(usage=PAID)
+    assert silent.usage == PAID
+    assert (spending.spent.tokens, spending.spent.cost_usd) == (1000, 0.25)
+
+
+def test_a_total_that_comes_last_is_charged_as_far_as_it_is_more() -> None:
+    spending = AttemptSpending()
+    told = recorder(spending)
+    told.reply("Done.", usage=PAID)
+    told.settle(PAID.model_copy(update={"prompt_tokens": 1900, "cost_usd": 0.5}))
+    assert (spending.spent.tokens, spending.spent.cost_usd, spending.spent.turns) == (2000, 0.5, 1)
