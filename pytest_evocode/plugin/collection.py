@@ -1,4 +1,4 @@
-"""How tasks look to pytest: TaskDirectory > TaskFile > Attempt > Round."""
+"""How tasks look to pytest: TaskDirectory > TaskFile > AttemptCollector > RoundItem."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class TaskFile(pytest.File):
         first = self._first_round(task, plugin.settings.from_round)
         for agent in plugin.agents:
             for number in range(1, plugin.settings.attempts + 1):
-                yield Attempt.from_parent(
+                yield AttemptCollector.from_parent(
                     self,
                     name=attempt_name(agent.id, number),
                     agent=agent,
@@ -89,7 +89,7 @@ class TaskFile(pytest.File):
         return None if name is None else names.index(name) + 1
 
 
-class Attempt(pytest.Collector):
+class AttemptCollector(pytest.Collector):
     """One run of one agent through one task; the rounds below it share its container.
 
     In single-round mode each of them has one of its own.
@@ -108,16 +108,16 @@ class Attempt(pytest.Collector):
         self.wanted = len(task.rounds)
         self.through = 0
         """Indices of the first and the last round that were selected."""
-        self._rounds: list[Round] = []
+        self._rounds: list[RoundItem] = []
 
-    def collect(self) -> list[Round]:
+    def collect(self) -> list[RoundItem]:
         """The rounds, the same objects at every call."""
         if not self._rounds:
             pytest.register_fixture(name="evocode_container", func=_container_fixture(self), node=self, scope="session")
             subtests = _plugin(self.config).settings.cases == "subtests"
             shared: dict[str, Any] = {}
             for round_ in self.task.rounds:
-                item = Round.from_parent(
+                item = RoundItem.from_parent(
                     self,
                     name=round_.name,
                     callobj=_check_with_subtests if subtests else _check,
@@ -139,7 +139,7 @@ class Attempt(pytest.Collector):
         if self.is_chain:
             self.begin()
 
-    def begin(self, alone: Round | None = None) -> None:
+    def begin(self, alone: RoundItem | None = None) -> None:
         """Start a trial, of all rounds that were selected or of one."""
         self.trial = _plugin(self.config).start_trial(self, alone)
 
@@ -156,7 +156,7 @@ class Attempt(pytest.Collector):
                 pytest.fail(fault, pytrace=False)
 
 
-def _container_fixture(attempt: Attempt) -> Callable[[pytest.FixtureRequest], Environment | None]:
+def _container_fixture(attempt: AttemptCollector) -> Callable[[pytest.FixtureRequest], Environment | None]:
     """A session-scoped fixture of the attempt's own, so that what depends on it lives as long as the container."""
 
     def evocode_container(request: pytest.FixtureRequest) -> Environment | None:
@@ -173,10 +173,10 @@ def _container_fixture(attempt: Attempt) -> Callable[[pytest.FixtureRequest], En
     return evocode_container
 
 
-class Round(pytest.Function):
+class RoundItem(pytest.Function):
     """One round of an attempt. Its set-up waits for the verdict, its call fails when the verdict is not a pass."""
 
-    parent: Attempt
+    parent: AttemptCollector
 
     def __init__(self, *, index: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -304,15 +304,15 @@ def restore_rounds(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], lis
     left_out: list[pytest.Item] = []
     counting: list[pytest.Item] = []
     for item in items:
-        early = isinstance(item, Round) and item.index < (item.parent.first or 1)
+        early = isinstance(item, RoundItem) and item.index < (item.parent.first or 1)
         (left_out if early else counting).append(item)
-    seen: set[Attempt] = set()
+    seen: set[AttemptCollector] = set()
     for item in counting:
-        if isinstance(item, Round):
+        if isinstance(item, RoundItem):
             item.parent.wanted = min(item.parent.wanted, item.index)
             item.parent.through = max(item.parent.through, item.index)
     for item in counting:
-        if not isinstance(item, Round) or not item.parent.is_chain:
+        if not isinstance(item, RoundItem) or not item.parent.is_chain:
             restored.append(item)
         elif item.parent not in seen:
             seen.add(item.parent)
@@ -334,7 +334,7 @@ def report_properties(record: RoundRecord, said: str) -> list[tuple[str, Any]]:
     ]
 
 
-def shape_report(item: Round, report: pytest.TestReport) -> None:
+def shape_report(item: RoundItem, report: pytest.TestReport) -> None:
     """Give a round's report the times of its own work, and a skip the place of the task."""
     if report.skipped and report.when == "setup" and isinstance(report.longrepr, tuple):
         report.longrepr = (str(item.path), 1, report.longrepr[2])

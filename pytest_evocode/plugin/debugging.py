@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.plugin.collection import InsideTask, Round, RoundFailed, TaskFile
+from pytest_evocode.plugin.collection import InsideTask, RoundFailed, RoundItem, TaskFile
 from pytest_evocode.plugin.session import SessionPlugin
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ class Inspection:
             if isinstance(error, KeyboardInterrupt):  # Caught for --pdb.
                 raise error
             if isinstance(error, RoundFailed) and self._opens:
-                assert isinstance(node, Round)
+                assert isinstance(node, RoundItem)
                 self._open(node, error.record, report)
-            if isinstance(error, RoundFailed | pytest.fail.Exception) or not isinstance(node, Round):
+            if isinstance(error, RoundFailed | pytest.fail.Exception) or not isinstance(node, RoundItem):
                 return
         if self._pdb is not None:
             self._pdb.pytest_exception_interact(node, call, report)
@@ -66,7 +66,7 @@ class Inspection:
         if self._pdb is not None:
             self._pdb.pytest_internalerror(excinfo)
 
-    def _open(self, item: Round, record: RoundRecord, report: pytest.TestReport) -> None:
+    def _open(self, item: RoundItem, record: RoundRecord, report: pytest.TestReport) -> None:
         plugins = self._plugin.config.pluginmanager
         if (capture := plugins.getplugin("capturemanager")) is not None:
             capture.suspend_global_capture(in_=True)  # Until the next phase of a test; so does --pdb.
@@ -109,14 +109,14 @@ class Inspection:
 
         Before anybody knows of the failure: with ``-x`` and workers the attempt is ended by it, and its forks with it.
         """
-        if isinstance(item, Round) and call.when == "call" and not self._opens:
+        if isinstance(item, RoundItem) and call.when == "call" and not self._opens:
             self._leave(item)
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
         """Do so now that all about the round was reported; say where that failed."""
-        if isinstance(item, Round):
+        if isinstance(item, RoundItem):
             self._leave(item)
         result = yield
         fault, self._fault = self._fault, ""
@@ -124,7 +124,7 @@ class Inspection:
             pytest.fail(fault, pytrace=False)
         return result
 
-    def _leave(self, item: Round) -> None:
+    def _leave(self, item: RoundItem) -> None:
         trial = item.parent.trial
         if trial is None:
             return
@@ -138,7 +138,7 @@ class Inspection:
         finally:
             trial.drop_fork(item.index)
 
-    def _keep(self, item: Round, record: RoundRecord) -> str:
+    def _keep(self, item: RoundItem, record: RoundRecord) -> str:
         if (fork := _fork_of(item)) is None:
             return f"not kept: {_why_no_fork(item)}"
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{record.task}-{item.parent.name}-{record.round}")
@@ -160,12 +160,12 @@ class Inspection:
             terminalreporter.write_line("remove all that is kept with: evocode clean --kept")
 
 
-def _fork_of(item: Round) -> HeldFork | None:
+def _fork_of(item: RoundItem) -> HeldFork | None:
     trial = item.parent.trial
     return trial.fork_of(item.index) if trial is not None else None
 
 
-def _why_no_fork(item: Round) -> str:
+def _why_no_fork(item: RoundItem) -> str:
     if item.parent.task.config.metadata.evocode.verify_in == "place":
         return 'with verify_in = "place" the suite ran where the agent goes on working, and nothing of it is left there'
     return "no suite of this round was run in this session"

@@ -18,7 +18,7 @@ import pytest
 
 from pytest_evocode.names import attempt_name
 from pytest_evocode.plugin.block import Block
-from pytest_evocode.plugin.collection import Attempt, Round
+from pytest_evocode.plugin.collection import AttemptCollector, RoundItem
 from pytest_evocode.plugin.live_lines import round_line, status_lines
 from pytest_evocode.plugin.session import SessionPlugin, record_from
 from pytest_evocode.results.records import RoundRecord
@@ -61,12 +61,12 @@ def _is_ours_alone(config: pytest.Config) -> bool:
 class _Watch:
     """Looks at the attempt that is under way in this process again and again, as long as tests run."""
 
-    _attempt: Attempt | None = None
+    _attempt: AttemptCollector | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
         """Remember whose round it is."""
-        if isinstance(item, Round):
+        if isinstance(item, RoundItem):
             self._attempt = item.parent
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

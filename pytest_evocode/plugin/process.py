@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.errors import EvocodeError, UsageError
-from pytest_evocode.plugin.collection import Attempt, Round
+from pytest_evocode.plugin.collection import AttemptCollector, RoundItem
 from pytest_evocode.plugin.session import SessionPlugin
 from pytest_evocode.results.directory import AttemptDirectory, write_atomically
 
@@ -47,10 +47,10 @@ class ProcessPlugin:
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
         """Score an attempt once its last round is over and its container gone."""
         yield
-        if isinstance(item, Round) and getattr(nextitem, "parent", None) is not item.parent:
+        if isinstance(item, RoundItem) and getattr(nextitem, "parent", None) is not item.parent:
             self._score(item.parent)
 
-    def _score(self, attempt: Attempt) -> None:
+    def _score(self, attempt: AttemptCollector) -> None:
         from pytest_evocode.process.attempts import score_attempt
         from pytest_evocode.process.execution import Execution
 

@@ -14,8 +14,8 @@ import pytest
 from pytest_evocode.errors import EvocodeError, TaskError
 from pytest_evocode.plugin.collection import (
     TASK_FILE,
-    Attempt,
-    Round,
+    AttemptCollector,
+    RoundItem,
     collector_of,
     restore_rounds,
     scrub_report,
@@ -94,7 +94,7 @@ class SessionPlugin:
             self.config.add_cleanup(self._engine.close)
         return self._engine
 
-    def start_trial(self, attempt: Attempt, alone: Round | None = None) -> Trial:
+    def start_trial(self, attempt: AttemptCollector, alone: RoundItem | None = None) -> Trial:
         """Start an attempt's trial, through the last round that was selected, or that of one round by itself."""
         from pytest_evocode.llm.budget import RunSpending
         from pytest_evocode.results.directory import AttemptDirectory
@@ -144,7 +144,7 @@ class SessionPlugin:
         self._trial = trial
         return trial.__enter__()
 
-    def _warn_of_stale_pins(self, attempt: Attempt) -> None:
+    def _warn_of_stale_pins(self, attempt: AttemptCollector) -> None:
         from pytest_evocode.tasks.lockfile import read_pins
 
         with contextlib.suppress(TaskError):  # The attempt says what is wrong with it.
@@ -293,11 +293,11 @@ class SessionPlugin:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Shape the reports of rounds."""
-        if isinstance(item, Round):
+        if isinstance(item, RoundItem):
             # What was captured goes into other plugins' records from here, beside the report.
             item._report_sections[:] = scrubbed(item._report_sections, self.scrubber)
         report = yield
-        if isinstance(item, Round):
+        if isinstance(item, RoundItem):
             shape_report(item, report)
         return report
 

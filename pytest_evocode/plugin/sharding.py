@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 
-from pytest_evocode.plugin.collection import Attempt, Round
+from pytest_evocode.plugin.collection import AttemptCollector, RoundItem
 from pytest_evocode.tasks import Round as TaskRound
 
 Shard = tuple[int, int]
@@ -23,7 +23,7 @@ def split(items: Sequence[pytest.Item], shard: Shard | None) -> tuple[list[pytes
 
     What is no round belongs to every shard.
     """
-    attempts = {item.parent: _name(item.parent) for item in items if isinstance(item, Round)}
+    attempts = {item.parent: _name(item.parent) for item in items if isinstance(item, RoundItem)}
     if shard is None:
         return list(items), [], _selected(attempts)
     # Not what earlier attempts took: that every machine has its own memory of.
@@ -34,11 +34,11 @@ def split(items: Sequence[pytest.Item], shard: Shard | None) -> tuple[list[pytes
     return kept, [item for item in items if item.parent in left], _selected(attempts)
 
 
-def _name(attempt: Attempt) -> tuple[str, ...]:
+def _name(attempt: AttemptCollector) -> tuple[str, ...]:
     return attempt.task.name, attempt.agent.id, f"{attempt.number:09}", attempt.nodeid
 
 
-def _selected(attempts: Iterable[Attempt]) -> Selected:
+def _selected(attempts: Iterable[AttemptCollector]) -> Selected:
     found: dict[str, dict[str, set[int]]] = {}
     for attempt in attempts:
         found.setdefault(attempt.task.name, {}).setdefault(attempt.agent.id, set()).add(attempt.number)

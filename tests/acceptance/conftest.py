@@ -22,8 +22,8 @@ from tests.terminals import HANGS, Person
 
 DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /app\n"
 # For the same reason, and because a package would hold on to the modules of the session before.
-for _name in ("items", "lint", "workbench"):
-    importlib.import_module(f"pytest_evocode.checks.{_name}")
+for _name in ("checks.lint", "checks.workbench", "plugin.checks"):
+    importlib.import_module(f"pytest_evocode.{_name}")
 _PYTEST = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "--evocode-replay"]
 
 
