@@ -33,10 +33,10 @@ def imports_of(tree: ast.Module, modules: Mapping[str, object]) -> Iterator[str]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
-        elif isinstance(node, ast.ImportFrom) and node.module in modules:
+        elif isinstance(node, ast.ImportFrom) and (package := node.module or "") in modules:
             for alias in node.names:
-                submodule = f"{node.module}.{alias.name}"
-                yield submodule if submodule in modules else node.module
+                submodule = f"{package}.{alias.name}"
+                yield submodule if submodule in modules else package
 
 
 def test_no_two_public_classes_have_one_name() -> None:
