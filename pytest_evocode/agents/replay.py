@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
-from pytest_evocode.agents.shell.command import Deadline, run_script
+from pytest_evocode.agents.shell.bash_tool import Deadline, run_script
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.trajectories.atif import AgentInfo, Step, StepMetrics, ToolCall, Trajectory, actions_of
-from pytest_evocode.trajectories.commands import Command, command_of
 from pytest_evocode.trajectories.diffs import DiffError
 from pytest_evocode.trajectories.file_changes import Change, File, changed, drop_empty_directories, write_files
-from pytest_evocode.trajectories.lookup import Recordings, check_path
+from pytest_evocode.trajectories.recorded_attempts import RecordedAttempt, check_path
 from pytest_evocode.trajectories.recorder import Action
-from pytest_evocode.trajectories.workspace_changes import Workspace
+from pytest_evocode.trajectories.shell_commands import ShellCommand, command_of
+from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
 
 # A command that ended has as many times its time again, and a minute on top: this machine may be slower.
 _SLOWER = 10.0
@@ -36,8 +36,8 @@ class ReplayAgent:
     def __init__(self, path: Path) -> None:
         """``path`` is an attempt, a run, a results directory, or recordings: see docs/agents.md."""
         self.path = Path(path)
-        self._recordings: Recordings | None = None
-        self._workspace: Workspace | None = None
+        self._recordings: RecordedAttempt | None = None
+        self._workspace: WorkspaceChanges | None = None
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
         """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
@@ -47,17 +47,17 @@ class ReplayAgent:
         """See :class:`~pytest_evocode.agents.protocol.Agent`; raises AgentFault where there is nothing to replay."""
         if self._recordings is None:
             check_path(self.path)
-            self._recordings = Recordings(self.path, context.task)
+            self._recordings = RecordedAttempt(self.path, context.task)
         trajectory = self._recordings.of_round(context.round)
         if self._workspace is None or self._workspace.environment is not context.environment:
-            self._workspace = Workspace(context.environment)
+            self._workspace = WorkspaceChanges(context.environment)
         return _Playing(context, self._workspace, trajectory).play()
 
 
 class _Playing:
     """One round that is played again."""
 
-    def __init__(self, context: RoundContext, workspace: Workspace, trajectory: Trajectory) -> None:
+    def __init__(self, context: RoundContext, workspace: WorkspaceChanges, trajectory: Trajectory) -> None:
         self._context = context
         self._workspace = workspace
         self._trajectory = trajectory
@@ -108,7 +108,7 @@ class _Playing:
             notes["run"] = False
         self._context.recorder.observe(call.tool_call_id, content, action, {"replayed": notes} if notes else None)
 
-    def _run(self, command: Command, recorded: Mapping[str, Any] | None) -> tuple[str, Action]:
+    def _run(self, command: ShellCommand, recorded: Mapping[str, Any] | None) -> tuple[str, Action]:
         return run_script(
             command.script,
             self._context,
@@ -195,7 +195,7 @@ def _action(recorded: Mapping[str, Any] | None) -> Action | None:
     return None if recorded is None else Action(exit_code=recorded.get("exit_code"))
 
 
-def _limit(command: Command, recorded: Mapping[str, Any] | None) -> float:
+def _limit(command: ShellCommand, recorded: Mapping[str, Any] | None) -> float:
     """Seconds for a command: those after which it was killed, or more than it took."""
     if recorded is None:
         return max(command.timeout or 0.0, _AT_LEAST * _SLOWER)

@@ -172,10 +172,9 @@ def _replay(path: str) -> Kind:
 
 
 def _shell(provider: str, model: str) -> Kind:
-    from pytest_evocode.agents.shell.agent import ShellAgent
-    from pytest_evocode.agents.shell.options import ShellOptions
-    from pytest_evocode.llm.clients import make_client
-    from pytest_evocode.llm.options import ModelOptions
+    from pytest_evocode.agents.shell.agent import ShellAgent, ShellOptions
+    from pytest_evocode.llm.client_factory import make_client
+    from pytest_evocode.llm.model_options import ModelOptions
 
     def make(options: dict[str, Any]) -> Agent:
         of_client = {name: value for name, value in options.items() if name in ModelOptions.model_fields}
@@ -192,7 +191,7 @@ def _installed(name: str, model: str | None) -> Kind:
 
 
 def _command(name: str, declarations: Declarations) -> Kind:
-    from pytest_evocode.agents.installed.command import CommandAgent, CommandDeclaration
+    from pytest_evocode.agents.installed.declared_command import CommandAgent, CommandDeclaration
 
     declaration = declarations.commands.get(name)
     if declaration is None:

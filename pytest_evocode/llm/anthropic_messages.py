@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_evocode.llm.client import Client
+from pytest_evocode.llm.base_client import BaseClient
 from pytest_evocode.llm.connection import Json, Refused
-from pytest_evocode.llm.protocol import Call, Message, Reply, Tool
-from pytest_evocode.llm.replies import arguments_of, native_of, tagged, usage_of, without_open_end
+from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.replies import arguments_of, native_of, priced_usage, tagged, without_open_end
 from pytest_evocode.results.records import Usage
 
 _API = "messages"
@@ -19,7 +19,7 @@ _CACHED = {"cache_control": {"type": "ephemeral"}}
 _THINKS_BETWEEN_CALLS = {"anthropic-beta": "interleaved-thinking-2025-05-14"}
 
 
-class MessagesClient(Client):
+class MessagesClient(BaseClient):
     """Speaks Messages."""
 
     def _resource(self, sdk: Any) -> Any:
@@ -91,7 +91,7 @@ class MessagesClient(Client):
         rest, read = usage.get("input_tokens"), usage.get("cache_read_input_tokens")
         written = usage.get("cache_creation_input_tokens")
         prompt = None if rest is None else rest + (read or 0) + (written or 0)
-        return usage_of(self._facts, prompt, usage.get("output_tokens"), cached=read, written=written)
+        return priced_usage(self._facts, prompt, usage.get("output_tokens"), cached=read, written=written)
 
 
 def _messages(conversation: Sequence[Message]) -> list[Json]:
@@ -132,11 +132,11 @@ def _tool(tool: Tool) -> Json:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
-def _call(call: Call) -> Json:
+def _call(call: RequestedCall) -> Json:
     return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments or {}}
 
 
-def _as_call(block: Json) -> Call:
+def _as_call(block: Json) -> RequestedCall:
     given: Any = block.get("input")
     arguments, written = arguments_of(given)
-    return Call(str(block.get("id")), str(block.get("name")), arguments, written)
+    return RequestedCall(str(block.get("id")), str(block.get("name")), arguments, written)

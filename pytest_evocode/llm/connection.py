@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_evocode.errors import AgentFault, UsageError
-from pytest_evocode.llm.options import ModelOptions
+from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import ContextOverflow
 from pytest_evocode.llm.provider_errors import Fault, from_answer, from_status
 from pytest_evocode.secrets import SHORTEST, is_secret_name
@@ -51,7 +51,7 @@ PROVIDERS = {
 }
 
 
-class Connection:
+class ProviderConnection:
     """To one model of one provider."""
 
     def __init__(self, provider: Provider, model: str, options: ModelOptions) -> None:

@@ -7,22 +7,24 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_evocode.llm.client import Client
-from pytest_evocode.llm.connection import Connection, Json, Refused
-from pytest_evocode.llm.options import ModelOptions
-from pytest_evocode.llm.prices import Facts
-from pytest_evocode.llm.protocol import Call, Message, Reply, Tool
-from pytest_evocode.llm.replies import arguments_of, native_of, tagged, usage_of
+from pytest_evocode.llm.base_client import BaseClient
+from pytest_evocode.llm.connection import Json, ProviderConnection, Refused
+from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.llm.prices import ModelFacts
+from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.replies import arguments_of, native_of, priced_usage, tagged
 
 _API = "chat"
 # Parts of an answer that are not to be sent back, and which some servers refuse.
 _ANSWER_ONLY = frozenset({"annotations", "audio", "function_call", "refusal"})
 
 
-class ChatClient(Client):
+class ChatClient(BaseClient):
     """Speaks Chat Completions."""
 
-    def __init__(self, connection: Connection, model: str, options: ModelOptions, facts: Facts | None) -> None:
+    def __init__(
+        self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
+    ) -> None:
         super().__init__(connection, model, options, facts)
         # OpenAI's models that reason refuse the old name, and other servers may not know the new one.
         self._limit = "max_completion_tokens" if connection.is_providers_own else "max_tokens"
@@ -87,7 +89,7 @@ class ChatClient(Client):
 
     def _usage(self, usage: Json) -> Any:
         details = usage.get("prompt_tokens_details") or {}
-        return usage_of(
+        return priced_usage(
             self._facts,
             prompt=usage.get("prompt_tokens"),
             completion=usage.get("completion_tokens"),
@@ -101,7 +103,7 @@ def _tool(tool: Tool) -> Json:
     return {"type": "function", "function": function}
 
 
-def _call(call: Call) -> Json:
+def _call(call: RequestedCall) -> Json:
     written = json.dumps(call.arguments) if call.arguments is not None else call.written
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": written}}
 
@@ -110,10 +112,10 @@ def _id_of(call: Json) -> str:
     return call.get("id") or f"call_{uuid.uuid4().hex}"
 
 
-def _as_call(call: Json) -> Call:
+def _as_call(call: Json) -> RequestedCall:
     function = call.get("function") or {}
     arguments, written = arguments_of(function.get("arguments"))
-    return Call(call["id"], str(function.get("name") or ""), arguments, written)
+    return RequestedCall(call["id"], str(function.get("name") or ""), arguments, written)
 
 
 def _with_json_arguments(message: Json) -> Json:

@@ -7,22 +7,24 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_evocode.llm.client import Client
-from pytest_evocode.llm.connection import Connection, Json, Refused
-from pytest_evocode.llm.options import ModelOptions
-from pytest_evocode.llm.prices import Facts
-from pytest_evocode.llm.protocol import Call, Message, Reply, Tool
+from pytest_evocode.llm.base_client import BaseClient
+from pytest_evocode.llm.connection import Json, ProviderConnection, Refused
+from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.llm.prices import ModelFacts
+from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
 from pytest_evocode.llm.provider_errors import Fault
-from pytest_evocode.llm.replies import arguments_of, native_of, tagged, usage_of, without_open_end
+from pytest_evocode.llm.replies import arguments_of, native_of, priced_usage, tagged, without_open_end
 from pytest_evocode.results.records import Usage
 
 _API = "responses"
 
 
-class ResponsesClient(Client):
+class ResponsesClient(BaseClient):
     """Speaks Responses."""
 
-    def __init__(self, connection: Connection, model: str, options: ModelOptions, facts: Facts | None) -> None:
+    def __init__(
+        self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
+    ) -> None:
         super().__init__(connection, model, options, facts)
         self._refused_parts: set[str] = set()
 
@@ -87,7 +89,7 @@ class ResponsesClient(Client):
 
     def _usage(self, usage: Json) -> Usage:
         details = usage.get("input_tokens_details") or {}
-        return usage_of(
+        return priced_usage(
             self._facts,
             prompt=usage.get("input_tokens"),
             completion=usage.get("output_tokens"),
@@ -125,14 +127,14 @@ def _tool(tool: Tool) -> Json:
     return {"type": "function", "strict": False} | described
 
 
-def _call(call: Call) -> Json:
+def _call(call: RequestedCall) -> Json:
     written = json.dumps(call.arguments) if call.arguments is not None else call.written
     return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": written}
 
 
-def _as_call(item: Json) -> Call:
+def _as_call(item: Json) -> RequestedCall:
     arguments, written = arguments_of(item.get("arguments"))
-    return Call(str(item.get("call_id")), str(item.get("name")), arguments, written)
+    return RequestedCall(str(item.get("call_id")), str(item.get("name")), arguments, written)
 
 
 def _texts(output: list[Json], kind: str, key: str) -> list[str]:

@@ -54,7 +54,7 @@ class LongPrompt(Rates):
     above_tokens: int = Field(ge=0)
 
 
-class Facts(Rates):
+class ModelFacts(Rates):
     """What is known of a model."""
 
     long_prompt: LongPrompt | None = None
@@ -73,10 +73,10 @@ class Facts(Rates):
 class _Table(_Entry):
     as_of: str = ""
     note: str = ""
-    models: dict[str, Facts]
+    models: dict[str, ModelFacts]
 
 
-def facts_of(model: str, prices: Path | None = None) -> Facts | None:
+def find_model_facts(model: str, prices: Path | None = None) -> ModelFacts | None:
     """What is known of a model; None where it is in no table.
 
     A name counts as its own entry, else without the date of a version, else without what is before a slash (as routers

@@ -19,7 +19,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RequestedCall:
     """One call of a tool. ``arguments`` is None where what the model wrote is no JSON object: see ``written``."""
 
     id: str
@@ -38,7 +38,7 @@ class Message:
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[RequestedCall, ...] = ()
     call_id: str = ""
     native: Any = None
     """For an assistant: the provider's own form of it, which its client sends back unchanged (signed reasoning)."""
@@ -49,7 +49,7 @@ class Reply:
     """What a model said to a conversation."""
 
     text: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[RequestedCall, ...] = ()
     reasoning: str = ""
     """As far as the provider shows it."""
     native: Any = None

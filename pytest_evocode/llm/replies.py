@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from pytest_evocode.llm.prices import Facts
+from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message
 from pytest_evocode.results.records import Usage
 
@@ -47,8 +47,8 @@ def arguments_of(given: Any) -> tuple[dict[str, Any] | None, str]:
     return (arguments if isinstance(arguments, dict) else None), written
 
 
-def usage_of(
-    facts: Facts | None,
+def priced_usage(
+    facts: ModelFacts | None,
     prompt: int | None,
     completion: int | None,
     cached: int | None = None,

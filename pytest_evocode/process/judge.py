@@ -16,8 +16,8 @@ from typing import Any
 
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.errors import AgentFault, UsageError
-from pytest_evocode.llm.clients import make_client
-from pytest_evocode.llm.options import ModelOptions
+from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, Tool
 from pytest_evocode.process.evidence import Measure
 from pytest_evocode.process.protocols import Judgement, Material

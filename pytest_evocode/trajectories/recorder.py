@@ -36,7 +36,7 @@ class Action:
     timed_out: bool = False
 
 
-class Watched(Protocol):
+class ChangeSource(Protocol):
     """What changes while the agent works."""
 
     def begin(self) -> None:
@@ -65,7 +65,7 @@ class Recorder:
         session_id: str,
         *,
         spending: AttemptSpending | None = None,
-        watched: Watched | None = None,
+        watched: ChangeSource | None = None,
         write: Callable[[Trajectory], None] | None = None,
     ) -> None:
         self.agent = agent
@@ -283,7 +283,7 @@ def _metrics(usage: Usage) -> StepMetrics:
     )
 
 
-def usage_of(trajectory: Trajectory) -> Usage | None:
+def trajectory_usage(trajectory: Trajectory) -> Usage | None:
     """What a trajectory says that its steps took; None where it says nothing."""
     return total_usage(map(_usage_of, trajectory.steps))
 

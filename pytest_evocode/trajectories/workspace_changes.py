@@ -11,7 +11,7 @@ from typing import Any
 from pytest_evocode.environments import Environment, User
 from pytest_evocode.trajectories.commits import new_commits
 from pytest_evocode.trajectories.file_changes import Change, File, describe, sha256_of, size_of
-from pytest_evocode.trajectories.listing import REFLOG, CannotList, Entry, list_files, read_files
+from pytest_evocode.trajectories.workspace_listing import REFLOG, CannotList, ListedFile, list_files, read_files
 
 # Two changes within a tick of the kernel's clock have the same time; it is 10 ms at the longest.
 _TICK = 0.1  # seconds
@@ -19,7 +19,7 @@ _HASHING = 120.0  # seconds; reached, it kills all that runs in there
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChangeLimits:
     """How much of a workspace is looked at and recorded. What is beyond is recorded without content, or counted."""
 
     file: int = 256 * 2**10
@@ -46,7 +46,7 @@ class Limits:
 class _Seen:
     """A file as it was when last looked at."""
 
-    entry: Entry
+    entry: ListedFile
     file: File
     unsure: bool
     """Whether it may have been changed since without a trace, because it was changed just before."""
@@ -60,18 +60,20 @@ class _Look:
     reflogs: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
 
 
-class Workspace:
+class WorkspaceChanges:
     """The files below an environment's working directory, as they were when last looked at.
 
-    Left out are caches (:data:`~pytest_evocode.trajectories.listing.CACHES`), Git's own files and what
+    Left out are caches (:data:`~pytest_evocode.trajectories.workspace_listing.CACHES`), Git's own files and what
     :meth:`leave_out` names. A look that finds nothing changed is one command in the container.
     """
 
-    def __init__(self, environment: Environment, *, user: User | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self, environment: Environment, *, user: User | None = None, limits: ChangeLimits | None = None
+    ) -> None:
         self.environment = environment
         self.user = user
         """The agent's; only Git is asked as that one."""
-        self._limits = limits or Limits()
+        self._limits = limits or ChangeLimits()
         self._left_out: set[str] = set()
         self._seen: dict[str, _Seen] | None = None
         self._known = 0
@@ -174,7 +176,7 @@ class Workspace:
         self._known += size
         self._seen[path] = now
 
-    def _read(self, entries: dict[str, Entry]) -> dict[str, bytes]:
+    def _read(self, entries: dict[str, ListedFile]) -> dict[str, bytes]:
         """The contents of regular files, those nearest to the top first, as far as the limits go."""
         limits = self._limits
         wanted: list[str] = []
@@ -186,7 +188,7 @@ class Workspace:
                 left -= entry.size
         return read_files(self.environment, wanted, limits.file) if wanted else {}
 
-    def _hash(self, entries: dict[str, Entry], contents: dict[str, bytes]) -> dict[str, str]:
+    def _hash(self, entries: dict[str, ListedFile], contents: dict[str, bytes]) -> dict[str, str]:
         """The SHA-256 of regular files that were not read."""
         wanted, left = [], self._limits.hashed
         for path, entry in entries.items():
@@ -224,7 +226,7 @@ class Workspace:
         return tables
 
 
-def _may_differ(seen: _Seen | None, entry: Entry) -> bool:
+def _may_differ(seen: _Seen | None, entry: ListedFile) -> bool:
     return seen is None or seen.unsure or seen.entry.stamp != entry.stamp
 
 

@@ -19,8 +19,8 @@ from pytest_evocode.results.records import TurnRecord, Usage
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_solution_env
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
-from pytest_evocode.trajectories.recorder import Recorder, usage_of, with_remarks
-from pytest_evocode.trajectories.workspace_changes import Workspace
+from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
+from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
 from pytest_evocode.trial.progress import Progress
 from pytest_evocode.verifier import FRESH
 
@@ -77,7 +77,7 @@ class Turns:
         """Whether the agent works: what is raised meanwhile, and is none of our errors, is its own."""
         self.unrecorded: Usage | None = None
         """What the last turn took, as long as no record has it."""
-        self._workspace: Workspace | None = None
+        self._workspace: WorkspaceChanges | None = None
         self._stage = Progress()
 
     @property
@@ -152,7 +152,7 @@ class Turns:
             self._write(round_, trajectory)
         elif not recorder.empty:
             trajectory = recorder.trajectory()
-        if usage is None and trajectory is not None and (usage := usage_of(trajectory)) is not None:
+        if usage is None and trajectory is not None and (usage := trajectory_usage(trajectory)) is not None:
             self.spending.charge(usage, turns=sum(step.source == "agent" for step in trajectory.steps))
         return Turn(transcript, seconds, trajectory, usage)
 
@@ -166,10 +166,10 @@ class Turns:
             write=None if directory is None else lambda trajectory: self._write(round_, trajectory),
         )
 
-    def _watched(self, environment: Environment, round_: Round) -> Workspace:
+    def _watched(self, environment: Environment, round_: Round) -> WorkspaceChanges:
         """What it knows of the workspace is good for later rounds, too."""
         if self._workspace is None or self._workspace.environment is not environment:
-            self._workspace = Workspace(environment)
+            self._workspace = WorkspaceChanges(environment)
         self._workspace.user = round_.agent_user
         return self._workspace
 

@@ -18,22 +18,22 @@ from hypothesis import strategies as st
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.trajectories.file_changes import apply_changes
-from pytest_evocode.trajectories.workspace_changes import Limits, Workspace
+from pytest_evocode.trajectories.workspace_changes import ChangeLimits, WorkspaceChanges
 
 Tree = dict[str, tuple[int, bytes] | str]
 """Mode and content of files, targets of symlinks."""
 
 
 @pytest.fixture
-def workspace(environment: Environment) -> Workspace:
+def workspace(environment: Environment) -> WorkspaceChanges:
     """The workspace of a fresh environment, looked at once."""
-    workspace = Workspace(environment)
+    workspace = WorkspaceChanges(environment)
     workspace.begin()
     return workspace
 
 
 @pytest.fixture
-def act(environment: Environment, workspace: Workspace) -> Callable[[str], list[dict[str, Any]]]:
+def act(environment: Environment, workspace: WorkspaceChanges) -> Callable[[str], list[dict[str, Any]]]:
     """Run a script, which must not fail, and return what it changed."""
 
     def run(script: str) -> list[dict[str, Any]]:
@@ -111,12 +111,12 @@ def test_names_may_have_anything_in_them(act: Act) -> None:
     assert names(changes) == dict.fromkeys(["a b", "new\nline", "é", '$(x)"', "-n"], "added")
 
 
-def test_a_name_that_cannot_be_written_down_is_counted(act: Act, workspace: Workspace) -> None:
+def test_a_name_that_cannot_be_written_down_is_counted(act: Act, workspace: WorkspaceChanges) -> None:
     assert names(act(r"""touch $'caf\351' cafe""")) == {"cafe": "added"}
     assert workspace.remarks() == {"unrecorded": {"files": 1, "contents": 0}}
 
 
-def test_caches_and_what_is_left_out_are_passed_over(act: Act, workspace: Workspace) -> None:
+def test_caches_and_what_is_left_out_are_passed_over(act: Act, workspace: WorkspaceChanges) -> None:
     assert (
         act("mkdir -p node_modules/a src/__pycache__ .venv; touch node_modules/a/b src/__pycache__/c .venv/d e.pyc")
         == []
@@ -145,8 +145,8 @@ def test_background_processes_live_on(act: Act, environment: Environment) -> Non
 
 
 def test_limits_keep_an_action_short(environment: Environment) -> None:
-    limits = Limits(file=1000, whole=50, recorded=2000, recorded_files=4, listed=6, read_files=10)
-    workspace = Workspace(environment, limits=limits)
+    limits = ChangeLimits(file=1000, whole=50, recorded=2000, recorded_files=4, listed=6, read_files=10)
+    workspace = WorkspaceChanges(environment, limits=limits)
     workspace.begin()
     environment.exec("seq 400 > large; head -c 100 /dev/zero > binary; for i in 1 2 3 4 5 6; do echo $i > sub$i; done")
     changes = workspace.changes()
@@ -163,7 +163,7 @@ def test_limits_keep_an_action_short(environment: Environment) -> None:
 
 def test_a_large_workspace_is_read_as_far_as_the_limit_goes(environment: Environment) -> None:
     environment.exec("mkdir deep; for i in $(seq 100); do echo $i > deep/$i; done; echo top > top")
-    workspace = Workspace(environment, limits=Limits(read_files=50))
+    workspace = WorkspaceChanges(environment, limits=ChangeLimits(read_files=50))
     workspace.begin()
     environment.exec("echo more >> top; for i in $(seq 100); do echo more >> deep/$i; done")
     changes = {change["path"]: change for change in workspace.changes()}
@@ -172,14 +172,16 @@ def test_a_large_workspace_is_read_as_far_as_the_limit_goes(environment: Environ
     assert all(change["sha256"] for change in changes.values())
 
 
-def test_what_happens_between_two_rounds_is_nobodys(act: Act, workspace: Workspace, environment: Environment) -> None:
+def test_what_happens_between_two_rounds_is_nobodys(
+    act: Act, workspace: WorkspaceChanges, environment: Environment
+) -> None:
     environment.exec("echo setup > given")
     workspace.begin()
     (change,) = act("echo more >> given")
     assert change["diff"].endswith("@@ -1 +1,2 @@\n setup\n+more\n")
 
 
-def test_a_workspace_that_is_gone_is_told_of_once(act: Act, workspace: Workspace) -> None:
+def test_a_workspace_that_is_gone_is_told_of_once(act: Act, workspace: WorkspaceChanges) -> None:
     assert act("rm -rf /app") == []
     assert workspace.remarks() == {
         "unrecorded": {"why": "the workspace could not be looked at: the working directory is gone"}
@@ -187,7 +189,9 @@ def test_a_workspace_that_is_gone_is_told_of_once(act: Act, workspace: Workspace
     assert (workspace.changes(), workspace.remarks()) == ([], {})
 
 
-def test_without_its_tools_another_way_is_found_and_without_any_it_is_told(act: Act, workspace: Workspace) -> None:
+def test_without_its_tools_another_way_is_found_and_without_any_it_is_told(
+    act: Act, workspace: WorkspaceChanges
+) -> None:
     gone = act('rm "$(command -v find)" "$(command -v tar)"; mkdir .git-not; echo new > tree/new; ln -s tree/new link')
     assert names(gone) == {"tree/new": "added", "link": "added"}
     (link, _) = gone
@@ -202,7 +206,9 @@ def test_without_its_tools_another_way_is_found_and_without_any_it_is_told(act: 
     }
 
 
-def test_commits_are_noted_with_what_they_change(act: Act, workspace: Workspace, environment: Environment) -> None:
+def test_commits_are_noted_with_what_they_change(
+    act: Act, workspace: WorkspaceChanges, environment: Environment
+) -> None:
     if not environment.exec("git --version").ok:
         pytest.skip("the environment has no git")
     git = "git -c user.name=a -c user.email=a@b"
@@ -276,7 +282,7 @@ def tree_of(environment: Environment) -> Tree:
 @given(old=trees(), new=trees())
 def test_what_was_recorded_leads_from_one_tree_to_the_other(shared_sandbox: Environment, old: Tree, new: Tree) -> None:
     put(shared_sandbox, old)
-    workspace = Workspace(shared_sandbox)
+    workspace = WorkspaceChanges(shared_sandbox)
     workspace.begin()
     put(shared_sandbox, new)
     changes = workspace.changes()

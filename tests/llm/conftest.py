@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.llm.clients import make_client
-from pytest_evocode.llm.options import ModelOptions
+from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Tool
 from tests.model_server import ModelServer
 

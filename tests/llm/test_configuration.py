@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.anthropic_messages import MessagesClient
-from pytest_evocode.llm.clients import make_client
+from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.openai_chat import ChatClient
 from pytest_evocode.llm.openai_responses import ResponsesClient
-from pytest_evocode.llm.options import ModelOptions
 from tests.llm.conftest import ASK, BASH, SECONDS
 from tests.model_scripts import Say
 from tests.model_server import ModelServer
@@ -105,7 +105,7 @@ def test_a_missing_package_is_named_with_the_extra(
 
 def test_no_sdk_is_imported_before_a_model_is_asked() -> None:
     program = (
-        "import sys; from pytest_evocode.llm.clients import make_client; "
+        "import sys; from pytest_evocode.llm.client_factory import make_client; "
         "make_client('openai', 'gpt-5.2'); make_client('anthropic', 'claude-opus-4-8'); "
         "print([name for name in ('openai', 'anthropic', 'httpx', 'httpx2') if name in sys.modules])"
     )

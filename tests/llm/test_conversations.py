@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from pytest_evocode.llm.protocol import Call, Message
+from pytest_evocode.llm.protocol import Message, RequestedCall
 from tests.llm.conftest import ASK, BASH, SECONDS, client_for, each_api, each_openai_api
 from tests.model_scripts import Answer, CutOff, Run, Say, Think, Use
 from tests.model_server import ModelServer
@@ -72,7 +72,10 @@ def test_signed_reasoning_goes_back_unchanged_after_being_saved_as_json(api: str
 @each_api
 def test_a_message_of_another_api_is_sent_by_its_text_and_calls(api: str) -> None:
     said = Message(
-        "assistant", "I look.", (Call("call_x", "bash", {"command": "ls"}),), native={"api": "z", "message": []}
+        "assistant",
+        "I look.",
+        (RequestedCall("call_x", "bash", {"command": "ls"}),),
+        native={"api": "z", "message": []},
     )
     with ModelServer([Say("Done.")]) as server:
         client_for(api, server).complete(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.llm.prices import facts_of
+from pytest_evocode.llm.prices import find_model_facts
 
 
 @pytest.mark.parametrize(
@@ -23,16 +23,16 @@ from pytest_evocode.llm.prices import facts_of
     ],
 )
 def test_a_name_with_a_date_or_a_router_before_it_is_the_same_model(name: str, same: str) -> None:
-    assert facts_of(name) == facts_of(same) is not None
+    assert find_model_facts(name) == find_model_facts(same) is not None
 
 
 @pytest.mark.parametrize("name", ["gpt-5-ultra", "gpt-5-mini-high", "gpt", "claude-sonnet", "my-gpt-5", ""])
 def test_a_name_that_only_begins_like_one_in_the_table_is_unknown(name: str) -> None:
-    assert facts_of(name) is None
+    assert find_model_facts(name) is None
 
 
 def test_cached_tokens_and_those_put_into_the_cache_have_their_own_prices() -> None:
-    facts = facts_of("claude-sonnet-4-5")
+    facts = find_model_facts("claude-sonnet-4-5")
     assert facts is not None
     assert facts.cost(prompt=1_000_000, completion=0) == pytest.approx(3)
     assert facts.cost(prompt=1_000_000, completion=0, cached=1_000_000) == pytest.approx(0.3)
@@ -41,14 +41,14 @@ def test_cached_tokens_and_those_put_into_the_cache_have_their_own_prices() -> N
 
 
 def test_a_request_with_a_long_prompt_costs_more_as_a_whole() -> None:
-    facts = facts_of("gpt-5.5")
+    facts = find_model_facts("gpt-5.5")
     assert facts is not None
     assert facts.cost(prompt=272_000, completion=1000) == pytest.approx(0.272 * 5 + 0.001 * 30)
     assert facts.cost(prompt=272_001, completion=1000) == pytest.approx(0.272001 * 10 + 0.001 * 45)
 
 
 def test_a_model_without_prices_for_its_cache_pays_what_other_input_costs() -> None:
-    facts = facts_of("gpt-5-pro")
+    facts = find_model_facts("gpt-5-pro")
     assert facts is not None
     assert facts.cost(prompt=1000, completion=0, cached=500, written=500) == facts.cost(prompt=1000, completion=0)
 
@@ -56,16 +56,16 @@ def test_a_model_without_prices_for_its_cache_pays_what_other_input_costs() -> N
 def test_a_file_of_ones_own_comes_before_the_table_and_need_not_have_all_of_it(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps({"models": {"gpt-5": {"input": 7, "output": 9}}}))
-    mine, other = facts_of("gpt-5-2025-08-07", path), facts_of("gpt-5-mini", path)
+    mine, other = find_model_facts("gpt-5-2025-08-07", path), find_model_facts("gpt-5-mini", path)
     assert mine is not None
     assert (mine.input, mine.cached_input, mine.output) == (7, None, 9)
-    assert other == facts_of("gpt-5-mini")
+    assert other == find_model_facts("gpt-5-mini")
 
 
 def test_a_file_of_ones_own_may_be_toml(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('[models."llama-3.3"]\ninput = 0\noutput = 0\ncontext_tokens = 8192\n')
-    mine = facts_of("llama-3.3", path)
+    mine = find_model_facts("llama-3.3", path)
     assert mine is not None
     assert (mine.cost(10**6, 10**6), mine.context_tokens) == (0, 8192)
 
@@ -85,11 +85,11 @@ def test_a_file_that_is_none_is_an_error_that_names_it(tmp_path: Path, name: str
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(UsageError) as told:
-        facts_of("m", path)
+        find_model_facts("m", path)
     assert str(told.value).startswith(f"{path}: ")
     assert words in str(told.value)
 
 
 def test_a_file_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.json: the prices cannot be read"):
-        facts_of("m", tmp_path / "none.json")
+        find_model_facts("m", tmp_path / "none.json")

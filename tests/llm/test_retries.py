@@ -9,8 +9,8 @@ import time
 import pytest
 
 from pytest_evocode.errors import AgentFault
-from pytest_evocode.llm.clients import make_client
-from pytest_evocode.llm.options import ModelOptions
+from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.provider_errors import from_status
 from tests.llm.conftest import ASK, BASH, MODELS, SECONDS, client_for, each_api
 from tests.model_scripts import Delay, Fail, HangUp, Part, Say, Trickle

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.llm.clients import make_client
-from pytest_evocode.llm.options import ModelOptions
+from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import ModelClient
 from pytest_evocode.process.judge import ModelJudge, make_judge
 from pytest_evocode.process.scores.process_record import AttemptProcess, RoundProcess

@@ -3,28 +3,57 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_evocode.agents.harness import read_file, read_skills
-from pytest_evocode.agents.installed.events import EventReader
+from pydantic import Field
+
+from pytest_evocode.agents.harness import HarnessOptions, read_file, read_skills
+from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.agents.installed.npm import NpmProgram
-from pytest_evocode.agents.installed.options import CliOptions
-from pytest_evocode.agents.installed.running import Run, run_program
-from pytest_evocode.agents.installed.staging import Stage, UserFiles, staged
+from pytest_evocode.agents.installed.program_run import ProgramRun, run_program
+from pytest_evocode.agents.installed.staged_files import StagedFiles, UserFiles, staged
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.llm.budget import Budget
-from pytest_evocode.llm.prices import Facts, facts_of
+from pytest_evocode.llm.prices import ModelFacts, find_model_facts
 from pytest_evocode.secrets import is_secret_name
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
 
 _SHOWN_LINES = 20
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+class CliOptions(HarnessOptions):
+    """What all of them have."""
+
+    version: str = Field(default="latest", pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
+    """Of the npm package; the default is one that was tried."""
+    base_url: str | None = None
+    """Where the model is asked, as the container reaches it; None for the provider's own address."""
+    key_env: str | None = None
+    """The variable of this machine that has the API key, where it is not one that the CLI itself looks at."""
+    env: dict[str, str] = {}
+    """More variables for the CLI. ``${NAME}`` stands for a variable of this machine."""
+    prices: Path | None = None
+    """A table of prices that come before our own."""
+
+    def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """``env`` with everything filled in; raises UsageError for a variable that is not set."""
+
+        def value(match: re.Match[str]) -> str:
+            if match[1] not in environ:
+                raise UsageError(f"env: {match[0]} is not set; set it, or leave it out of the agent's env")
+            return environ[match[1]]
+
+        return {name: _VARIABLE.sub(value, text) for name, text in self.env.items()}
 
 
 class InstalledAgent(ABC):
@@ -115,9 +144,9 @@ class InstalledAgent(ABC):
         )
 
     @cached_property
-    def facts(self) -> Facts | None:
+    def facts(self) -> ModelFacts | None:
         """What is known of the model's prices."""
-        return None if self.model is None else facts_of(self.model, self.options.prices)
+        return None if self.model is None else find_model_facts(self.model, self.options.prices)
 
     # Its memory.
 
@@ -160,7 +189,7 @@ class InstalledAgent(ABC):
     def introduce(self, context: RoundContext) -> None:  # noqa: B027 - most tell it nothing
         """Take down what the CLI is told beside the instruction."""
 
-    def make_ready(self, stage: Stage) -> None:  # noqa: B027 - most need nothing
+    def make_ready(self, stage: StagedFiles) -> None:  # noqa: B027 - most need nothing
         """Make ready what the CLI needs in the container, before its first turn there."""
 
     @abstractmethod
@@ -175,7 +204,7 @@ class InstalledAgent(ABC):
     def reader(self, context: RoundContext) -> EventReader:
         """What takes the turn's events down."""
 
-    def _ended(self, run: Run, reader: EventReader, errors: str) -> RoundTranscript:
+    def _ended(self, run: ProgramRun, reader: EventReader, errors: str) -> RoundTranscript:
         result = run.result
         if reader.failure:
             raise AgentFault(f"{self.name}: {reader.failure}")

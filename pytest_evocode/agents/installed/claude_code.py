@@ -10,13 +10,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from pytest_evocode.agents.harness import read_file
-from pytest_evocode.agents.installed.base import InstalledAgent
-from pytest_evocode.agents.installed.events import Event, EventReader, text_of
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent
+from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm import NpmProgram
-from pytest_evocode.agents.installed.options import CliOptions
-from pytest_evocode.agents.installed.staging import UserFiles
+from pytest_evocode.agents.installed.staged_files import UserFiles
 from pytest_evocode.agents.protocol import RoundContext
-from pytest_evocode.llm.prices import facts_of
+from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 
@@ -131,7 +130,7 @@ class ClaudeCodeReader(EventReader):
         self._told: set[str] = set()
 
     def take(self, event: Event) -> None:
-        """See :class:`~pytest_evocode.agents.installed.events.EventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
         kind, parent = event.get("type"), event.get("parent_tool_use_id")
         if kind == "system":
             self._take_system(event)
@@ -147,7 +146,7 @@ class ClaudeCodeReader(EventReader):
             self._take_end(event)
 
     def close(self) -> None:
-        """See :class:`~pytest_evocode.agents.installed.events.EventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
         for parent in list(self._begun):
             self._tell(parent)
 
@@ -155,7 +154,7 @@ class ClaudeCodeReader(EventReader):
         if event.get("subtype") == "init":
             version, model = event.get("claude_code_version"), event.get("model")
             # Of a default and of a name that stands for several, only the program knows which model it is.
-            self.facts = self.facts or (facts_of(model) if isinstance(model, str) else None)
+            self.facts = self.facts or (find_model_facts(model) if isinstance(model, str) else None)
             known = self.recorder.agent
             self.recorder.agent = AgentInfo(
                 name=known.name, version=version or known.version, model_name=known.model_name or model

@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from pytest_evocode.agents.installed.base import InstalledAgent
-from pytest_evocode.agents.installed.events import Event, EventReader, text_of
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent
+from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm import NpmProgram
-from pytest_evocode.agents.installed.options import CliOptions
 from pytest_evocode.agents.installed.session_log import SessionLog
-from pytest_evocode.agents.installed.staging import UserFiles
+from pytest_evocode.agents.installed.staged_files import UserFiles
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
@@ -114,7 +113,7 @@ class CodexReader(EventReader):
             self._log = SessionLog(self._context.environment, self._context.round.agent_user, pattern)
 
     def take(self, event: Event) -> None:
-        """See :class:`~pytest_evocode.agents.installed.events.EventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
         kind = event.get("type")
         if kind == "thread.started":
             self.session = event["thread_id"]
@@ -133,7 +132,7 @@ class CodexReader(EventReader):
                 self.recorder.amend(usage=self._usage(usage).model_copy(update={"requests": None}))
 
     def close(self) -> None:
-        """See :class:`~pytest_evocode.agents.installed.events.EventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
         self._tell()
         self._count()
 

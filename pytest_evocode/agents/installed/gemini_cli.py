@@ -9,12 +9,11 @@ from typing import Any
 
 from pydantic import Field
 
-from pytest_evocode.agents.installed.base import InstalledAgent
-from pytest_evocode.agents.installed.events import Event, EventReader, text_of
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent
+from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm import NpmProgram
-from pytest_evocode.agents.installed.options import CliOptions
 from pytest_evocode.agents.installed.session_log import SessionLog
-from pytest_evocode.agents.installed.staging import Stage, UserFiles
+from pytest_evocode.agents.installed.staged_files import StagedFiles, UserFiles
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
@@ -46,7 +45,7 @@ class GeminiCliAgent(InstalledAgent):
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         return ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
-    def make_ready(self, stage: Stage) -> None:
+    def make_ready(self, stage: StagedFiles) -> None:
         """Write the settings of a user who has a key; with a ``base_url`` there is no other way to say so."""
         settings: dict[str, Any] = {
             "security": {"auth": {"selectedType": "gemini-api-key"}},
@@ -103,7 +102,7 @@ class GeminiCliReader(EventReader):
             self._log = SessionLog(self._context.environment, self._context.round.agent_user, pattern)
 
     def take(self, event: Event) -> None:
-        """See :class:`~pytest_evocode.agents.installed.events.EventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
         kind = event.get("type")
         if kind == "init":
             self._open_log(event["session_id"])
@@ -128,7 +127,7 @@ class GeminiCliReader(EventReader):
             self._take_end(event)
 
     def close(self) -> None:
-        """See :class:`~pytest_evocode.agents.installed.events.EventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
         self._tell()
         self._count()
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from pydantic import Field
 
-from pytest_evocode.agents.installed.base import InstalledAgent
-from pytest_evocode.agents.installed.events import Event, EventReader, text_of
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent
+from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm import NpmProgram
-from pytest_evocode.agents.installed.options import CliOptions
-from pytest_evocode.agents.installed.staging import UserFiles
+from pytest_evocode.agents.installed.staged_files import UserFiles
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import Budget
@@ -104,7 +103,7 @@ class OpenCodeReader(EventReader):
         self._answered = False
 
     def take(self, event: Event) -> None:
-        """See :class:`~pytest_evocode.agents.installed.events.EventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
         self.session = event.get("sessionID") or self.session
         kind, part = event.get("type"), event.get("part") or {}
         if kind == "step_start":
@@ -123,7 +122,7 @@ class OpenCodeReader(EventReader):
             self.failure = text_of((error.get("data") or {}).get("message")) or text_of(error.get("name"))
 
     def close(self) -> None:
-        """See :class:`~pytest_evocode.agents.installed.events.EventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
         if self._texts or self._thoughts:
             self._tell([])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-from pytest_evocode.agents.installed.events import Event
+from pytest_evocode.agents.installed.event_reader import Event
 from pytest_evocode.environments import Environment, User
 
 _READING = 60.0  # seconds

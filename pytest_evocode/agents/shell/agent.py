@@ -12,14 +12,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.agents.harness import read_file, read_skills
+from pydantic import Field
+
+from pytest_evocode.agents.harness import HarnessOptions, read_file, read_skills
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
-from pytest_evocode.agents.shell.command import BASH, Deadline, complaint_about, run
+from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, complaint_about, run
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
-from pytest_evocode.agents.shell.options import ShellOptions
 from pytest_evocode.errors import AgentFault, Cancelled, UsageError
 from pytest_evocode.llm.budget import Budget
-from pytest_evocode.llm.protocol import Call, ContextOverflow, Message, ModelClient, Reply
+from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.llm.protocol import ContextOverflow, Message, ModelClient, Reply, RequestedCall
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 from pytest_evocode.trajectories.recorder import Action
@@ -33,6 +35,18 @@ _FULL = 0.9
 _SHARE = 0.5
 _LOOK = 0.1  # seconds between two looks whether the session was stopped
 _LATE = 3.0  # seconds that an answer may come after the turn's end
+
+
+class ShellOptions(ModelOptions, HarnessOptions):
+    """Those of the model's client and of a harness.
+
+    ``prompt`` replaces the system prompt, ``rules`` are added to it.
+    """
+
+    command_timeout: float = Field(default=120.0, gt=0)
+    """Seconds that a command has unless the model asks for more."""
+    output_limit: int = Field(default=16_000, ge=200)
+    """Characters of a command's output that the model sees."""
 
 
 class TurnStopped(Exception):
@@ -198,7 +212,7 @@ class ShellAgent:
         what = f"The outputs of {len(calls)} earlier commands were left out of the conversation to make room."
         context.recorder.say("system", what, {"elided": calls or before})
 
-    def _run(self, call: Call, context: RoundContext, deadline: Deadline, earlier: list[Any]) -> None:
+    def _run(self, call: RequestedCall, context: RoundContext, deadline: Deadline, earlier: list[Any]) -> None:
         """Do what the model calls for; raises TimeoutError when that takes the rest of the turn's time."""
         options = self._options
         complaint = complaint_about(call)
@@ -224,7 +238,7 @@ class ShellAgent:
             self._conversation.add(Message("tool", f"[not run: {why}]", call_id=call.id))
 
 
-def _as_tool_call(call: Call) -> ToolCall:
+def _as_tool_call(call: RequestedCall) -> ToolCall:
     arguments = call.arguments if call.arguments is not None else {"written": call.written}
     return ToolCall(tool_call_id=call.id, function_name=call.name, arguments=arguments)
 

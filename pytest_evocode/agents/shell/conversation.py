@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from pytest_evocode.llm.protocol import Call, Message, Reply
+from pytest_evocode.llm.protocol import Message, Reply, RequestedCall
 from pytest_evocode.results.records import Usage
 
 ELIDED = "[This output was left out to make room.]"
@@ -28,7 +28,7 @@ class Conversation:
         self.messages.append(message)
 
     @property
-    def unanswered(self) -> list[Call]:
+    def unanswered(self) -> list[RequestedCall]:
         """Calls of the last reply that have no result yet."""
         answered: set[str] = set()
         for message in reversed(self.messages):
@@ -85,8 +85,8 @@ def reply_from_json(values: dict[str, Any]) -> Reply:
     return Reply(**{**values, "calls": _calls(values), "usage": Usage.model_validate(values["usage"])})
 
 
-def _calls(values: dict[str, Any]) -> tuple[Call, ...]:
-    return tuple(Call(**call) for call in values["calls"])
+def _calls(values: dict[str, Any]) -> tuple[RequestedCall, ...]:
+    return tuple(RequestedCall(**call) for call in values["calls"])
 
 
 def head_and_tail(text: str, limit: int) -> str:

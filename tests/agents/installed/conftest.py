@@ -12,12 +12,12 @@ import pytest
 
 from pytest_evocode.agents import Agent
 from pytest_evocode.agents.installed.claude_code import ClaudeCodeAgent
-from pytest_evocode.agents.installed.events import EventReader
+from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.environments import Engine, Installation
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.llm.budget import AttemptSpending, Budget
-from pytest_evocode.llm.prices import Facts
+from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task, load_task
@@ -59,11 +59,13 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 class Told:
     """A recorder, and a reader that was told some events and then that there are no more."""
 
-    def __init__(self, reader: Callable[[Recorder, Facts | None], EventReader], *events: Any, spent: Budget) -> None:
+    def __init__(
+        self, reader: Callable[[Recorder, ModelFacts | None], EventReader], *events: Any, spent: Budget
+    ) -> None:
         self.spending = AttemptSpending(spent)
         self.recorder = Recorder(AgentInfo(name="a", version="0"), "session", spending=self.spending)
         self.recorder.say("user", "Do it.")
-        self.reader = reader(self.recorder, Facts(input=1, cached_input=0.5, cache_write=2, output=10))
+        self.reader = reader(self.recorder, ModelFacts(input=1, cached_input=0.5, cache_write=2, output=10))
         self.between: list[bool] = []
         """What the reader said after each event about the model."""
         for event in events:
@@ -98,7 +100,7 @@ def told() -> Callable[..., Told]:
     """See :class:`Told`."""
 
     def tell(
-        reader: Callable[[Recorder, Facts | None], EventReader], *events: Any, spent: Budget | None = None
+        reader: Callable[[Recorder, ModelFacts | None], EventReader], *events: Any, spent: Budget | None = None
     ) -> Told:
         return Told(reader, *events, spent=spent or Budget())
 

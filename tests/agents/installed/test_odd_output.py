@@ -6,7 +6,7 @@ import json
 
 from pytest_evocode.agents.installed.claude_code import ClaudeCodeReader
 from pytest_evocode.agents.installed.codex import CodexReader
-from pytest_evocode.agents.installed.events import Event, EventReader
+from pytest_evocode.agents.installed.event_reader import Event, EventReader
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 from pytest_evocode.trajectories.recorder import Recorder
 

@@ -11,7 +11,7 @@ from pytest_evocode.agents.shell.conversation import (
     reply_as_json,
     reply_from_json,
 )
-from pytest_evocode.llm.protocol import Call, Message, Reply
+from pytest_evocode.llm.protocol import Message, Reply, RequestedCall
 from pytest_evocode.results.records import Usage
 
 
@@ -19,7 +19,7 @@ def conversation(*outputs: str) -> Conversation:
     """One in which a call gave each of the outputs, with ids from 0."""
     messages = [Message("system", "You are."), Message("user", "Do.")]
     for number, output in enumerate(outputs):
-        messages.append(Message("assistant", calls=(Call(str(number), "bash", {"command": "x"}),)))
+        messages.append(Message("assistant", calls=(RequestedCall(str(number), "bash", {"command": "x"}),)))
         messages.append(Message("tool", output, call_id=str(number)))
     return Conversation(messages)
 
@@ -46,7 +46,7 @@ def test_an_output_shorter_than_what_would_replace_it_stays() -> None:
 def test_calls_without_a_result_are_those_of_the_last_reply() -> None:
     talk = conversation("done")
     assert talk.unanswered == []
-    first, second = Call("x", "bash", {}), Call("y", "bash", {})
+    first, second = RequestedCall("x", "bash", {}), RequestedCall("y", "bash", {})
     talk.add(Message("assistant", calls=(first, second)))
     talk.add(Message("tool", "done", call_id="x"))
     assert talk.unanswered == [second]
@@ -54,13 +54,19 @@ def test_calls_without_a_result_are_those_of_the_last_reply() -> None:
 
 def test_a_conversation_survives_json() -> None:
     talk = conversation("done")
-    talk.add(Message("assistant", "Hm.", calls=(Call("z", "bash", None, "{broken"),), native={"signed": ["thought"]}))
+    talk.add(
+        Message(
+            "assistant", "Hm.", calls=(RequestedCall("z", "bash", None, "{broken"),), native={"signed": ["thought"]}
+        )
+    )
     assert Conversation.from_json(json.loads(json.dumps(talk.as_json()))).messages == talk.messages
 
 
 def test_a_reply_survives_json() -> None:
     usage = Usage(prompt_tokens=5, completion_tokens=1, cost_usd=0.25, requests=1)
-    reply = Reply("Hm.", (Call("z", "bash", {"command": "ls"}),), "thought", {"native": 1}, usage, "id-1", cut_off=True)
+    reply = Reply(
+        "Hm.", (RequestedCall("z", "bash", {"command": "ls"}),), "thought", {"native": 1}, usage, "id-1", cut_off=True
+    )
     assert reply_from_json(json.loads(json.dumps(reply_as_json(reply)))) == reply
 
 

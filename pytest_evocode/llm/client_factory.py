@@ -6,11 +6,11 @@ import difflib
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.anthropic_messages import MessagesClient
-from pytest_evocode.llm.connection import PROVIDERS, Connection
+from pytest_evocode.llm.connection import PROVIDERS, ProviderConnection
+from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.openai_chat import ChatClient
 from pytest_evocode.llm.openai_responses import ResponsesClient
-from pytest_evocode.llm.options import ModelOptions
-from pytest_evocode.llm.prices import facts_of
+from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.llm.protocol import ModelClient
 
 
@@ -26,8 +26,8 @@ def make_client(provider: str, model: str, options: ModelOptions | None = None) 
         hint = f"; did you mean {nearest[0]}/{model}?" if nearest else ""
         raise UsageError(f"unknown provider {provider!r}{hint} known are {', '.join(PROVIDERS)}; a server that is "
                          "compatible with one of them has the option base_url")  # fmt: skip
-    connection = Connection(PROVIDERS[provider], model, options)
-    facts = facts_of(model, options.prices)
+    connection = ProviderConnection(PROVIDERS[provider], model, options)
+    facts = find_model_facts(model, options.prices)
     if provider == "anthropic":
         if options.api is not None:
             raise UsageError(f"{connection.label}: the option api is one of openai; anthropic has Messages only")

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_evocode.llm.prices import Facts
+from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
 from pytest_evocode.trajectories.recorder import Action, Recorder
@@ -20,7 +20,7 @@ _SHOWN = 300  # characters
 class EventReader(ABC):
     """Turns the events of one CLI in one turn into steps; :meth:`close` ends it."""
 
-    def __init__(self, recorder: Recorder, facts: Facts | None = None) -> None:
+    def __init__(self, recorder: Recorder, facts: ModelFacts | None = None) -> None:
         """``facts`` are what is known of the model's prices."""
         self.recorder = recorder
         self.facts = facts

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pytest_evocode.agents import make_agent
 from pytest_evocode.agents.declarations import read_declarations
-from pytest_evocode.agents.installed.command import CommandAgent, CommandDeclaration
+from pytest_evocode.agents.installed.declared_command import CommandAgent, CommandDeclaration
 from pytest_evocode.agents.specs import Option
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import Budget

@@ -74,7 +74,7 @@ class UserFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StagedFiles:
     """The directory in the container that is there for one turn."""
 
     environment: Environment
@@ -141,14 +141,14 @@ class Stage:
 
 
 @contextlib.contextmanager
-def staged(context: RoundContext, instruction: str) -> Iterator[Stage]:
+def staged(context: RoundContext, instruction: str) -> Iterator[StagedFiles]:
     """A stage with an instruction, for as long as the context lasts."""
     environment = context.environment
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "instruction.md").write_text(instruction, encoding="utf-8")
         Path(directory, "stderr.txt").touch()
         environment.upload([Path(directory)], STAGE, writable=True)
-    yield Stage(environment, context.round.agent_user, instruction)
+    yield StagedFiles(environment, context.round.agent_user, instruction)
     environment.remove([STAGE])
 
 

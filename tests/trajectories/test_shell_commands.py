@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.trajectories.atif import ToolCall
-from pytest_evocode.trajectories.commands import Command, command_of
+from pytest_evocode.trajectories.shell_commands import ShellCommand, command_of
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
@@ -17,19 +17,22 @@ def call(name: str, **arguments: Any) -> ToolCall:
 @pytest.mark.parametrize(
     ("made", "command"),
     [
-        (call("bash", command="ls"), Command("ls")),
-        (call("bash", command="ls", timeout=7), Command("ls", timeout=7.0)),
-        (call("Bash", command="ls", timeout=7000, description="look"), Command("ls", timeout=7.0)),
-        (call("shell", command=["bash", "-lc", "ls -l"], timeout_ms=500), Command("bash -lc 'ls -l'", timeout=0.5)),
-        (call("exec_command", cmd="ls", workdir="/app/src"), Command("ls", cwd="/app/src")),
-        (call("execute_bash", command="ls", is_input="false"), Command("ls")),
-        (call("run_shell_command", command="ls"), Command("ls")),
-        (call("run_shell_command", command="ls", directory="src"), Command("ls", cwd="src")),
-        (call("bash_command", keystrokes="ls\n", duration=0.1), Command("ls\n")),
-        (call("local_shell", action={"type": "exec", "command": ["ls", "-l"]}), Command("ls -l")),
+        (call("bash", command="ls"), ShellCommand("ls")),
+        (call("bash", command="ls", timeout=7), ShellCommand("ls", timeout=7.0)),
+        (call("Bash", command="ls", timeout=7000, description="look"), ShellCommand("ls", timeout=7.0)),
+        (
+            call("shell", command=["bash", "-lc", "ls -l"], timeout_ms=500),
+            ShellCommand("bash -lc 'ls -l'", timeout=0.5),
+        ),
+        (call("exec_command", cmd="ls", workdir="/app/src"), ShellCommand("ls", cwd="/app/src")),
+        (call("execute_bash", command="ls", is_input="false"), ShellCommand("ls")),
+        (call("run_shell_command", command="ls"), ShellCommand("ls")),
+        (call("run_shell_command", command="ls", directory="src"), ShellCommand("ls", cwd="src")),
+        (call("bash_command", keystrokes="ls\n", duration=0.1), ShellCommand("ls\n")),
+        (call("local_shell", action={"type": "exec", "command": ["ls", "-l"]}), ShellCommand("ls -l")),
     ],
 )
-def test_tools_that_run_commands(made: ToolCall, command: Command) -> None:
+def test_tools_that_run_commands(made: ToolCall, command: ShellCommand) -> None:
     assert command_of(made) == command
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_evocode.llm.connection import Connection
-from pytest_evocode.llm.options import ModelOptions
-from pytest_evocode.llm.prices import Facts
+from pytest_evocode.llm.connection import ProviderConnection
+from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.llm.prices import ModelFacts
 
 
-class Client:
+class BaseClient:
     """A :class:`~pytest_evocode.llm.protocol.ModelClient` without its ``complete``."""
 
-    def __init__(self, connection: Connection, model: str, options: ModelOptions, facts: Facts | None) -> None:
+    def __init__(
+        self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
+    ) -> None:
         self.model = model
         self.context_tokens = options.context_tokens or (facts.context_tokens if facts else None)
         self.knows_price = facts is not None

@@ -6,7 +6,7 @@ import time
 
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.conversation import head_and_tail
-from pytest_evocode.llm.protocol import Call, Tool
+from pytest_evocode.llm.protocol import RequestedCall, Tool
 from pytest_evocode.trajectories.recorder import Action
 
 BASH = Tool(
@@ -57,7 +57,7 @@ class Deadline:
         return self.left == 0.0
 
 
-def complaint_about(call: Call) -> str:
+def complaint_about(call: RequestedCall) -> str:
     """What is wrong with a call, for the model; empty where nothing is."""
     if call.name != BASH.name:
         return f"There is no tool {call.name!r}; the only one is {BASH.name!r}."
@@ -73,7 +73,9 @@ def complaint_about(call: Call) -> str:
     return ""
 
 
-def run(call: Call, context: RoundContext, deadline: Deadline, *, seconds: float, limit: int) -> tuple[str, Action]:
+def run(
+    call: RequestedCall, context: RoundContext, deadline: Deadline, *, seconds: float, limit: int
+) -> tuple[str, Action]:
     """Run a call about which there is no complaint; returns what the model sees of it, and how it ended.
 
     ``seconds`` it has unless it asks for more, ``limit`` characters of its output are shown. At the turn's own deadline

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pytest_evocode.agents.harness import read_file
-from pytest_evocode.agents.installed.running import run_program
-from pytest_evocode.agents.installed.staging import INSTRUCTION, staged
+from pytest_evocode.agents.installed.program_run import run_program
+from pytest_evocode.agents.installed.staged_files import INSTRUCTION, staged
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation, Unreadable
 from pytest_evocode.errors import AgentFault, UsageError

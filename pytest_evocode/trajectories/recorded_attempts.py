@@ -26,7 +26,7 @@ def check_path(path: Path) -> None:
         raise UsageError(f"replay: there is no {path}; name {_WHAT}")
 
 
-class Recordings:
+class RecordedAttempt:
     """The trajectories of one attempt at one task."""
 
     def __init__(self, path: Path, task: Task) -> None:

@@ -21,7 +21,7 @@ _IN_MILLISECONDS = ("Bash",)
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ShellCommand:
     """What a call asks a shell to do."""
 
     script: str
@@ -32,11 +32,11 @@ class Command:
     """Seconds; None where the call does not say."""
 
 
-def command_of(call: ToolCall) -> Command | None:
+def command_of(call: ToolCall) -> ShellCommand | None:
     """The command of a call; None for a call of any other tool, or one that types into a program that runs.
 
     >>> command_of(ToolCall(tool_call_id="1", function_name="bash", arguments={"command": "ls", "timeout": 5}))
-    Command(script='ls', cwd=None, timeout=5.0)
+    ShellCommand(script='ls', cwd=None, timeout=5.0)
     """
     arguments = call.arguments
     if isinstance(arguments.get("action"), dict):  # As OpenAI's local_shell has it.
@@ -47,7 +47,7 @@ def command_of(call: ToolCall) -> Command | None:
     if any(name in arguments for name in _FILE_ARGUMENTS) or str(arguments.get("is_input")).lower() == "true":
         return None
     cwd = next((arguments[name] for name in _CWD_ARGUMENTS if arguments.get(name)), None)
-    return Command(script, cwd if isinstance(cwd, str) else None, _timeout(call.function_name, arguments))
+    return ShellCommand(script, cwd if isinstance(cwd, str) else None, _timeout(call.function_name, arguments))
 
 
 def _script(written: Any) -> str | None:

@@ -75,7 +75,7 @@ class CannotList(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedFile:
     """A regular file or a symlink, as it is now."""
 
     mode: int
@@ -89,7 +89,7 @@ class Entry:
     """Where it leads to; None for a regular file."""
 
 
-def list_files(environment: Environment) -> dict[str, Entry]:
+def list_files(environment: Environment) -> dict[str, ListedFile]:
     """The files and symlinks below the working directory by relative path, and reflogs; no caches.
 
     Raises :class:`CannotList` where the directory is gone or the container has no programs to list it.
@@ -134,7 +134,7 @@ def _run(environment: Environment, script: str) -> bytes | None:
     return output.getvalue() if ended.exit_code in (0, 1) else None
 
 
-def _read_found(output: bytes) -> dict[str, Entry] | None:
+def _read_found(output: bytes) -> dict[str, ListedFile] | None:
     """What find prints; None if it is not GNU's."""
     fields = output.decode("utf-8", "surrogateescape").split("\0")
     entries = {}
@@ -148,11 +148,11 @@ def _read_found(output: bytes) -> dict[str, Entry] | None:
             continue
         stamp = f"{changed} {rest} {size}"
         symlink = target if kind == "l" else None
-        entries[path.removeprefix("./")] = Entry(int(mode, 8), int(size), float(changed), stamp, symlink)
+        entries[path.removeprefix("./")] = ListedFile(int(mode, 8), int(size), float(changed), stamp, symlink)
     return entries if complete else None
 
 
-def _read_walked(output: bytes) -> Iterator[tuple[str, Entry]]:
+def _read_walked(output: bytes) -> Iterator[tuple[str, ListedFile]]:
     text = output.decode("utf-8", "surrogateescape")
     links, _, rest = text.rpartition("\0")
     fields = links.split("\0")
@@ -165,7 +165,7 @@ def _read_walked(output: bytes) -> Iterator[tuple[str, Entry]]:
             # Whole seconds: it may have been at the end of that one.
             yield (
                 path.removeprefix("./"),
-                Entry(stat.S_IMODE(bits), int(size), int(changed) + 1.0, f"{changed} {stamp} {size}", symlink),
+                ListedFile(stat.S_IMODE(bits), int(size), int(changed) + 1.0, f"{changed} {stamp} {size}", symlink),
             )
 
 

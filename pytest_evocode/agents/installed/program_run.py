@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from pytest_evocode.agents.installed.events import EventReader
+from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import ExecResult
 from pytest_evocode.errors import EnvironmentFault
@@ -20,7 +20,7 @@ _LONGEST_LINE = 64 * 2**20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ProgramRun:
     """How a program ended."""
 
     result: ExecResult
@@ -30,19 +30,19 @@ class Run:
 
 def run_program(
     context: RoundContext, command: str, *, env: Mapping[str, str], reader: EventReader | None = None
-) -> Run:
+) -> ProgramRun:
     """Run a script as the round's agent user until it ends, or its time or the attempt's budget is over.
 
     The budget is looked at before it starts, and when the ``reader`` says that a model is about to be asked; all
     processes in there end with it, as they do at the deadline.
     """
     if spent := context.spending.exhausted:
-        return Run(ExecResult(None, "", timed_out=False, seconds=0.0), spent)
+        return ProgramRun(ExecResult(None, "", timed_out=False, seconds=0.0), spent)
     with _Reading(context, reader) as reading:
         result = context.environment.exec(
             command, user=context.round.agent_user, env=env, timeout=context.timeout, stdout=reading.sink
         )
-    return Run(result, reading.stopped)
+    return ProgramRun(result, reading.stopped)
 
 
 class _Reading:
