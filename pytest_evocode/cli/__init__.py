@@ -33,13 +33,13 @@ def main() -> None:
 @click.argument("directory", type=click.Path(path_type=Path))
 def enter(directory: Path) -> None:
     """Open a shell in a sandbox that --evocode-keep has left in DIRECTORY."""
-    from pytest_evocode.environments.sandbox.entering import enter as enter_sandbox
+    from pytest_evocode.environments.sandbox.enter_kept import enter_kept_sandbox
     from pytest_evocode.errors import EvocodeError
 
     if not sys.stdin.isatty():
         raise click.UsageError("standard input is no terminal")
     try:
-        sys.exit(enter_sandbox(directory, sys.stdin.fileno()))
+        sys.exit(enter_kept_sandbox(directory, sys.stdin.fileno()))
     except EvocodeError as error:
         raise click.ClickException(str(error)) from None
 

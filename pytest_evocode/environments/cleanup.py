@@ -32,16 +32,21 @@ def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[
 
 
 def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
-    from pytest_evocode.environments.docker.engine import connect, find_leftovers, remove_leftover, remove_reference
+    from pytest_evocode.environments.docker.engine import (
+        connect,
+        find_docker_leftovers,
+        remove_docker_leftover,
+        remove_reference,
+    )
 
     try:
         client = stack.enter_context(contextlib.closing(connect()))
     except EnvironmentUnavailable:
         return
-    for kind, entries in find_leftovers(client, needed_too=kept).items():
+    for kind, entries in find_docker_leftovers(client, needed_too=kept).items():
         for entry in entries:
             name = (entry.get("RepoTags") or entry.get("Names") or [entry.get("Name")])[0] or entry["Id"]
-            yield Leftover(f"{kind} {name.lstrip('/')}", partial(remove_leftover, client, kind, entry))
+            yield Leftover(f"{kind} {name.lstrip('/')}", partial(remove_docker_leftover, client, kind, entry))
     if references:
         yield from _reference_states("docker", partial(remove_reference, client))
 
@@ -49,16 +54,16 @@ def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Ite
 def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
     from pytest_evocode.environments.sandbox.bubblewrap import Launcher
     from pytest_evocode.environments.sandbox.leftovers import (
-        find_leftovers,
+        find_sandbox_leftovers,
         reference_states,
-        remove_leftover,
+        remove_sandbox_leftover,
         state_parents,
     )
     from pytest_evocode.environments.sandbox.snapshots import remove_tree
 
     launcher = stack.enter_context(contextlib.closing(Launcher()))
-    for path in find_leftovers(needed_too=kept):
-        yield Leftover(f"sandbox files {path}", partial(remove_leftover, launcher, path))
+    for path in find_sandbox_leftovers(needed_too=kept):
+        yield Leftover(f"sandbox files {path}", partial(remove_sandbox_leftover, launcher, path))
 
     def remove_reference(key: str) -> None:
         for parent in state_parents():

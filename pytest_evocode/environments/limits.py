@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ResourceLimits:
     """The same for Docker and for the sandbox; lowered in tests, which need not fill a machine then."""
 
     processes: int = 4096
@@ -19,9 +19,9 @@ class Limits:
     def memory(self, memory_mb: int | None, machine: int) -> int:
         """Bytes that an environment may take on a machine with this many.
 
-        >>> Limits().memory(None, 8 * 2**30) == 6 * 2**30
+        >>> ResourceLimits().memory(None, 8 * 2**30) == 6 * 2**30
         True
-        >>> Limits().memory(512, 8 * 2**30) == 512 * 2**20
+        >>> ResourceLimits().memory(512, 8 * 2**30) == 512 * 2**20
         True
         """
         return int(machine * self.memory_share) if memory_mb is None else memory_mb * 2**20

@@ -60,7 +60,7 @@ def _pass_on(terminal: int, remote: Remote, resize: Callable[[os.terminal_size],
                 continue
             if not printed:
                 return True
-            show(terminal, printed)
+            write_all(terminal, printed)
         if happened & select.POLLOUT:
             typed = typed[remote.send(typed) :]
         if terminal in events:
@@ -70,7 +70,7 @@ def _pass_on(terminal: int, remote: Remote, resize: Callable[[os.terminal_size],
             typed += keys
 
 
-def show(terminal: int, data: bytes) -> None:
+def write_all(terminal: int, data: bytes) -> None:
     """Print all of it; raises OSError."""
     while data:
         data = data[os.write(terminal, data) :]

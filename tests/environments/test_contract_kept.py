@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from pytest_evocode.cli import main
 from pytest_evocode.environments import Command, Engine
 from pytest_evocode.environments.cleanup import Leftover, leftovers
-from pytest_evocode.environments.sandbox.entering import enter
+from pytest_evocode.environments.sandbox.enter_kept import enter_kept_sandbox
 from pytest_evocode.errors import EnvironmentFault, UsageError
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import ENGINES, MakeEnvironment, start_engine
@@ -200,7 +200,7 @@ def test_two_are_not_in_a_sandbox_at_once(keep: Keep) -> None:
     with Person() as person, person.start(["bash", "-c", kept.line]) as process:
         person.sees("ready> ")
         with pytest.raises(UsageError, match="is open in another terminal"):
-            enter(directory_of(kept), 0)
+            enter_kept_sandbox(directory_of(kept), 0)
         assert kept.leftover() == []
         person.type("exit\n")
         assert process.wait(HANGS) == 0
@@ -213,13 +213,13 @@ def test_a_sandbox_whose_image_is_gone_stays_and_says_so(keep: Keep) -> None:
     record = directory_of(kept) / "sandbox.json"
     record.write_text(record.read_text().replace("sandbox-images", "no-images"))
     with pytest.raises(UsageError, match=r"its image is gone: .*/no-images/"):
-        enter(directory_of(kept), 0)
+        enter_kept_sandbox(directory_of(kept), 0)
     assert (directory_of(kept) / "top/root/tests/note").read_text() == "by the suite\n"
 
 
 def test_a_directory_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no sandbox that --evocode-keep has left"):
-        enter(tmp_path, 0)
+        enter_kept_sandbox(tmp_path, 0)
 
 
 def test_evocode_enter_needs_a_terminal(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments import Engine, Environment
-from pytest_evocode.environments.limits import Limits
+from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.sandbox.cgroups import find_parents, memory_limits
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import MakeTask
 
-LIMITS = Limits(processes=60)
+LIMITS = ResourceLimits(processes=60)
 FORKS = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n"
 
 
@@ -114,7 +114,7 @@ def test_the_output_names_the_limit_that_a_command_has_passed(sandbox: Environme
 
 def test_a_sandbox_that_fills_the_disk_is_killed_and_can_make_room(cache: Path, plain_task: Task) -> None:
     free = shutil.disk_usage(cache).free
-    engine = SandboxEngine(limits=Limits(free_disk=free - 100 * 2**20))
+    engine = SandboxEngine(limits=ResourceLimits(free_disk=free - 100 * 2**20))
     try:
         environment = engine.create(plain_task, env={}, network=None)
         environment.start()

@@ -221,7 +221,7 @@ def test_closing_at_any_moment_leaves_nothing(
 def test_a_snapshot_that_is_copied_when_the_sandbox_is_stopped_is_not_left_behind(
     engine: Engine, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pytest_evocode.environments.sandbox.snapshots import take_snapshot
+    from pytest_evocode.environments.sandbox.snapshots import copy_top_layer
 
     def copy_and_stop(
         launcher: Any, directory: Path, keep_for: Any, run: Callable[[list[str]], None], source: Path
@@ -233,9 +233,9 @@ def test_a_snapshot_that_is_copied_when_the_sandbox_is_stopped_is_not_left_behin
             assert list(directory.glob("snapshot-*/root"))
             run(argv)
 
-        return take_snapshot(launcher, directory, keep_for, run_and_stop, source)
+        return copy_top_layer(launcher, directory, keep_for, run_and_stop, source)
 
-    monkeypatch.setattr("pytest_evocode.environments.sandbox.environment.take_snapshot", copy_and_stop)
+    monkeypatch.setattr("pytest_evocode.environments.sandbox.environment.copy_top_layer", copy_and_stop)
     trial = Trial(make_task(PASS), NopAgent(), engine)
     with trial:
         assert trial.wait(1).outcome == "error"

@@ -16,7 +16,7 @@ from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import build_seconds, ensure_image, ensure_installed
 from pytest_evocode.environments.docker.kept import images_of_kept, is_kept
 from pytest_evocode.environments.docker.snapshots import KEEP_FOR, REFERENCES, DockerSnapshot
-from pytest_evocode.environments.limits import Limits
+from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.owners import Owner, is_needed
 from pytest_evocode.environments.protocol import Installation, Snapshot
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
@@ -38,7 +38,7 @@ class DockerEngine:
     name = "docker"
     without_effect: tuple[str, ...] = ("storage_mb", "storage")
 
-    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+    def __init__(self, limits: ResourceLimits = ResourceLimits()) -> None:  # noqa: B008 - frozen
         self._client = connect()
         self._limits = limits
         with faults("asking the engine what it is"):
@@ -195,13 +195,13 @@ def _knock(url: str) -> None:
 
 def remove_leftovers(client: APIClient) -> None:
     """Remove containers and snapshots of sessions that died on this machine, never those of a living one."""
-    for kind, entries in find_leftovers(client).items():
+    for kind, entries in find_docker_leftovers(client).items():
         for entry in entries:
             with contextlib.suppress(EnvironmentFault):  # Another session may be removing the same.
-                remove_leftover(client, kind, entry)
+                remove_docker_leftover(client, kind, entry)
 
 
-def find_leftovers(client: APIClient, *, needed_too: bool = False) -> dict[str, list[dict[str, Any]]]:
+def find_docker_leftovers(client: APIClient, *, needed_too: bool = False) -> dict[str, list[dict[str, Any]]]:
     """Containers, networks and images of dead sessions as the engine describes them.
 
     Snapshots that an attempt may still be resumed from and kept containers are only among them with ``needed_too``.
@@ -224,7 +224,7 @@ def find_leftovers(client: APIClient, *, needed_too: bool = False) -> dict[str, 
     }
 
 
-def remove_leftover(client: APIClient, kind: str, entry: Mapping[str, Any]) -> None:
+def remove_docker_leftover(client: APIClient, kind: str, entry: Mapping[str, Any]) -> None:
     """Remove one container, with its volumes, one network or one image; another session may have been quicker."""
     from docker.errors import NotFound
 

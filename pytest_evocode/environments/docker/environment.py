@@ -16,8 +16,8 @@ from pytest_evocode.environments.docker.channel import KEEPER, Channel, ChannelC
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
-from pytest_evocode.environments.docker.kept import entering, keep_container
-from pytest_evocode.environments.docker.snapshots import DockerSnapshot, take_snapshot
+from pytest_evocode.environments.docker.kept import docker_exec_line, keep_container
+from pytest_evocode.environments.docker.snapshots import DockerSnapshot, commit_container
 from pytest_evocode.environments.protocol import (
     CappedOutput,
     Command,
@@ -119,7 +119,7 @@ class DockerEnvironment:
             created = self._client.create_container(self._image, command=["true"], labels=dict(self._settings.labels))
             self._running = _Container(created["Id"], None, ContainerFiles(self._client, created["Id"], None))
             self.make_directories(self._fresh)
-            cleared = take_snapshot(self._client, self._id, image_layers=self._settings.image_layers)
+            cleared = commit_container(self._client, self._id, image_layers=self._settings.image_layers)
             self._image = self._own_image = cleared.image
         self._remove_container()
 
@@ -316,7 +316,7 @@ class DockerEnvironment:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_pending()
         settings = self._settings
-        return take_snapshot(
+        return commit_container(
             self._client,
             self._id,
             image_layers=settings.image_layers,
@@ -353,7 +353,7 @@ class DockerEnvironment:
         self._running = self._own_image = None
         if here.channel is not None:
             here.channel.close()
-        return entering(kept, self._filled_in(command), conceal)
+        return docker_exec_line(kept, self._filled_in(command), conceal)
 
     def _remove_container(self) -> None:
         from docker.errors import NotFound

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.stream import FramedStream, TerminalStream
 from pytest_evocode.environments.protocol import CappedOutput
-from pytest_evocode.environments.terminal import kind_of_terminal, relay, show
+from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def run_on_terminal(
             tty=True,
         )
         with TerminalStream(client.exec_start(created["Id"], tty=True, socket=True)) as stream:
-            show(terminal, stream.early())
+            write_all(terminal, stream.early())
             if not relay(terminal, stream, resize):
                 kill()
         return _exit_code(client, created["Id"])

@@ -40,7 +40,7 @@ def images_of_kept(containers: Sequence[Mapping[str, Any]]) -> set[str]:
     return {container["ImageID"] for container in containers if is_kept(container)}
 
 
-def entering(container: str, command: EngineCommand, conceal: Callable[[str], str]) -> str:
+def docker_exec_line(container: str, command: EngineCommand, conceal: Callable[[str], str]) -> str:
     """The command line that runs a command in a container on the terminal it is typed at."""
     line = ["docker", "exec", "-it", "--user", command.user, "--workdir", command.cwd]
     for name, value in command.env.items():

@@ -62,7 +62,7 @@ class DockerSnapshot:
             self.client.remove_image(self.image, force=True)
 
 
-def take_snapshot(
+def commit_container(
     client: APIClient, container: str, *, image_layers: int, volumes: Sequence[str] = (), keep_for: Path | None = None
 ) -> DockerSnapshot:
     """Commit a container; the engine pauses it meanwhile."""

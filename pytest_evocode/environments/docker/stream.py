@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 
-class Connection:
+class EngineConnection:
     """What ``exec_start(socket=True)`` and ``attach_socket`` return, as a context that leaves no connection open."""
 
     def __init__(self, stream: Any) -> None:
@@ -33,7 +33,7 @@ class Connection:
         return b""
 
 
-class TerminalStream(Connection):
+class TerminalStream(EngineConnection):
     """A terminal's, which has no frames.
 
     A :class:`~pytest_evocode.environments.terminal.Remote`.
@@ -61,7 +61,7 @@ class TerminalStream(Connection):
         return self._connection.send(data)
 
 
-class FramedStream(Connection):
+class FramedStream(EngineConnection):
     """A command's or a container's without a terminal.
 
     A frame is eight bytes, the first of them 1 for stdout and 2 for stderr, the last four its length, and its payload.

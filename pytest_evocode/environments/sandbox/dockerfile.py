@@ -35,7 +35,7 @@ class NeedsDocker(BuildError):
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class CopyInstruction:
     """COPY or ADD of local files."""
 
     line: int
@@ -48,7 +48,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunInstruction:
     """RUN, as argv."""
 
     line: int
@@ -59,7 +59,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Directory:
+class DirectoryInstruction:
     """WORKDIR or VOLUME: a directory to be made."""
 
     line: int
@@ -67,13 +67,13 @@ class Directory:
 
 
 @dataclass(slots=True)
-class Replay:
+class ParsedDockerfile:
     """A Dockerfile read to its end: what to do in order, each with the working directory and user of its moment."""
 
     dockerfile: Path
     base: str = ""
     base_line: int = 1
-    steps: list[tuple[Copy | Run | Directory, str, str]] = field(default_factory=list)
+    steps: list[tuple[CopyInstruction | RunInstruction | DirectoryInstruction, str, str]] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     workdir: str = "/"
     user: str = "0"
@@ -84,13 +84,13 @@ class Replay:
         return _PROMISED.get(self.base.split("@")[0].split(":")[0].rpartition("/")[2])
 
 
-def read_dockerfile(dockerfile: Path) -> Replay:
+def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
     """Parse a Dockerfile; raises :class:`NeedsDocker` for what has no replay."""
     from dockerfile_parse import DockerfileParser
 
     with dockerfile.open("rb") as file:
         structure = DockerfileParser(fileobj=file).structure
-    replay = Replay(dockerfile)
+    replay = ParsedDockerfile(dockerfile)
     arguments: dict[str, str] = {}
     shell: tuple[str, ...] = ("/bin/sh", "-c")
     for entry in structure:
@@ -116,10 +116,10 @@ def read_dockerfile(dockerfile: Path) -> Replay:
                 replay.env.update(_assignments(value, known))
             case "WORKDIR":
                 replay.workdir = _join(replay.workdir, "".join(_split(value, known)))
-                replay.steps.append((Directory(line, replay.workdir), replay.workdir, "0"))
+                replay.steps.append((DirectoryInstruction(line, replay.workdir), replay.workdir, "0"))
             case "VOLUME":
                 for path in _json_list(value) or _split(value, known):
-                    replay.steps.append((Directory(line, path), replay.workdir, "0"))
+                    replay.steps.append((DirectoryInstruction(line, path), replay.workdir, "0"))
             case "USER":
                 replay.user = "".join(_split(value, known)).partition(":")[0]
             case "SHELL":
@@ -135,16 +135,18 @@ def read_dockerfile(dockerfile: Path) -> Replay:
     return replay
 
 
-def _run(dockerfile: Path, line: int, value: str, shell: tuple[str, ...], env: Mapping[str, str]) -> Run:
+def _run(dockerfile: Path, line: int, value: str, shell: tuple[str, ...], env: Mapping[str, str]) -> RunInstruction:
     if value.startswith("--"):
         raise NeedsDocker(dockerfile, line, f"RUN {value.split()[0]} is not replayed")
     if match := _PACKAGE_MANAGER.search(value):
         raise NeedsDocker(dockerfile, line, f"'{match[0]}' installs into a base image, and the sandbox has none")
     argv = _json_list(value)
-    return Run(line, tuple(argv or (*shell, value)), value, dict(env))
+    return RunInstruction(line, tuple(argv or (*shell, value)), value, dict(env))
 
 
-def _copy(dockerfile: Path, line: int, name: str, value: str, known: Mapping[str, str], workdir: str) -> Copy:
+def _copy(
+    dockerfile: Path, line: int, name: str, value: str, known: Mapping[str, str], workdir: str
+) -> CopyInstruction:
     options: dict[str, str] = {}
     while match := _COPY_OPTION.match(value):
         options[match[1]] = match[2] or ""
@@ -162,7 +164,9 @@ def _copy(dockerfile: Path, line: int, name: str, value: str, known: Mapping[str
     mode = int(options["chmod"], 8) if re.fullmatch(r"[0-7]{3,4}", options.get("chmod", "")) else None
     if "chmod" in options and mode is None:
         raise NeedsDocker(dockerfile, line, f"{name} --chmod={options['chmod']} is not replayed; write it in octal")
-    return Copy(line, tuple(sources), _join(workdir, target) + slash, mode, options.get("chown"), name == "ADD")
+    return CopyInstruction(
+        line, tuple(sources), _join(workdir, target) + slash, mode, options.get("chown"), name == "ADD"
+    )
 
 
 def _join(workdir: str, path: str) -> str:

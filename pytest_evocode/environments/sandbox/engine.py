@@ -13,13 +13,14 @@ from pathlib import Path
 from filelock import FileLock
 
 from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.environments.limits import Limits
+from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.protocol import Installation, Snapshot
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.environments.sandbox.images import build_image, host_system, probe
 from pytest_evocode.environments.sandbox.installing import with_installation
+from pytest_evocode.environments.sandbox.launcher_pool import LauncherPool
 from pytest_evocode.environments.sandbox.leftovers import (
     CGROUPS,
     hold_state,
@@ -28,7 +29,6 @@ from pytest_evocode.environments.sandbox.leftovers import (
     remove_state,
     state_parents,
 )
-from pytest_evocode.environments.sandbox.rooms import Rooms
 from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, keep_copy, leftover_snapshots, remove_tree
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
@@ -52,7 +52,7 @@ class SandboxEngine:
         *,
         rootless: bool | None = None,
         cgroups: bool | None = None,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
     ) -> None:
         bwrap = find_bubblewrap()
         self._cache = cache_directory()
@@ -73,9 +73,9 @@ class SandboxEngine:
         for parent in state_parents():
             for without_root in ways:
                 state = self._claim_state(parent)
-                kept, rooms = kept_snapshots(parent), Rooms(self._launcher, None)
+                kept, launchers = kept_snapshots(parent), LauncherPool(self._launcher, None)
                 self._settings = SandboxSettings(
-                    bwrap, without_root, state, kept, below_usr, self._launcher, rooms, limits, machine
+                    bwrap, without_root, state, kept, below_usr, self._launcher, launchers, limits, machine
                 )
                 try:
                     self._settings = self._with_cgroups(self._settings, not rootless if cgroups is None else cgroups)
@@ -100,14 +100,14 @@ class SandboxEngine:
         memory = self._limits.memory(None, settings.machine)
         try:
             self._tree = CgroupTree(settings.state.name, settings.state / CGROUPS, memory)
-            rooms = Rooms(self._launcher, self._tree)
-            rooms.give_back(rooms.take(processes=self._limits.processes, memory=memory, cpus=None))
+            launchers = LauncherPool(self._launcher, self._tree)
+            launchers.release(launchers.acquire(processes=self._limits.processes, memory=memory, cpus=None))
         except (OSError, EnvironmentFault):
             if self._tree is not None:
                 self._tree.remove()
                 self._tree = None
             return settings
-        return replace(settings, rooms=rooms)
+        return replace(settings, launchers=launchers)
 
     def _claim_state(self, parent: Path) -> Path:
         """A directory of our own, held by a lock for as long as this process lives, after dead ones are cleared."""
@@ -121,7 +121,7 @@ class SandboxEngine:
         return state
 
     def _release_state(self) -> None:
-        self._settings.rooms.close()
+        self._settings.launchers.close()
         tree, self._tree = self._tree, None
         if tree is None or tree.remove():
             remove_tree(self._launcher, self._settings.state)

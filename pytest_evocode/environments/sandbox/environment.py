@@ -28,20 +28,20 @@ from pytest_evocode.environments.protocol import (
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, check_host_command, receive, sandbox_argv
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER
-from pytest_evocode.environments.sandbox.kept import KeptSandbox, entering, keep_files
+from pytest_evocode.environments.sandbox.kept import KeptSandbox, enter_line, keep_files
+from pytest_evocode.environments.sandbox.launcher_pool import PooledLauncher
 from pytest_evocode.environments.sandbox.notes import Notes
 from pytest_evocode.environments.sandbox.output import collect, leave_open
 from pytest_evocode.environments.sandbox.pseudoterminal import PseudoTerminal
-from pytest_evocode.environments.sandbox.rooms import Room
 from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.environments.sandbox.snapshots import (
     SandboxSnapshot,
     copy_layer,
+    copy_top_layer,
     is_empty,
     remove_tree,
-    take_snapshot,
 )
-from pytest_evocode.environments.terminal import kind_of_terminal, relay, show
+from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network
 
@@ -81,7 +81,7 @@ class SandboxEnvironment:
         self._fresh = tuple(fresh)
         self._snapshot = snapshot
         self._pidfd = -1
-        self._room = Room(settings.launcher)
+        self._pooled = PooledLauncher(settings.launcher)
         self._pending: list[tuple[str, bool]] = []
         """Directories to be made along with what is done next, and whether anew."""
         self._notes = Notes(self._memory, settings.limits.processes)
@@ -98,11 +98,13 @@ class SandboxEnvironment:
         try:
             if self._snapshot is not None:  # Copied and not laid below, or later snapshots would need this one.
                 copy_layer(self._settings.launcher, self._snapshot.layer, self.layers.top)
-            self._room = self._settings.rooms.take(processes=limits.processes, memory=self._memory, cpus=self._cpus)
-            self._notes.open(self._room.cgroup)
+            self._pooled = self._settings.launchers.acquire(
+                processes=limits.processes, memory=self._memory, cpus=self._cpus
+            )
+            self._notes.open(self._pooled.cgroup)
             self._pidfd = self._launch()
         except EnvironmentFault:
-            self._leave_room()
+            self._release_launcher()
             if not self._stays:
                 remove_tree(self._settings.launcher, self.layers.top)
             raise
@@ -119,7 +121,7 @@ class SandboxEnvironment:
             hostname="evocode",
             shm=self._memory // 2,
         )
-        pid, pidfd = self._room.launcher.start_sandbox(argv)
+        pid, pidfd = self._pooled.launcher.start_sandbox(argv)
         request = {
             "operation": "watch",
             "pid": pid,
@@ -136,7 +138,7 @@ class SandboxEnvironment:
     @property
     def _uncounted_processes(self) -> int | None:
         """The limit of processes where no cgroup keeps it."""
-        return None if self._room.cgroup is not None else self._settings.limits.processes
+        return None if self._pooled.cgroup is not None else self._settings.limits.processes
 
     def _relaunch(self) -> None:
         """Lose every process and keep the files: PID 1's death is the one that no process inside can fight."""
@@ -165,7 +167,7 @@ class SandboxEnvironment:
                 arguments["pending"], self._pending = self._pending, []
             request = {"operation": operation, "namespaces": self._namespaces, **arguments}
             # Only what runs of the sandbox is in its cgroup, or a full one could not be emptied.
-            launcher = self._room.launcher if operation == "exec" else self._settings.launcher
+            launcher = self._pooled.launcher if operation == "exec" else self._settings.launcher
             return launcher.begin(request, [self._pidfd, *fds])
 
     def _make_pending(self) -> None:
@@ -240,7 +242,7 @@ class SandboxEnvironment:
                 self.kill_processes()
             answer = receive(reply)  # Before the end here is closed: a program that has closed its own is still there.
         if answer["complaint"]:
-            show(terminal, f"{answer['complaint']}\r\n".encode())
+            write_all(terminal, f"{answer['complaint']}\r\n".encode())
         return int(answer["exit_code"])
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
@@ -322,7 +324,7 @@ class SandboxEnvironment:
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         directory = self._settings.state if keep_for is None else self._settings.kept
-        layer = take_snapshot(self._settings.launcher, directory, keep_for, self._run_stopped, self.layers.top)
+        layer = copy_top_layer(self._settings.launcher, directory, keep_for, self._run_stopped, self.layers.top)
         return SandboxSnapshot(self._settings.launcher, layer)
 
     def _run_stopped(self, argv: list[str]) -> None:
@@ -368,7 +370,7 @@ class SandboxEnvironment:
             cwd=command.cwd or self.workdir,
             argv=command.argv,
         )
-        return entering(keep_files(self._settings, self.layers, name, sandbox))
+        return enter_line(keep_files(self._settings, self.layers, name, sandbox))
 
     def end(self, *, keep_files: bool) -> None:
         """Stop, and leave the top layer behind where an image is made of it."""
@@ -377,14 +379,14 @@ class SandboxEnvironment:
         if pidfd < 0:
             return
         _kill(pidfd)
-        self._leave_room()
+        self._release_launcher()
         if not keep_files:
             remove_tree(self._settings.launcher, self.layers.top)
 
-    def _leave_room(self) -> None:
+    def _release_launcher(self) -> None:
         with self._lock:
-            room, self._room = self._room, Room(self._settings.launcher)
-        self._settings.rooms.give_back(room)
+            pooled, self._pooled = self._pooled, PooledLauncher(self._settings.launcher)
+        self._settings.launchers.release(pooled)
         self._notes.close()
 
 

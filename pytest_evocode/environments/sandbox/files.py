@@ -8,13 +8,13 @@ import stat
 import tarfile
 from typing import Any, BinaryIO
 
-from .identity import enter
+from .identity import enter_namespaces
 from .trees import add_tree, remove_path
 
 
-def unpack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
+def unpack_from_pipe(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
     """Unpack a tar of ours from a pipe."""
-    enter(pidfd, request["namespaces"])
+    enter_namespaces(pidfd, request["namespaces"])
     _make_pending(request)
     os.umask(0)
     with os.fdopen(stream, "rb") as file, tarfile.open(fileobj=file, mode="r|") as archive:
@@ -43,9 +43,9 @@ def _make_way(path: str) -> None:
     remove_path(path)
 
 
-def pack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
+def pack_into_pipe(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
     """Pack a file or a tree into a pipe."""
-    enter(pidfd, request["namespaces"])
+    enter_namespaces(pidfd, request["namespaces"])
     path = request["path"]
     # Without the path an archive of nothing: reading no archive at all is an error.
     with os.fdopen(stream, "wb") as file, tarfile.open(fileobj=file, mode="w|") as archive:
@@ -54,9 +54,9 @@ def pack(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
     return {}
 
 
-def read(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
+def read_files(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
     """Write the contents of files one after the other, and say of each how long it is or why it is not there."""
-    enter(pidfd, request["namespaces"])
+    enter_namespaces(pidfd, request["namespaces"])
     with os.fdopen(output, "wb") as target:
         return {"files": [_read_file(path, limit, target) for path, limit in request["files"]]}
 
@@ -89,9 +89,9 @@ def _open(path: str) -> int:
         return os.open(path, flags)
 
 
-def remove(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
+def remove_paths(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
     """Delete files and trees, and say what is left."""
-    enter(pidfd, request["namespaces"])
+    enter_namespaces(pidfd, request["namespaces"])
     _make_pending(request)
     for path in request["paths"]:
         remove_path(path)
@@ -100,7 +100,7 @@ def remove(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
 
 def make_directories(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
     """Make what is pending."""
-    enter(pidfd, request["namespaces"])
+    enter_namespaces(pidfd, request["namespaces"])
     _make_pending(request)
     return {}
 

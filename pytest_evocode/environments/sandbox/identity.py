@@ -27,7 +27,7 @@ def check(result: int, what: str) -> None:
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
-def enter(pidfd: int, flags: int) -> None:
+def enter_namespaces(pidfd: int, flags: int) -> None:
     """Go into the namespaces of a process."""
     check(libc.setns(pidfd, flags), "setns")
 

@@ -19,7 +19,14 @@ from pathlib import Path
 from filelock import FileLock
 
 from pytest_evocode.environments.protocol import ExecResult
-from pytest_evocode.environments.sandbox.dockerfile import Copy, Directory, NeedsDocker, Replay, Run, read_dockerfile
+from pytest_evocode.environments.sandbox.dockerfile import (
+    CopyInstruction,
+    DirectoryInstruction,
+    NeedsDocker,
+    ParsedDockerfile,
+    RunInstruction,
+    read_dockerfile,
+)
 from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
 from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.environments.sandbox.snapshots import remove_tree
@@ -113,14 +120,14 @@ def _build(settings: SandboxSettings, dockerfile: Path, directory: Path, timeout
         raise
 
 
-def _check_promise(replay: Replay) -> None:
+def _check_promise(replay: ParsedDockerfile) -> None:
     tool = replay.promised_tool
     if tool and not shutil.which(tool, path=PATH):
         why = f"FROM {replay.base} promises {tool}, and this system has none below /usr"
         raise NeedsDocker(replay.dockerfile, replay.base_line, why)
 
 
-def lay_base(base: Path, replay: Replay) -> None:
+def lay_base(base: Path, replay: ParsedDockerfile) -> None:
     """Make the layer that stands for the base image: a file system's skeleton and an allow-list of /etc."""
     root, usr = base / "root", base / "usr"
     for name, mode in _DIRECTORIES.items():
@@ -158,7 +165,7 @@ def _copy_public(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
-def _replay(settings: SandboxSettings, replay: Replay, building: Path, timeout: float) -> None:
+def _replay(settings: SandboxSettings, replay: ParsedDockerfile, building: Path, timeout: float) -> None:
     """Carry the instructions out in a sandbox whose top layer becomes the image's own layer."""
     deadline = time.monotonic() + timeout
     environment = SandboxEnvironment(settings, [building / "base"], workdir="/", user="0", env={}, network="public")
@@ -166,14 +173,14 @@ def _replay(settings: SandboxSettings, replay: Replay, building: Path, timeout: 
         environment.start()
         for step, workdir, user in replay.steps:
             match step:
-                case Directory():
+                case DirectoryInstruction():
                     made = environment.exec(["mkdir", "-p", step.path], timeout=60)
                     _expect(made, replay.dockerfile, step.line, f"mkdir -p {step.path}")
-                case Run():
+                case RunInstruction():
                     left = max(0.1, deadline - time.monotonic())
                     ran = environment.exec(list(step.argv), cwd=workdir, user=user, env=step.env, timeout=left)
                     _expect(ran, replay.dockerfile, step.line, step.text, f"did not end in {timeout:g} s, the build's")
-                case Copy():
+                case CopyInstruction():
                     _copy(replay.dockerfile, step, environment, rootless=settings.rootless)
         keep_as_layer(settings, environment, building / "added")
     finally:
@@ -200,7 +207,7 @@ def _expect(result: ExecResult, dockerfile: Path, line: int, what: str, late: st
         )
 
 
-def _copy(dockerfile: Path, copy: Copy, environment: SandboxEnvironment, *, rootless: bool) -> None:
+def _copy(dockerfile: Path, copy: CopyInstruction, environment: SandboxEnvironment, *, rootless: bool) -> None:
     """COPY and ADD by Docker's rules: a directory's contents, several sources only into a directory."""
     target = copy.target.rstrip("/") or "/"
     is_there = environment.exec(["test", "-d", target]).ok
@@ -222,7 +229,7 @@ def _copy(dockerfile: Path, copy: Copy, environment: SandboxEnvironment, *, root
         _expect(environment.exec([*change, "--", *copied]), dockerfile, copy.line, " ".join(change))
 
 
-def _stage(dockerfile: Path, copy: Copy, staging: Path, into_directory: bool) -> bool:
+def _stage(dockerfile: Path, copy: CopyInstruction, staging: Path, into_directory: bool) -> bool:
     """Lay out on the host what is to be copied; whether it goes into the target or is the target."""
     context = dockerfile.parent
     kept = _context_files(context)
@@ -332,14 +339,14 @@ def _surroundings(settings: SandboxSettings) -> str | None:
         changed = os.stat(settings.bwrap).st_mtime_ns
     except OSError:
         return None
-    here = [boot, *spaces, os.getuid(), settings.bwrap, changed, settings.rootless, settings.rooms.limited]
+    here = [boot, *spaces, os.getuid(), settings.bwrap, changed, settings.rootless, settings.launchers.limited]
     return " ".join(map(str, here))
 
 
 def _start_one(settings: SandboxSettings) -> None:
     with tempfile.TemporaryDirectory(dir=settings.state) as scratch:
         base = Path(scratch, "base")
-        lay_base(base, Replay(Path("probe")))
+        lay_base(base, ParsedDockerfile(Path("probe")))
         environment = SandboxEnvironment(settings, [base], workdir="/", user="0", env={}, network=None)
         try:
             environment.start()

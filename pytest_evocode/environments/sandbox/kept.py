@@ -69,7 +69,7 @@ def keep_files(settings: SandboxSettings, layers: Layers, name: str, sandbox: Ke
     return kept
 
 
-def entering(directory: Path) -> str:
+def enter_line(directory: Path) -> str:
     """The command line that opens a kept sandbox."""
     beside = Path(sys.executable).with_name("evocode")
     program = "evocode" if shutil.which("evocode") == str(beside) or not beside.exists() else str(beside)

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import files
-from .identity import become, check, enter, libc, limit_capabilities, own_user_namespace, refuse_keys
+from .identity import become, check, enter_namespaces, libc, limit_capabilities, own_user_namespace, refuse_keys
 from .trees import list_layer, remove_path
 from .watch import Watch, lock
 
@@ -60,7 +60,7 @@ def _set_oom_score(score: int) -> None:
 
 def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
     """Run a command in the sandbox and wait for it."""
-    enter(pidfd, request["namespaces"])
+    enter_namespaces(pidfd, request["namespaces"])
     complaint_read, complaint_write = os.pipe()  # Closed by a successful exec.
     child = os.fork()
     if child == 0:
@@ -104,7 +104,7 @@ def _signal(request: dict[str, Any], pidfd: int, notes: int) -> dict[str, Any]:
 
 
 def _signal_locked(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
-    enter(pidfd, request["namespaces"])
+    enter_namespaces(pidfd, request["namespaces"])
     return {"done": _signal_inside(request["signal"])}
 
 
@@ -155,7 +155,7 @@ def _copy_stopped(request: dict[str, Any], pidfd: int, notes: int, errors: int) 
             _replace_by_host_command(request["argv"], errors, errors)
         os._exit(127)
     os.close(go_read)
-    enter(pidfd, request["namespaces"])
+    enter_namespaces(pidfd, request["namespaces"])
     stopped = _signal_inside(signal.SIGSTOP)
     if stopped:
         os.write(go_write, b"g")
@@ -274,10 +274,10 @@ def _nest(request: dict[str, Any], reply: int, control: int) -> NoReturn:
 _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "exec": _exec,
     "signal": _signal,
-    "unpack": files.unpack,
-    "pack": files.pack,
-    "read": files.read,
-    "remove": files.remove,
+    "unpack": files.unpack_from_pipe,
+    "pack": files.pack_into_pipe,
+    "read": files.read_files,
+    "remove": files.remove_paths,
     "make_directories": files.make_directories,
     "host_command": _host_command,
     "copy_stopped": _copy_stopped,

@@ -30,7 +30,7 @@ def reference_states(parent: Path) -> Path:
     return parent.with_name(f"{parent.name}-references")
 
 
-def find_leftovers(*, needed_too: bool = False) -> list[Path]:
+def find_sandbox_leftovers(*, needed_too: bool = False) -> list[Path]:
     """Directories of dead sessions and kept snapshots of theirs; with ``needed_too`` also what somebody may need."""
     found = []
     for parent in state_parents():
@@ -65,8 +65,8 @@ def remove_state(launcher: Launcher, state: Path) -> None:
             os.close(lock)
 
 
-def remove_leftover(launcher: Launcher, path: Path) -> None:
-    """Delete what :func:`find_leftovers` found."""
+def remove_sandbox_leftover(launcher: Launcher, path: Path) -> None:
+    """Delete what :func:`find_sandbox_leftovers` found."""
     if path.parent in state_parents():
         remove_state(launcher, path)
     else:

@@ -11,7 +11,7 @@ from pytest_evocode.environments.sandbox.watch import lock
 
 
 class Notes:
-    """Limits that one sandbox has passed; ``memory`` is bytes, ``processes`` how many there may be."""
+    """ResourceLimits that one sandbox has passed; ``memory`` is bytes, ``processes`` how many there may be."""
 
     def __init__(self, memory: int, processes: int) -> None:
         self.fd = -1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_evocode.environments.limits import Limits
+from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher
-from pytest_evocode.environments.sandbox.rooms import Rooms
+from pytest_evocode.environments.sandbox.launcher_pool import LauncherPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class SandboxSettings:
     hidden: tuple[Path, ...]
     """Directories of the host below /usr that no sandbox may see."""
     launcher: Launcher
-    rooms: Rooms
-    limits: Limits
+    launchers: LauncherPool
+    limits: ResourceLimits
     machine: int
     """Bytes of memory that the session may use."""

@@ -43,7 +43,7 @@ class SandboxSnapshot:
         remove_tree(self.launcher, self.layer)
 
 
-def take_snapshot(
+def copy_top_layer(
     launcher: Launcher, directory: Path, keep_for: Path | None, run: Callable[[list[str]], None], source: Path
 ) -> Path:
     """Copy a top layer to a new directory and say whose it is; ``run`` runs the command that copies."""

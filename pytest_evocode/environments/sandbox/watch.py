@@ -27,7 +27,7 @@ _MEASURING = 0.5  # seconds for adding up the files of all sandboxes, in which t
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Watched:
+class WatchedSandbox:
     """One sandbox, by its PID 1."""
 
     def __init__(self, request: dict[str, Any], pidfd: int, notes: int) -> None:
@@ -132,13 +132,13 @@ class Watch:
     def __init__(self, kill: Callable[[dict[str, Any], int], object]) -> None:
         """``kill`` takes a request and a pidfd; it is called in a forked worker that has the lock."""
         self._kill = kill
-        self._all: list[Watched] = []
+        self._all: list[WatchedSandbox] = []
         self._next = 0.0
 
     def add(self, request: dict[str, Any], pidfd: int, notes: int) -> None:
         """Watch one more; ``notes`` is a file for the reason why its processes were killed."""
         with contextlib.suppress(OSError):  # It has ended already.
-            self._all.append(Watched(request, pidfd, notes))
+            self._all.append(WatchedSandbox(request, pidfd, notes))
 
     def wait(self, control: int) -> None:
         """Return when there is a request; look at the sandboxes meanwhile."""
@@ -168,7 +168,7 @@ class Watch:
             if largest is not None:
                 self._end(largest, f"[killed: less than {largest.floor // 2**20} MiB of disk left for sandboxes]")
 
-    def _end(self, watched: Watched, why: str) -> None:
+    def _end(self, watched: WatchedSandbox, why: str) -> None:
         pid = os.fork()
         if pid:
             with contextlib.suppress(ProcessLookupError):
@@ -191,7 +191,7 @@ def _free(path: str) -> int:
     return info.f_bavail * info.f_frsize
 
 
-def _largest(sandboxes: list[Watched]) -> Watched | None:
+def _largest(sandboxes: list[WatchedSandbox]) -> WatchedSandbox | None:
     """The sandbox with the most on disk, unless that is so little that somebody else has filled it."""
     deadline = time.monotonic() + _MEASURING
     sizes = [(_size(watched.top, deadline), watched) for watched in sandboxes]

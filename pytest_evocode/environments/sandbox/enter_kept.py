@@ -6,18 +6,18 @@ import contextlib
 import os
 from pathlib import Path
 
-from pytest_evocode.environments.limits import Limits
+from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.protocol import Command
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
 from pytest_evocode.environments.sandbox.engine import memory_of_session
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.environments.sandbox.kept import hold_kept, read_kept
-from pytest_evocode.environments.sandbox.rooms import Rooms
+from pytest_evocode.environments.sandbox.launcher_pool import LauncherPool
 from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.errors import UsageError
 
 
-def enter(directory: Path, terminal: int) -> int:
+def enter_kept_sandbox(directory: Path, terminal: int) -> int:
     """Run what a sandbox was kept for, and return its exit code; what it changes stays.
 
     Raises UsageError where there is none or somebody else is in it, and EnvironmentFault.
@@ -35,8 +35,8 @@ def enter(directory: Path, terminal: int) -> int:
             directory,
             hidden,
             launcher,
-            Rooms(launcher, None),
-            Limits(),
+            LauncherPool(launcher, None),
+            ResourceLimits(),
             memory_of_session(),
         )
         environment = SandboxEnvironment(
