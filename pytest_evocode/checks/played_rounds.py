@@ -16,8 +16,8 @@ from pytest_evocode.environments import Engine, Environment, Snapshot
 from pytest_evocode.errors import EnvironmentFault, EvocodeError, TaskError
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
-from pytest_evocode.trial.agent_turns import OUT_OF_REACH, Turns
-from pytest_evocode.trial.suite_runner import Suites
+from pytest_evocode.trial.agent_turns import OUT_OF_REACH, AgentTurns
+from pytest_evocode.trial.suite_runner import SuiteRunner
 from pytest_evocode.trial.verifier_slots import VerifierSlots
 from pytest_evocode.verifier import SuiteRun
 
@@ -40,7 +40,7 @@ class Conditions:
     engine: Engine
     environ: Mapping[str, str]
     """Resolves the ``${VAR}`` of task.toml."""
-    timeouts: float
+    timeout_multiplier: float
     """What the timeouts of solutions and suites are multiplied by."""
     slots: VerifierSlots
     cancelled: threading.Event
@@ -83,18 +83,18 @@ class Playing:
         self._with_files = with_files
         self._until_failure = until_failure
         self._withheld = withheld_from_agent(conditions.environ, ())
-        self._turns = Turns(
+        self._turns = AgentTurns(
             conditions.task,
             agent,
             environ=conditions.environ,
-            timeouts=conditions.timeouts,
+            timeout_multiplier=conditions.timeout_multiplier,
             cancelled=conditions.cancelled,
         )
-        self._suites = Suites(
+        self._suites = SuiteRunner(
             conditions.task,
             environ=conditions.environ,
             withheld=self._withheld,
-            timeouts=conditions.timeouts,
+            timeout_multiplier=conditions.timeout_multiplier,
             slots=conditions.slots,
             strict=False,
             artifacts=None,
@@ -176,14 +176,15 @@ class Playing:
         *,
         change: Callable[[Environment], None] = lambda fork: None,
         offline: bool = False,
-        **manner: Any,
+        **settings: Any,
     ) -> SuiteRun:
         """Run a stage's suite once more on some state, knowing which cases pass after its round.
 
-        ``change`` may change the state before; ``manner`` has fields of :class:`~pytest_evocode.verifier.Manner`.
+        ``change`` may change the state before; ``settings`` has fields of
+        :class:`~pytest_evocode.verifier.SuiteSettings`.
         """
         round_ = replace(stage.round, verifier_network="no-network") if offline else stage.round
-        return self._run(snapshot, round_, change=change, pinned=stage.pinned, **manner)
+        return self._run(snapshot, round_, change=change, pinned=stage.pinned, **settings)
 
     def _run(
         self,
@@ -191,14 +192,14 @@ class Playing:
         round_: Round,
         *,
         change: Callable[[Environment], None] = lambda fork: None,
-        **manner: Any,
+        **settings: Any,
     ) -> SuiteRun:
         self._turns.refuse_when_cancelled()
         return self._suites.run(
             self.environment,
             snapshot,
             round_,
-            vary=lambda usual: replace(usual, seek_stale=False, **manner),
+            vary=lambda usual: replace(usual, seek_stale=False, **settings),
             change=change,
         )
 

@@ -29,10 +29,10 @@ class Workbench:
         checks: Sequence[Check],
         *,
         environ: Mapping[str, str],
-        timeouts: float,
+        timeout_multiplier: float,
         verifiers: int | None,
     ) -> None:
-        """``timeouts`` multiplies those of the task; ``verifiers`` is how many suites may run at once."""
+        """``timeout_multiplier`` multiplies those of the task; ``verifiers`` is how many suites may run at once."""
         self._task = task
         self._engine = engine
         self._answers: dict[Check, Future[list[str]]] = {check: Future() for check in checks}
@@ -41,7 +41,7 @@ class Workbench:
         # More threads than suites at once: many wait for another suite's verdict, or for a slot.
         self._suites = 2 * slots.count
         self._cancelled = threading.Event()
-        conditions = Conditions(task, engine, environ, timeouts, slots, self._cancelled)
+        conditions = Conditions(task, engine, environ, timeout_multiplier, slots, self._cancelled)
         with_files = any(check.kind in ("active", "starter-clean") for check in checks)
         self._oracle = Playing(conditions, OracleAgent(), with_files=with_files)
         self._nop = Playing(conditions, NopAgent(), until_failure=True)

@@ -252,9 +252,9 @@ def read_settings(config: pytest.Config) -> Settings:
     agents = _read_agents(config)
     attempts = config.getoption("evocode_attempts")
     fail_under = config.getoption("evocode_fail_under")
-    multiplier = config.getoption("evocode_timeout_multiplier")
-    if not 0 < multiplier < math.inf:
-        raise pytest.UsageError(f"--evocode-timeout-multiplier={multiplier}: it has to be a number above 0")
+    timeout_multiplier = config.getoption("evocode_timeout_multiplier")
+    if not 0 < timeout_multiplier < math.inf:
+        raise pytest.UsageError(f"--evocode-timeout-multiplier={timeout_multiplier}: it has to be a number above 0")
     if attempts < 1:
         raise pytest.UsageError(f"--evocode-attempts={attempts}: it has to be 1 or more")
     if fail_under is not None and not 0 <= fail_under <= 100:
@@ -277,7 +277,7 @@ def read_settings(config: pytest.Config) -> Settings:
         cases=config.getoption("evocode_cases"),
         fail_under=fail_under,
         resume=config.getoption("evocode_resume"),
-        timeout_multiplier=multiplier,
+        timeout_multiplier=timeout_multiplier,
         strict=config.getoption("evocode_strict"),
         replay=config.getoption("evocode_replay"),
         agent_options=tuple(config.getoption("evocode_agent_option")),

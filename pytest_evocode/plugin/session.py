@@ -131,7 +131,7 @@ class SessionPlugin:
                 agent=attempt.agent.description,
                 budget=self.settings.budget,
                 run_spending=RunSpending(self.settings.results / "runs" / f"{self.run_name}.spent"),
-                timeouts=self.settings.timeout_multiplier,
+                timeout_multiplier=self.settings.timeout_multiplier,
                 references=not self.settings.replay,
                 hold_forks=self.settings.holds_forks,
                 keep_snapshots=self.settings.snapshots,
@@ -173,7 +173,7 @@ class SessionPlugin:
             self.engine,
             checks,
             environ=os.environ,
-            timeouts=self.settings.timeout_multiplier,
+            timeout_multiplier=self.settings.timeout_multiplier,
             verifiers=self.settings.verifiers,
         )
         return self._trial

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_evocode.results.task_facts import TaskFacts
 
@@ -211,6 +211,8 @@ class AttemptState(_Record):
 class SnapshotFile(_Record):
     """Where the state is kept, on this machine only, that a round was left in: ``steps/<round>/snapshot.json``."""
 
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+
     version: int = RECORD_VERSION
     environment: str
     reference: str
@@ -221,8 +223,8 @@ class SnapshotFile(_Record):
     """The task's directory."""
     strict: bool
     """Whether the round fails where the agent had changed tools of the image."""
-    timeouts: float
-    """What the timeouts of agents and suites were multiplied by."""
+    timeout_multiplier: float = Field(validation_alias="timeouts", serialization_alias="timeouts")
+    """What the timeouts of agents and suites were multiplied by; ``timeouts`` in the file."""
 
 
 class AttemptRecord(_Record):

@@ -31,7 +31,7 @@ _SETUP_TIMEOUT = 600.0  # seconds for a round's setup.sh
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class EndedTurn:
     """A turn that has ended, however."""
 
     transcript: RoundTranscript
@@ -41,11 +41,11 @@ class Turn:
     usage: Usage | None
 
 
-class Turns:
+class AgentTurns:
     """Lets one agent take its turns at the rounds of a task.
 
     ``environ`` resolves the ``${VAR}`` of task.toml, of which solutions do not get those that are ``withheld``;
-    ``timeouts`` multiplies the agent's. A ``cancelled`` attempt takes no further turn. ``directory`` is where
+    ``timeout_multiplier`` multiplies the agent's. A ``cancelled`` attempt takes no further turn. ``directory`` is where
     trajectories are written, None for nowhere; ``spending`` is the attempt's. ``begun_by`` tells what made the agent,
     and of which files the task is, for a later session to go on only with the same.
     """
@@ -56,7 +56,7 @@ class Turns:
         agent: Agent,
         *,
         environ: Mapping[str, str],
-        timeouts: float,
+        timeout_multiplier: float,
         cancelled: threading.Event,
         directory: AttemptDirectory | None = None,
         spending: AttemptSpending | None = None,
@@ -67,7 +67,7 @@ class Turns:
         self._agent = agent
         self._environ = environ
         self._withheld = withheld
-        self._timeouts = timeouts
+        self._timeout_multiplier = timeout_multiplier
         self._cancelled = cancelled
         self._directory = directory
         self._begun_by = begun_by or {}
@@ -108,7 +108,7 @@ class Turns:
         self._journal.close()
         self.unrecorded = None
 
-    def work(self, environment: Environment, round_: Round) -> Turn:
+    def work(self, environment: Environment, round_: Round) -> EndedTurn:
         """The agent's own part of a turn, in a workspace that was prepared."""
         recorder = self._recorder(environment, round_)
         self._journal = self._open_journal(round_)
@@ -145,7 +145,7 @@ class Turns:
                 self._write(round_, recorder.trajectory())
         return self._ended(round_, transcript, seconds, recorder)
 
-    def _ended(self, round_: Round, transcript: RoundTranscript, seconds: float, recorder: Recorder) -> Turn:
+    def _ended(self, round_: Round, transcript: RoundTranscript, seconds: float, recorder: Recorder) -> EndedTurn:
         trajectory, usage = transcript.trajectory, recorder.usage
         if trajectory is not None:
             trajectory = with_remarks(trajectory, recorder.remarks)
@@ -154,7 +154,7 @@ class Turns:
             trajectory = recorder.trajectory()
         if usage is None and trajectory is not None and (usage := trajectory_usage(trajectory)) is not None:
             self.spending.charge(usage, turns=sum(step.source == "agent" for step in trajectory.steps))
-        return Turn(transcript, seconds, trajectory, usage)
+        return EndedTurn(transcript, seconds, trajectory, usage)
 
     def _recorder(self, environment: Environment, round_: Round) -> Recorder:
         directory = self._directory
@@ -190,7 +190,7 @@ class Turns:
 
     def limit(self, round_: Round) -> float | None:
         """Seconds that the agent has for a round; None for no limit."""
-        return None if round_.agent_timeout is None else round_.agent_timeout * self._timeouts
+        return None if round_.agent_timeout is None else round_.agent_timeout * self._timeout_multiplier
 
     def refuse_when_cancelled(self) -> None:
         """Raise Cancelled when the attempt is to end."""

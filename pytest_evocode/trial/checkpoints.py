@@ -196,7 +196,7 @@ def keep_state(
     index: int,
     snapshot: Snapshot,
     strict: bool,
-    timeouts: float,
+    timeout_multiplier: float,
 ) -> None:
     """Note where the state after a round is kept, and what it takes to verify it again; raises EnvironmentFault."""
     kept = SnapshotFile(
@@ -205,7 +205,7 @@ def keep_state(
         image=engine.image_key(task),
         task=str(task.directory.resolve()),
         strict=strict,
-        timeouts=timeouts,
+        timeout_multiplier=timeout_multiplier,
     )
     try:
         directory.write_snapshot(task.rounds[index - 1].name, kept)

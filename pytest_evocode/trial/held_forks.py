@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pytest_evocode.environments import Command, Environment
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.verifier import Manner, debug_cases
+from pytest_evocode.verifier import SuiteSettings, debug_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +17,14 @@ class HeldFork:
     environment: Environment
     task: Task
     round: Round
-    manner: Manner
+    settings: SuiteSettings
     """How the suite was run."""
     drop: Callable[[], None]
 
     @property
     def shell(self) -> Command:
         """A shell for a terminal, as the suite's user and with its variables; none of the agent's files is read."""
-        return Command(("bash", "--norc"), user=self.round.verifier_user, env=self.manner.env)
+        return Command(("bash", "--norc"), user=self.round.verifier_user, env=self.settings.env)
 
     def debugging(self, cases: Sequence[str]) -> Command | None:
         """Make ready to run cases again under pytest's ``--pdb`` on a terminal; None where the suite is a script.
@@ -33,4 +33,4 @@ class HeldFork:
         """
         if self.round.has_script:
             return None
-        return debug_cases(self.environment, self.task, self.round, self.manner, cases)
+        return debug_cases(self.environment, self.task, self.round, self.settings, cases)

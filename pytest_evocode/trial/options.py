@@ -20,7 +20,7 @@ class TrialOptions:
     """What made the agent, for records."""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     """Resolves the ``${VAR}`` of task.toml."""
-    timeouts: float = 1.0
+    timeout_multiplier: float = 1.0
     """What the timeouts of agents and suites are multiplied by."""
     verifiers: int | None = None
     """How many suites may run at once on this machine; None is as many as it has cores."""

@@ -21,7 +21,7 @@ from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Round, Task, load_task, resolve_env
 from pytest_evocode.tasks.content_hash import hash_directory
-from pytest_evocode.trial.suite_runner import Suites
+from pytest_evocode.trial.suite_runner import SuiteRunner
 from pytest_evocode.trial.verifier_slots import VerifierSlots
 from pytest_evocode.verifier import SuiteRun, judge
 
@@ -113,11 +113,11 @@ class Regrader:
         first = next(iter(kept.values()))
         engine, slots, cancelled = self._engine(first.environment), VerifierSlots(), threading.Event()
         withheld = withheld_from_agent(self._environ, ())
-        suites = Suites(
+        suites = SuiteRunner(
             task,
             environ=self._environ,
             withheld=withheld,
-            timeouts=first.timeouts,
+            timeout_multiplier=first.timeout_multiplier,
             slots=slots,
             strict=first.strict,
             artifacts=None,
@@ -195,8 +195,8 @@ class Regrader:
             turn,
             suite,
             earlier,
-            agent_limit=None if limit is None else limit * kept.timeouts,
-            verifier_limit=round_.verifier_timeout * kept.timeouts,
+            agent_limit=None if limit is None else limit * kept.timeout_multiplier,
+            verifier_limit=round_.verifier_timeout * kept.timeout_multiplier,
             held=[each.name for each in task.rounds if each.index < min((old.index, *(one.index for one in earlier)))],
             strict=kept.strict,
         )
@@ -249,7 +249,7 @@ def _not_reached(record: RoundRecord, by: str) -> RoundRecord:
 
 
 @contextlib.contextmanager
-def _stopping(cancelled: threading.Event, suites: Suites) -> Iterator[None]:
+def _stopping(cancelled: threading.Event, suites: SuiteRunner) -> Iterator[None]:
     """Have nobody wait for suites once this is left by an exception, such as Ctrl-C."""
     try:
         yield

@@ -15,14 +15,14 @@ from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, TaskE
 from pytest_evocode.results.records import RoundRecord, Verdict
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Task
-from pytest_evocode.trial.agent_turns import STOPPED, Turns
+from pytest_evocode.trial.agent_turns import STOPPED, AgentTurns
 from pytest_evocode.trial.checkpoints import Resumption
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.reference_states import ReferenceStates
-from pytest_evocode.trial.suite_runner import Suites
+from pytest_evocode.trial.suite_runner import SuiteRunner
 
 
-class Playing(AbstractContextManager["Playing"], Protocol):
+class OracleAttempt(AbstractContextManager["OracleAttempt"], Protocol):
     """An attempt of the oracle that plays the solutions up to some round, while its context lasts."""
 
     def begun_after(self) -> int:
@@ -38,7 +38,7 @@ class Playing(AbstractContextManager["Playing"], Protocol):
         """End it now."""
 
 
-class Beginning:
+class StartingState:
     """How an attempt finds where it begins.
 
     ``first`` is the index of the first round that is the agent's own: where it is not 1, the reference solutions of
@@ -56,7 +56,7 @@ class Beginning:
         first: int,
         wanted: int,
         cancelled: threading.Event,
-        play: Callable[[int, TrialOptions], Playing],
+        play: Callable[[int, TrialOptions], OracleAttempt],
     ) -> None:
         self._task = task
         self._options = options
@@ -74,7 +74,7 @@ class Beginning:
             self._states = ReferenceStates(
                 engine, task, options.environ, withheld=self._withheld, installation=self.installation
             )
-        self._playing: Playing | None = None
+        self._playing: OracleAttempt | None = None
 
     @property
     def kept(self) -> ReferenceStates | None:
@@ -98,13 +98,13 @@ class Beginning:
             state = self._known([before], until_started)[1] or self._played(until_started)
         return Resumption(last_turn=before, begun_after=before, start=state)
 
-    def play_in_place(self, environment: Environment, suites: Suites) -> None:
+    def play_in_place(self, environment: Environment, suites: SuiteRunner) -> None:
         """Play the solutions where the agent is to work, with suites that run there as well; raises as :meth:`find`."""
-        turns = Turns(
+        turns = AgentTurns(
             self._task,
             OracleAgent(),
             environ=self._options.environ,
-            timeouts=self._options.timeouts,
+            timeout_multiplier=self._options.timeout_multiplier,
             cancelled=self._cancelled,
             withheld=self._withheld,
         )
@@ -138,7 +138,7 @@ class Beginning:
     def _played(self, until_started: ExitStack) -> Snapshot:
         options = TrialOptions(
             environ=self._options.environ,
-            timeouts=self._options.timeouts,
+            timeout_multiplier=self._options.timeout_multiplier,
             verifiers=self._options.verifiers,
             references=self._options.references,
             withheld=self._withheld,

@@ -14,16 +14,17 @@ from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 from pytest_evocode.trial.agent_turns import OUT_OF_REACH
 from pytest_evocode.trial.held_forks import HeldFork
 from pytest_evocode.trial.verifier_slots import VerifierSlots
-from pytest_evocode.verifier import FRESH, Manner, SuiteRun, Toolbox, find_toolbox, run_suite, suite_not_run
+from pytest_evocode.verifier import FRESH, SuiteRun, SuiteSettings, Toolbox, find_toolbox, run_suite, suite_not_run
 
 
-class Suites:
+class SuiteRunner:
     """Runs the suites of one attempt, several at once where they run in forks.
 
     ``environ`` resolves the ``${VAR}`` of task.toml, of which those that are ``withheld`` from the agent reach no suite
-    that its processes can watch. ``timeouts`` multiplies the suites', and ``slots`` bound how many run at once.
-    ``artifacts`` says where a round's go, None for nowhere. A ``cancelled`` attempt's faults are its end's, and nothing
-    that the agent brought about. With ``hold`` forks stay as the suites have left them, until they are dropped.
+    that its processes can watch. ``timeout_multiplier`` multiplies the suites', and ``slots`` bound how many run
+    at once. ``artifacts`` gives the directory for a round's artifacts by the round's name, None collects none. Faults
+    of a ``cancelled`` attempt come from its being stopped and are never blamed on the agent. With ``hold`` forks stay
+    as the suites have left them, until they are dropped.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class Suites:
         *,
         environ: Mapping[str, str],
         withheld: Callable[[str], bool],
-        timeouts: float,
+        timeout_multiplier: float,
         slots: VerifierSlots,
         strict: bool,
         artifacts: Callable[[str], Path] | None,
@@ -40,10 +41,10 @@ class Suites:
         hold: bool = False,
     ) -> None:
         self._task = task
-        self._settings = task.config.metadata.evocode
+        self._config = task.config.metadata.evocode
         self._environ = environ
         self._withheld = withheld
-        self._timeouts = timeouts
+        self._timeout_multiplier = timeout_multiplier
         self._slots = slots
         self._strict = strict
         self._artifacts = artifacts
@@ -57,7 +58,7 @@ class Suites:
     @property
     def in_place(self) -> bool:
         """Whether suites run where the agent works."""
-        return self._settings.verify_in == "place"
+        return self._config.verify_in == "place"
 
     def prepare(self, engine: Engine) -> None:
         """Make sure that suites can be run in this task's image, before an agent has been there.
@@ -70,7 +71,7 @@ class Suites:
 
     def limit(self, round_: Round) -> float:
         """Seconds that the suite of a round has."""
-        return round_.verifier_timeout * self._timeouts
+        return round_.verifier_timeout * self._timeout_multiplier
 
     def run(
         self,
@@ -78,12 +79,12 @@ class Suites:
         snapshot: Snapshot,
         round_: Round,
         *,
-        vary: Callable[[Manner], Manner] = lambda manner: manner,
+        vary: Callable[[SuiteSettings], SuiteSettings] = lambda settings: settings,
         change: Callable[[Environment], None] = lambda fork: None,
     ) -> SuiteRun:
         """Run a round's suite in a fork of its snapshot.
 
-        ``vary`` may have it run in another manner, and ``change`` may change the fork before.
+        ``vary`` may have it run in another settings, and ``change`` may change the fork before.
         """
         changed = snapshot.changed_paths(environment.workdir)
         fork = environment.fork(snapshot, network=round_.verifier_network, fresh=FRESH)
@@ -91,10 +92,10 @@ class Suites:
             with self._slots.take(self._cancelled), contextlib.ExitStack() as life:
                 life.enter_context(self._alive(fork))
                 change(fork)
-                manner = vary(self._manner(round_))
-                suite = self._run(fork, round_, changed, manner)
+                settings = vary(self._suite_settings(round_))
+                suite = self._run(fork, round_, changed, settings)
                 if self._hold:
-                    self._held[round_.index] = HeldFork(fork, self._task, round_, manner, life.pop_all().close)
+                    self._held[round_.index] = HeldFork(fork, self._task, round_, settings, life.pop_all().close)
                 return suite
         except EnvironmentFault as error:
             suite = suite_not_run(str(error), changed)
@@ -113,7 +114,7 @@ class Suites:
             finally:
                 snapshot.discard()
             environment.make_directories(FRESH)
-            return self._run(environment, round_, changed, self._manner(round_), collect=collect)
+            return self._run(environment, round_, changed, self._suite_settings(round_), collect=collect)
 
     def fork_of(self, index: int) -> HeldFork | None:
         """The fork of a round's suite, where it is held."""
@@ -130,10 +131,10 @@ class Suites:
             with contextlib.suppress(EnvironmentFault):
                 fork.stop()
 
-    def _manner(self, round_: Round) -> Manner:
+    def _suite_settings(self, round_: Round) -> SuiteSettings:
         # Who is root beside it reads the environment of every process.
-        watched = self.in_place and self._settings.keep_processes
-        return Manner(
+        watched = self.in_place and self._config.keep_processes
+        return SuiteSettings(
             env=resolve_env(
                 round_.verifier_env,
                 self._environ,
@@ -141,16 +142,16 @@ class Suites:
                 withheld=lambda name: watched and self._withheld(name),
             ),
             timeout=self.limit(round_),
-            slower=self._timeouts,
+            timeout_multiplier=self._timeout_multiplier,
             toolbox=self._toolbox,
             pinned=self._pins.of(round_.name),
         )
 
     def _run(
-        self, place: Environment, round_: Round, changed: list[str], manner: Manner, *, collect: bool = True
+        self, place: Environment, round_: Round, changed: list[str], settings: SuiteSettings, *, collect: bool = True
     ) -> SuiteRun:
         artifacts = self._artifacts(round_.name) if self._artifacts and collect else None
-        return run_suite(place, self._task, round_, manner, changed=changed, artifacts=artifacts)
+        return run_suite(place, self._task, round_, settings, changed=changed, artifacts=artifacts)
 
     @contextlib.contextmanager
     def _alive(self, fork: Environment) -> Iterator[None]:
@@ -177,6 +178,6 @@ class Suites:
             self._clear(environment)
 
     def _clear(self, environment: Environment) -> None:
-        if not self._settings.keep_processes:
+        if not self._config.keep_processes:
             environment.kill_processes()
         environment.remove(OUT_OF_REACH)

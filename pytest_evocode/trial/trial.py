@@ -33,15 +33,15 @@ from pytest_evocode.results.records import AttemptState, Fault, RoundRecord, Tur
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.tasks.content_hash import hash_directory
-from pytest_evocode.trial.agent_turns import OUT_OF_REACH, Turns
+from pytest_evocode.trial.agent_turns import OUT_OF_REACH, AgentTurns
 from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, keep_state, memory_of
 from pytest_evocode.trial.held_forks import HeldFork
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
 from pytest_evocode.trial.round_records import RoundRecords
-from pytest_evocode.trial.starting_state import Beginning
-from pytest_evocode.trial.suite_runner import Suites
-from pytest_evocode.trial.verdict_pipeline import Verdicts
+from pytest_evocode.trial.starting_state import StartingState
+from pytest_evocode.trial.suite_runner import SuiteRunner
+from pytest_evocode.trial.verdict_pipeline import VerdictPipeline
 from pytest_evocode.trial.verifier_slots import VerifierSlots
 
 __all__ = ["Trial", "TrialOptions"]
@@ -94,11 +94,11 @@ class Trial:
         self._closing = threading.Lock()
         task_hash = hash_directory(task.directory) if directory is not None else ""
         self._state = AttemptState(environment=engine.name, task_hash=task_hash, made_by=dict(self._options.agent))
-        self._turns = Turns(
+        self._turns = AgentTurns(
             task,
             agent,
             environ=self._options.environ,
-            timeouts=self._options.timeouts,
+            timeout_multiplier=self._options.timeout_multiplier,
             cancelled=self._cancelled,
             directory=directory,
             spending=AttemptSpending(self._options.budget, run=self._options.run_spending),
@@ -106,11 +106,11 @@ class Trial:
             begun_by={"made_by": self._state.made_by, "task_hash": task_hash},
         )
         self._withheld = withheld_from_agent(self._options.environ, declared_secrets(agent))
-        self._suites = Suites(
+        self._suites = SuiteRunner(
             task,
             environ=self._options.environ,
             withheld=self._withheld,
-            timeouts=self._options.timeouts,
+            timeout_multiplier=self._options.timeout_multiplier,
             slots=slots,
             strict=self._options.strict,
             artifacts=directory.artifacts if directory else None,
@@ -122,7 +122,7 @@ class Trial:
         self._checkpoints = Checkpoints(directory, self._state, keep_all=self._kept_in is not None)
         if self._options.hold_last:
             self._checkpoints.hold(len(self._rounds))
-        self._beginning = Beginning(
+        self._beginning = StartingState(
             task,
             agent,
             engine,
@@ -143,7 +143,7 @@ class Trial:
             scrubber=self._scrubber,
             checkpoints=self._checkpoints,
         )
-        self._verdicts = Verdicts(
+        self._verdicts = VerdictPipeline(
             self._turns,
             self._suites,
             self._checkpoints,
@@ -321,8 +321,8 @@ class Trial:
         memory = memory_of(self.agent)
         snapshot = environment.snapshot(keep_for=self._checkpoints.keep_for)
         if self._kept_in is not None and snapshot.reference:
-            strict, timeouts = self._options.strict, self._options.timeouts
-            keep_state(self._kept_in, self._engine, self.task, turn.index, snapshot, strict, timeouts)
+            strict, timeout_multiplier = self._options.strict, self._options.timeout_multiplier
+            keep_state(self._kept_in, self._engine, self.task, turn.index, snapshot, strict, timeout_multiplier)
         ended = turn.model_copy(update={"snapshot": snapshot.reference})
         self._checkpoints.turn_ended(ended, snapshot, memory, self._turns.spending.spent)
         self._turns.settle()

@@ -12,15 +12,15 @@ from pytest_evocode.results.records import TurnRecord
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Round
-from pytest_evocode.trial.agent_turns import STOPPED, Turns
+from pytest_evocode.trial.agent_turns import STOPPED, AgentTurns
 from pytest_evocode.trial.checkpoints import Checkpoints
 from pytest_evocode.trial.reference_states import ReferenceStates
 from pytest_evocode.trial.round_records import RoundRecords
-from pytest_evocode.trial.suite_runner import Suites
+from pytest_evocode.trial.suite_runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, judge
 
 
-class Verdicts:
+class VerdictPipeline:
     """Delivers the records of an attempt's rounds once their turns have ended.
 
     ``references`` is where states are kept that suites accept, None for nowhere; ``strict`` fails rounds in which tools
@@ -29,8 +29,8 @@ class Verdicts:
 
     def __init__(
         self,
-        turns: Turns,
-        suites: Suites,
+        turns: AgentTurns,
+        suites: SuiteRunner,
         checkpoints: Checkpoints,
         records: RoundRecords,
         references: ReferenceStates | None,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pytest_evocode.verifier.native import debug_cases
 from pytest_evocode.verifier.round_outcome import judge
 from pytest_evocode.verifier.suite import FRESH, run_suite, suite_not_run
-from pytest_evocode.verifier.suite_run import Manner, SuiteRun
+from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings
 from pytest_evocode.verifier.toolbox import Toolbox, find_toolbox
 
 __all__ = [
     "FRESH",
-    "Manner",
     "SuiteRun",
+    "SuiteSettings",
     "Toolbox",
     "debug_cases",
     "find_toolbox",

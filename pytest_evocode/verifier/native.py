@@ -20,7 +20,7 @@ from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.in_container.modules import OWN
 from pytest_evocode.verifier.script import tail
-from pytest_evocode.verifier.suite_run import LOGS, Finding, Manner
+from pytest_evocode.verifier.suite_run import LOGS, Finding, SuiteSettings
 from pytest_evocode.verifier.toolbox import PROGRAM
 
 CASE_TIMEOUT = 60.0
@@ -38,60 +38,60 @@ _ADVICE = (
 )
 
 
-def run_native(fork: Environment, task: Task, round_: Round, manner: Manner) -> Finding:
+def run_native(fork: Environment, task: Task, round_: Round, settings: SuiteSettings) -> Finding:
     """Compose the round's cumulative suite in the fork, run it and read its report."""
-    result, report = _run(fork, task, round_, manner)
+    result, report = _run(fork, task, round_, settings)
     try:
-        verdict = _Judgement(task, round_, report, manner).verdict()
+        verdict = _Judgement(task, round_, report, settings).verdict()
     except VerifierFault as error:
         return Finding(result, None, str(error))
     verdict = verdict.model_copy(update={"timed_out": result.timed_out})
-    seek_stale = manner.seek_stale and not result.timed_out
-    if seek_stale and (stale := _still_there(fork, task, round_, manner, verdict)):
+    seek_stale = settings.seek_stale and not result.timed_out
+    if seek_stale and (stale := _still_there(fork, task, round_, settings, verdict)):
         cases = (case.model_copy(update={"failure": "stale"}) if case.id in stale else case for case in verdict.cases)
         verdict = verdict.model_copy(update={"cases": tuple(cases)})
     return Finding(result, verdict)
 
 
 def _run(
-    fork: Environment, task: Task, round_: Round, manner: Manner, *, retired: str | None = None
+    fork: Environment, task: Task, round_: Round, settings: SuiteSettings, *, retired: str | None = None
 ) -> tuple[ExecResult, dict[str, Any]]:
     """One pytest session in the fork: how it ended, and its report, or one that says that there is none."""
     key = secrets.token_hex(32)
-    argv = _bring(fork, task, round_, manner, key, retired=retired)
-    result = fork.exec(argv, user=round_.verifier_user, env=manner.env, timeout=manner.timeout)
+    argv = _bring(fork, task, round_, settings, key, retired=retired)
+    result = fork.exec(argv, user=round_.verifier_user, env=settings.env, timeout=settings.timeout)
     found = fork.read_all(_LIMITS)
     try:
         report, seal = found_or_refused(found[_REPORT]), found_or_refused(found[_SEAL])
     except Unreadable:
-        return result, _broken_off(result, found[_RUNNING], manner.timeout)
+        return result, _broken_off(result, found[_RUNNING], settings.timeout)
     if report is None or seal is None or not hmac.compare_digest(_seal(key, report), seal):
-        return result, _broken_off(result, found[_RUNNING], manner.timeout)
+        return result, _broken_off(result, found[_RUNNING], settings.timeout)
     own: dict[str, Any] = json.loads(report)
     return result, own
 
 
-def debug_cases(fork: Environment, task: Task, round_: Round, manner: Manner, cases: Sequence[str]) -> Command:
+def debug_cases(fork: Environment, task: Task, round_: Round, settings: SuiteSettings, cases: Sequence[str]) -> Command:
     """Bring the suite once more, and return the command for a terminal that runs some of its cases with ``--pdb``.
 
     Without any it runs all. No report is written: there is what the suite's own run has left.
     """
-    argv = _bring(fork, task, round_, manner, None, cases=cases)
-    return Command((*argv, "--pdb", "--color=yes", "--code-highlight=no"), user=round_.verifier_user, env=manner.env)
+    argv = _bring(fork, task, round_, settings, None, cases=cases)
+    return Command((*argv, "--pdb", "--color=yes", "--code-highlight=no"), user=round_.verifier_user, env=settings.env)
 
 
 def _bring(
     fork: Environment,
     task: Task,
     round_: Round,
-    manner: Manner,
+    settings: SuiteSettings,
     key: str | None,
     *,
     retired: str | None = None,
     cases: Sequence[str] = (),
 ) -> list[str]:
     """Put the suite into the fork, and return the command that runs it."""
-    assert manner.toolbox is not None
+    assert settings.toolbox is not None
     tests = [test for test in task.tests if test.requirement]
     plan = {
         "key": key,
@@ -99,12 +99,12 @@ def _bring(
         "all_rounds": [each.name for each in task.rounds],
         "shared": next(each.name for each in task.rounds if not each.has_script),
         "introduced": {test.requirement: test.round for test in reversed(tests)},
-        "case_timeout": min(CASE_TIMEOUT, manner.timeout / manner.slower / 2),
+        "case_timeout": min(CASE_TIMEOUT, settings.timeout / settings.timeout_multiplier / 2),
         "grace": GRACE,
-        "slower": manner.slower,
-        "only": manner.only,
-        "backwards": manner.backwards,
-        "until_failure": manner.until_failure,
+        "timeout_multiplier": settings.timeout_multiplier,
+        "only": settings.only,
+        "backwards": settings.backwards,
+        "until_failure": settings.until_failure,
         "retired": retired,
         "cases": list(cases),
     }
@@ -112,8 +112,8 @@ def _bring(
         Path(directory, "plan.json").write_text(json.dumps(plan))
         place = Path(OWN).name
         suite = [(source, place) for place, source in task.suite(round_).items()]
-        fork.upload([*suite, (manner.toolbox.directory, place), (Path(directory), place)], "/tests", writable=True)
-    return [manner.toolbox.python, "-I", "-B", f"{OWN}/{PROGRAM}"]
+        fork.upload([*suite, (settings.toolbox.directory, place), (Path(directory), place)], "/tests", writable=True)
+    return [settings.toolbox.python, "-I", "-B", f"{OWN}/{PROGRAM}"]
 
 
 def _seal(key: str, report: bytes) -> bytes:
@@ -139,12 +139,12 @@ def _broken_off(result: ExecResult, running: bytes | Unreadable | None, limit: f
     return {"tests": [], "evocode": {"problems": [], "errors": [error]}}
 
 
-def _still_there(fork: Environment, task: Task, round_: Round, manner: Manner, verdict: Verdict) -> set[str]:
+def _still_there(fork: Environment, task: Task, round_: Round, settings: SuiteSettings, verdict: Verdict) -> set[str]:
     """The failing cases whose place a retired behaviour holds that still passes its test."""
     retiring = {test.retired for test in task.tests if test.retired}
     stale: set[str] = set()
     for name in retiring & {case.origin for case in verdict.cases if case.failing}:
-        _, report = _run(fork, task, round_, manner, retired=name)
+        _, report = _run(fork, task, round_, settings, retired=name)
         replacing = [case for case in verdict.cases if case.origin == name]
         for test in report["tests"]:
             if test["outcome"] == "passed":
@@ -166,12 +166,12 @@ class _Judgement:
     the reference solution is known to pass the case.
     """
 
-    def __init__(self, task: Task, round_: Round, report: Mapping[str, Any], manner: Manner) -> None:
+    def __init__(self, task: Task, round_: Round, report: Mapping[str, Any], settings: SuiteSettings) -> None:
         self._directories = task.suite(round_)
         self._errors: list[dict[str, str]] = report["evocode"]["errors"]
         self._problems: list[str] = report["evocode"]["problems"]
-        self._pinned = manner.pinned
-        self._only = manner.only
+        self._pinned = settings.pinned
+        self._only = settings.only
         try:
             self._cases = parse_case_file("report.json", json.dumps(report))
         except UnreadableCases as error:

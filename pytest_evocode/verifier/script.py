@@ -10,17 +10,19 @@ from pytest_evocode.results.cases import CASE_FILES, UnreadableCases, parse_case
 from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.verifier.suite_run import LOGS, Finding, Manner
+from pytest_evocode.verifier.suite_run import LOGS, Finding, SuiteSettings
 
 _REWARD_LIMIT = 2**20  # bytes
 _SHOWN = 500  # characters
 _CASES_LIMIT = 64 * 2**20  # bytes
 
 
-def run_script(fork: Environment, task: Task, round_: Round, manner: Manner) -> Finding:
+def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSettings) -> Finding:
     """Put the tests into the fork, run ``test.sh``, read rewards and cases."""
     fork.upload(round_.tests, "/tests", writable=True)
-    result = fork.exec(["bash", "/tests/test.sh"], user=round_.verifier_user, env=manner.env, timeout=manner.timeout)
+    result = fork.exec(
+        ["bash", "/tests/test.sh"], user=round_.verifier_user, env=settings.env, timeout=settings.timeout
+    )
     if result.timed_out:
         # The program under test may hang as well as the suite: the round has failed, and says so.
         cases, _ = _cases(_read_logs(fork), result.output)

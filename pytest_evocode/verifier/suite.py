@@ -13,7 +13,7 @@ from pytest_evocode.verifier.changed_tools import changed_tools, python_caches
 from pytest_evocode.verifier.clock import put_forward
 from pytest_evocode.verifier.native import run_native
 from pytest_evocode.verifier.script import run_script
-from pytest_evocode.verifier.suite_run import LOGS, Manner, SuiteRun
+from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
 
 #: Directories of a fork that hold nothing of what the agent put there.
 FRESH = ("/tests", LOGS)
@@ -24,7 +24,7 @@ def run_suite(
     fork: Environment,
     task: Task,
     round_: Round,
-    manner: Manner,
+    settings: SuiteSettings,
     *,
     changed: Sequence[str] = (),
     artifacts: Path | None,
@@ -40,15 +40,15 @@ def run_suite(
     if caches := python_caches(changed):
         # What Python would load from there unseen. Its own rm: if that was changed, it is among the tools.
         fork.exec(["rm", "-rf", "--", *caches], user="0", cwd="/", timeout=60)
-    clock = put_forward(fork, manner.days, _clock(round_, manner)) if manner.days else {}
-    manner = replace(manner, env={**manner.env, **clock})
-    finding = (run_script if round_.has_script else run_native)(fork, task, round_, manner)
+    clock = put_forward(fork, settings.days, _clock(round_, settings)) if settings.days else {}
+    settings = replace(settings, env={**settings.env, **clock})
+    finding = (run_script if round_.has_script else run_native)(fork, task, round_, settings)
     verdict = finding.verdict
     if verdict is not None:
         pinned = None
-        if manner.pinned is not None:
+        if settings.pinned is not None:
             passed = {case.id for case in verdict.cases if case.status == "passed"}
-            pinned = (len(passed & manner.pinned.keys()), len(manner.pinned))
+            pinned = (len(passed & settings.pinned.keys()), len(settings.pinned))
         verdict = verdict.model_copy(update={"changed_tools": tools, "pinned": pinned})
     left_out = _collect_artifacts(fork, round_, artifacts) if artifacts is not None else ()
     return SuiteRun(
@@ -58,16 +58,16 @@ def run_suite(
         finding.fault,
         left_out,
         tools,
-        days=manner.days if clock else 0,
+        days=settings.days if clock else 0,
     )
 
 
-def _clock(round_: Round, manner: Manner) -> list[str]:
+def _clock(round_: Round, settings: SuiteSettings) -> list[str]:
     """What tells the time as the suite sees it."""
     if round_.has_script:
         return ["date", "+%s"]
-    assert manner.toolbox is not None
-    return [manner.toolbox.python, "-I", "-c", "import time; print(time.time())"]
+    assert settings.toolbox is not None
+    return [settings.toolbox.python, "-I", "-c", "import time; print(time.time())"]
 
 
 def suite_not_run(why: str, changed: Sequence[str]) -> SuiteRun:

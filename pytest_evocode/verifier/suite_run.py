@@ -13,14 +13,14 @@ LOGS = "/logs/verifier"
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class SuiteSettings:
     """How one suite is run."""
 
     env: Mapping[str, str]
     """The verifier's variables, resolved."""
     timeout: float
     """Seconds."""
-    slower: float = 1.0
+    timeout_multiplier: float = 1.0
     """What the limits of single cases are multiplied by (native suites)."""
     toolbox: Toolbox | None = None
     """For native suites."""

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_evocode.environments import Engine
 from pytest_evocode.tasks import load_task
-from pytest_evocode.verifier import FRESH, Manner, SuiteRun, find_toolbox, run_suite
+from pytest_evocode.verifier import FRESH, SuiteRun, SuiteSettings, find_toolbox, run_suite
 
 RunSuite = Callable[..., SuiteRun]
 
@@ -20,7 +20,7 @@ class RunNative(Protocol):
 
     ``files`` are texts by path: ``round-1/test_cli.py`` among the tests of a round, ``tests/journals.py`` among those
     that all share. ``toml`` goes into task.toml before, ``step`` behind each [[steps]] entry; all else is the
-    :class:`~pytest_evocode.verifier.Manner`'s.
+    :class:`~pytest_evocode.verifier.SuiteSettings`'s.
     """
 
     def __call__(
@@ -32,7 +32,7 @@ class RunNative(Protocol):
         workspace: str = "",
         toml: str = "",
         step: str = "",
-        **manner: Any,
+        **settings: Any,
     ) -> SuiteRun: ...
 
 
@@ -57,7 +57,7 @@ def run_native_suite(
     toml: str = "",
     step: str = "",
     image: str = "",
-    **manner: Any,
+    **settings: Any,
 ) -> SuiteRun:
     """See :class:`RunNative`; the task is written into ``directory``, and ``image`` is what more its Dockerfile has."""
     texts = {
@@ -83,8 +83,8 @@ def run_native_suite(
         fork = environment.fork(snapshot, network=None, fresh=FRESH)
         try:
             fork.start()
-            how = {"env": {}, "timeout": round_.verifier_timeout, "toolbox": find_toolbox(engine, task), **manner}
-            return run_suite(fork, task, round_, Manner(**how), artifacts=None)
+            how = {"env": {}, "timeout": round_.verifier_timeout, "toolbox": find_toolbox(engine, task), **settings}
+            return run_suite(fork, task, round_, SuiteSettings(**how), artifacts=None)
         finally:
             fork.stop()
             snapshot.discard()
@@ -134,8 +134,8 @@ def suite(engine: Engine, tmp_path: Path) -> RunSuite:
             fork = environment.fork(snapshot, network=None, fresh=FRESH)
             try:
                 fork.start()
-                manner = Manner(env=env or {}, timeout=round_.verifier_timeout)
-                return run_suite(fork, task, round_, manner, artifacts=artifacts)
+                settings = SuiteSettings(env=env or {}, timeout=round_.verifier_timeout)
+                return run_suite(fork, task, round_, settings, artifacts=artifacts)
             finally:
                 fork.stop()
                 snapshot.discard()

@@ -131,7 +131,7 @@ def test_y():
 def test_a_slower_machine_gives_cases_more_time(native: RunNative) -> None:
     test = "import time\nimport pytest\n\n@pytest.mark.timeout(0.01)\ndef test_x():\n    time.sleep(0.1)\n"
     assert native({"round-1/test_a.py": test}).verdict is None
-    assert verdict(native({"round-1/test_a.py": test}, slower=1000.0)).passed
+    assert verdict(native({"round-1/test_a.py": test}, timeout_multiplier=1000.0)).passed
 
 
 @pytest.mark.usefixtures("_short")

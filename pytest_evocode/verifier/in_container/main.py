@@ -33,12 +33,12 @@ ENDED = (0, 1, 5)
 """pytest's exit codes of sessions that came to their end: all passed, some failed, nothing to run."""
 
 
-class Course:
+class SessionMonitor:
     """Notes what goes wrong beside the tests' own failures, and ends what hangs."""
 
     def __init__(self, plan: dict[str, Any], workdir: str, modules: Memory) -> None:
-        self.slower: float = plan["slower"]
-        self.case_limit = plan["case_timeout"] * self.slower
+        self.timeout_multiplier: float = plan["timeout_multiplier"]
+        self.case_limit = plan["case_timeout"] * self.timeout_multiplier
         self.grace: float = plan["grace"]
         self.debugging = plan["key"] is None
         """Whether a person is at it, who may take as long as they like."""
@@ -109,7 +109,7 @@ class Course:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_timeout_set_timer(self, item: pytest.Item, settings: pytest_timeout.Settings) -> object:
-        self.limits = settings._replace(timeout=settings.timeout * self.slower)
+        self.limits = settings._replace(timeout=settings.timeout * self.timeout_multiplier)
         return self.limit(item)
 
     def limit(self, item: pytest.Item) -> object:
@@ -291,18 +291,18 @@ def main() -> NoReturn:
     _pytest.pathlib.resolve_pkg_root_and_module_name = lambda path, **_: (Path(TESTS), module_name(str(path)))
     _pytest.assertion.rewrite.AssertionRewritingHook._find_spec = modules.find_source  # type: ignore[assignment]
     selection = Selection(plan)
-    course = Course(plan, os.getcwd(), modules)
+    monitor = SessionMonitor(plan, os.getcwd(), modules)
     os.chdir(TESTS)
     print(f"Python {sys.version.split()[0]} ({sys.executable}), pytest {pytest.__version__}", flush=True)
-    plugins = [pytest_jsonreport.plugin, pytest_timeout, selection, course]
+    plugins = [pytest_jsonreport.plugin, pytest_timeout, selection, monitor]
     try:
         status = int(pytest.main([*arguments(plan), *sys.argv[1:]], plugins=plugins))
     except BaseException as error:  # Of a hook that runs when the session is over.
         traceback.print_exc()
-        course.note(None, "stop", error)
+        monitor.note(None, "stop", error)
         status = int(pytest.ExitCode.INTERNAL_ERROR)
-    if not course.debugging:
-        report(plan, course.told(selection, status), before)
+    if not monitor.debugging:
+        report(plan, monitor.told(selection, status), before)
     try:
         sys.stdout.flush()
     finally:
