@@ -1,13 +1,53 @@
-"""What can go wrong, sorted by whose fault it is; every message says what happened, where, and what to do."""
+"""Every exception of the package, sorted by who has to act on it.
+
+A message says what happened, where, and what to do.
+
+Faults, whose messages are complete for the user::
+
+    EvocodeError
+    ├── UsageError                    the command line or the configuration: the user changes the call
+    ├── TaskError                     the task: its author changes a file
+    ├── EnvironmentFault              the container engine or the sandbox failed
+    │   ├── EnvironmentUnavailable    it cannot be had on this machine
+    │   └── BuildError                the task's image cannot be built
+    │       └── NeedsDocker           the sandbox cannot replay the task's Dockerfile
+    ├── AgentFault                    the agent's own means failed, such as its model's API
+    ├── VerifierFault                 the suite gave no verdict
+    ├── RecordFault                   a record cannot be read
+    ├── CannotBeChecked               a check of the task came to no result
+    ├── ResumeRefused                 an attempt of an earlier session cannot be continued
+    ├── RegradingRefused              an attempt cannot be verified again
+    ├── Cancelled                     nobody's fault: the session was stopped
+    └── AttemptEnded                  nobody's fault: the attempt had ended in an earlier session
+
+Control flow, raised for a caller inside the package that catches it and goes on::
+
+    ControlFlow
+    ├── RoundFailed                   pytest: the round's verdict is not a pass
+    ├── CheckFailed                   pytest: the task does not stand a check
+    ├── TurnStopped                   agents: the turn ends before the model says that it is done
+    ├── ContextOverflow               models: the conversation is too long
+    ├── RequestUnanswered             models: the provider did not answer
+    │   └── RequestRefused            models: nor would it answer the same request a second time
+    ├── ConnectionBroken              models: the answer was cut off
+    ├── ChannelClosed                 environments: the container has stopped
+    ├── UnreadableFile                environments: a path is not a regular file of acceptable size
+    ├── UnreadableCases               results: a report of cases is not in its format
+    ├── FilesNotListed                trajectories: the workspace cannot be listed
+    ├── DiffError                     trajectories: a diff does not fit its text
+    ├── StateNotRebuilt               process: a recorded state of the workspace cannot be had again
+    └── NoGrammar                     process: no parser for a language is installed
+"""
 
 from __future__ import annotations
 
 import traceback
 from pathlib import Path
+from typing import Any
 
 
 class EvocodeError(Exception):
-    """Base of all errors raised on purpose; ``str(error)`` is the complete message for the user."""
+    """Base of all faults raised on purpose; ``str(error)`` is the complete message for the user."""
 
 
 class UsageError(EvocodeError):
@@ -40,6 +80,16 @@ class BuildError(EnvironmentFault):
     """The task's image could not be built; the message ends with the build's last lines."""
 
 
+class NeedsDocker(BuildError):
+    """The Dockerfile asks for something that cannot be replayed on the host's own system."""
+
+    def __init__(self, dockerfile: Path, line: int, why: str) -> None:
+        super().__init__(
+            f"{dockerfile}:{line}: this task needs Docker: {why}. "
+            "Start Docker and run with --evocode-env=docker, or change this line."
+        )
+
+
 class AgentFault(EvocodeError):
     """The agent could not do its turn for reasons outside the task (a solution that fails, an API out of reach)."""
 
@@ -52,6 +102,21 @@ class RecordFault(EvocodeError):
     """A record of a run cannot be read: it is damaged, or of a later version than this one knows."""
 
 
+class CannotBeChecked(EvocodeError):
+    """A check of a task came to no result, because something else is wrong with the task."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"cannot be checked: {why}")
+
+
+class ResumeRefused(EvocodeError):
+    """What an earlier session left of an attempt cannot be continued by this one."""
+
+
+class RegradingRefused(EvocodeError):
+    """An attempt cannot be verified again."""
+
+
 class Cancelled(EvocodeError):
     """The session was stopped while the attempt ran."""
 
@@ -60,12 +125,72 @@ class AttemptEnded(EvocodeError):
     """The attempt had ended in an earlier session, so it has records and no environment."""
 
 
-class ResumeRefused(EvocodeError):
-    """What an earlier session left of an attempt cannot be continued by this one."""
+class ControlFlow(Exception):
+    """Base of what a caller inside the package always catches; no user sees its message alone."""
+
+
+class RoundFailed(ControlFlow):
+    """The verdict of a round is not a pass; the item that pytest runs has the record."""
+
+
+class CheckFailed(ControlFlow):
+    """A task does not stand a check; the message has what is wrong, line by line."""
+
+
+class TurnStopped(ControlFlow):
+    """The agent's turn ends here, for the reason given, and the workspace is graded as it is."""
+
+
+class ContextOverflow(ControlFlow):
+    """The conversation is longer than the model takes; ``str(error)`` is what the provider says."""
+
+
+class RequestUnanswered(ControlFlow):
+    """A model's provider did not answer; ``fault`` is the :class:`pytest_evocode.llm.provider_errors.Fault`."""
+
+    def __init__(self, fault: Any) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
+
+
+class RequestRefused(RequestUnanswered):
+    """The provider does not take the request, and would not take it a second time."""
+
+
+class ConnectionBroken(ControlFlow):
+    """The connection to a model's provider ended, or the time, before the answer was complete."""
+
+
+class ChannelClosed(ControlFlow):
+    """The container of a command channel has stopped, or its engine has gone."""
+
+
+class UnreadableFile(ControlFlow):
+    """A path in an environment is a symlink, a directory, a FIFO or too large a file, and is not read."""
+
+
+class UnreadableCases(ControlFlow):
+    """A report of cases is there but cannot be read; the message says which and why."""
+
+
+class FilesNotListed(ControlFlow):
+    """The files of a workspace cannot be listed; the message says why, for the record."""
+
+
+class DiffError(ControlFlow, ValueError):
+    """A diff does not fit the text that it is to be applied to, or is none."""
+
+
+class StateNotRebuilt(ControlFlow):
+    """A recorded state of a workspace cannot be had again; the message says why."""
+
+
+class NoGrammar(ControlFlow):
+    """A file is in a language for which no parser is installed; the message says which."""
 
 
 def describe_error(error: BaseException) -> str:
-    """An error of ours speaks for itself; anything else is a defect of some program and shows where."""
+    """Return the message of a fault of ours, and the traceback of anything else, which is a defect."""
     if isinstance(error, EvocodeError):
         return str(error)
     return "".join(traceback.format_exception(error))

@@ -8,9 +8,9 @@ from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import Deadline, run_script
+from pytest_evocode.errors import DiffError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.trajectories.atif import AgentInfo, Step, StepMetrics, ToolCall, Trajectory, actions_of
-from pytest_evocode.trajectories.diffs import DiffError
 from pytest_evocode.trajectories.file_changes import Change, File, changed, drop_empty_directories, write_files
 from pytest_evocode.trajectories.recorded_attempts import RecordedAttempt, check_path
 from pytest_evocode.trajectories.recorder import Action

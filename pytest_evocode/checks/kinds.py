@@ -8,8 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pytest_evocode.checks.names import Doubt
-from pytest_evocode.checks.played_rounds import CannotBeChecked, Playing, Stage
+from pytest_evocode.checks.played_rounds import Playing, Stage
 from pytest_evocode.environments import Environment
+from pytest_evocode.errors import CannotBeChecked
 from pytest_evocode.verifier import SuiteRun
 
 _SHOWN_CASES = 5

@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_evocode.agents import Agent
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import EnvironmentFault, EvocodeError, TaskError
+from pytest_evocode.errors import EnvironmentFault, TaskError
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.trial.agent_turns import OUT_OF_REACH, AgentTurns
@@ -23,13 +23,6 @@ from pytest_evocode.verifier import SuiteRun
 
 Files = Mapping[str, bytes]
 """Contents by path."""
-
-
-class CannotBeChecked(EvocodeError):
-    """A check found nothing out, because something else is wrong with the task."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"cannot be checked: {why}")
 
 
 @dataclass(frozen=True, slots=True)

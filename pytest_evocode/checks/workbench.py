@@ -10,10 +10,10 @@ from pytest_evocode.agents.nop import NopAgent
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.checks import kinds
 from pytest_evocode.checks.names import Check
-from pytest_evocode.checks.played_rounds import CannotBeChecked, Conditions, Playing, Stage
+from pytest_evocode.checks.played_rounds import Conditions, Playing, Stage
 from pytest_evocode.checks.visible import Visible, find_visible, starter_clean
 from pytest_evocode.environments import Engine
-from pytest_evocode.errors import EnvironmentFault, EvocodeError
+from pytest_evocode.errors import CannotBeChecked, EnvironmentFault, EvocodeError
 from pytest_evocode.tasks import Task
 from pytest_evocode.trial.agent_turns import STOPPED
 from pytest_evocode.trial.verifier_slots import VerifierSlots

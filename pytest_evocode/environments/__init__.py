@@ -10,7 +10,6 @@ from pytest_evocode.environments.protocol import (
     ExecResult,
     Installation,
     Snapshot,
-    Unreadable,
     User,
     found_or_refused,
 )
@@ -22,7 +21,6 @@ __all__ = [
     "ExecResult",
     "Installation",
     "Snapshot",
-    "Unreadable",
     "User",
     "choose_engine",
     "found_or_refused",

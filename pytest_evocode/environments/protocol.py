@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from pytest_evocode.environments.archive import Source
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Network, Task
 
 User = str | int
@@ -61,13 +61,9 @@ class Command:
     cwd: str | None = None
 
 
-class Unreadable(Exception):
-    """A file in the environment that :meth:`Environment.read` refuses: a symlink, a directory, a FIFO, too large."""
-
-
-def found_or_refused(found: bytes | Unreadable | None) -> bytes | None:
+def found_or_refused(found: bytes | UnreadableFile | None) -> bytes | None:
     """What :meth:`Environment.read` gives or raises for one of :meth:`Environment.read_all`."""
-    if isinstance(found, Unreadable):
+    if isinstance(found, UnreadableFile):
         raise found
     return found
 
@@ -150,10 +146,10 @@ class Environment(Protocol):
     def read(self, path: str, limit: int) -> bytes | None:
         """The contents of a regular file of at most ``limit`` bytes, None where there is no such file.
 
-        Raises :class:`Unreadable` for anything else; a symlink is not followed.
+        Raises :class:`UnreadableFile` for anything else; a symlink is not followed.
         """
 
-    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | Unreadable | None]:
+    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | UnreadableFile | None]:
         """As :meth:`read` for several files, by their paths and limits; what is refused is returned and not raised."""
 
     def remove(self, paths: Sequence[str]) -> None:

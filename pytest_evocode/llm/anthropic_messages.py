@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_evocode.errors import RequestRefused
 from pytest_evocode.llm.base_client import BaseClient
-from pytest_evocode.llm.connection import Json, Refused
+from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
 from pytest_evocode.llm.replies import arguments_of, native_of, priced_usage, tagged, without_open_end
 from pytest_evocode.results.records import Usage
@@ -43,7 +44,7 @@ class MessagesClient(BaseClient):
             payload["extra_headers"] = _THINKS_BETWEEN_CALLS
         try:
             body, request_id = self._connection.post(self._resource, payload, options, timeout)
-        except Refused as refused:
+        except RequestRefused as refused:
             raise self._connection.explain(refused.fault) from None
         return self._reply(body, request_id)
 

@@ -15,9 +15,15 @@ from time import sleep
 from typing import Any
 from urllib.parse import urlsplit
 
-from pytest_evocode.errors import AgentFault, UsageError
+from pytest_evocode.errors import (
+    AgentFault,
+    ConnectionBroken,
+    ContextOverflow,
+    RequestRefused,
+    RequestUnanswered,
+    UsageError,
+)
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.protocol import ContextOverflow
 from pytest_evocode.llm.provider_errors import Fault, from_answer, from_status
 from pytest_evocode.secrets import SHORTEST, is_secret_name
 
@@ -99,7 +105,7 @@ class ProviderConnection:
 
         ``resource`` takes the SDK's client and gives the part of it that is asked; ``options`` are parts of the request
         that not all versions of the SDK have a name for, left out where they are None. Repeats what may help. Raises
-        what :meth:`~pytest_evocode.llm.protocol.ModelClient.complete` does, and :class:`Refused` for what only
+        what :meth:`~pytest_evocode.llm.protocol.ModelClient.complete` does, and :class:`RequestRefused` for what only
         the request is to blame for.
         """
         ends = None if timeout is None else time.monotonic() + timeout
@@ -111,11 +117,11 @@ class ProviderConnection:
                 answer = self._once(resource, sent, ends)
                 self._was_reached = True
                 return answer
-            except _Unanswered as unanswered:
+            except RequestUnanswered as unanswered:
                 fault = unanswered.fault
             self._was_reached |= fault.status is not None
             if fault.kind in ("overflow", "final"):
-                raise Refused(fault)
+                raise RequestRefused(fault)
             seconds = patience.pause(fault, self._options.retries if self._was_reached else _FIRST_RETRIES)
             if seconds is None:
                 raise self._given_up(fault, patience)
@@ -163,7 +169,7 @@ class ProviderConnection:
         return self._fault(f"the provider failed {times}", fault)
 
     def _once(self, resource: Callable[[Any], Any], payload: Json, ends: float | None) -> tuple[Json, str]:
-        """One request; raises :class:`_Unanswered`, and TimeoutError at the deadline."""
+        """One request; raises :class:`RequestUnanswered`, and TimeoutError at the deadline."""
         sdk = importlib.import_module(self._provider.name)
         left = LONGEST_REQUEST if ends is None else min(LONGEST_REQUEST, ends - time.monotonic())
         if left <= 0:
@@ -173,11 +179,11 @@ class ProviderConnection:
         try:
             written, headers = _read(resource(self._client), payload | {"timeout": limits}, until)
         except sdk.APIStatusError as error:
-            raise _Unanswered(from_status(error.status_code, error.body, error.response.headers)) from None
-        except (sdk.APIConnectionError, _Broken) as error:
+            raise RequestUnanswered(from_status(error.status_code, error.body, error.response.headers)) from None
+        except (sdk.APIConnectionError, ConnectionBroken) as error:
             if ends is not None and time.monotonic() >= ends:
                 raise TimeoutError(f"{self.label}: the model has not answered in time") from None
-            raise _Unanswered(Fault(_cause(error))) from None
+            raise RequestUnanswered(Fault(_cause(error))) from None
         request_id = headers.get("x-request-id") or headers.get("request-id") or ""
         try:
             body = json.loads(written)
@@ -187,7 +193,7 @@ class ProviderConnection:
             raise self.unreadable(body, request_id, "the API")
         fault = from_answer(body, request_id)
         if fault is not None:
-            raise _Unanswered(fault)
+            raise RequestUnanswered(fault)
         return body, request_id or str(body.get("id") or "")
 
     @property
@@ -238,24 +244,6 @@ def _backoff(times: int) -> float:
     return min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(times - 1, 16)) * random.uniform(0.5, 1)
 
 
-class Refused(Exception):
-    """The provider does not take the request, and would not take it a second time."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(str(fault))
-        self.fault = fault
-
-
-class _Unanswered(Exception):
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(str(fault))
-        self.fault = fault
-
-
-class _Broken(Exception):
-    """The connection ended, or the time, before the answer was there."""
-
-
 def _read(resource: Any, payload: Json, until: float) -> tuple[bytes, Mapping[str, str]]:
     """The body and the headers of the answer.
 
@@ -269,7 +257,7 @@ def _read(resource: Any, payload: Json, until: float) -> tuple[bytes, Mapping[st
                 if time.monotonic() >= until:
                     raise TimeoutError("the answer took too long")
         except Exception as error:  # the SDKs let through what their HTTP libraries raise here
-            raise _Broken(str(error) or type(error).__name__) from error
+            raise ConnectionBroken(str(error) or type(error).__name__) from error
         return bytes(body), response.headers
 
 

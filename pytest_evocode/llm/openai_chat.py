@@ -7,8 +7,9 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_evocode.errors import RequestRefused
 from pytest_evocode.llm.base_client import BaseClient
-from pytest_evocode.llm.connection import Json, ProviderConnection, Refused
+from pytest_evocode.llm.connection import Json, ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
@@ -44,7 +45,7 @@ class ChatClient(BaseClient):
         }
         try:
             body, request_id = self._connection.post(self._resource, payload, options, timeout)
-        except Refused as refused:
+        except RequestRefused as refused:
             if "max_completion_tokens" not in refused.fault.words or self._limit != "max_tokens":
                 raise self._connection.explain(refused.fault) from None
             self._limit = "max_completion_tokens"

@@ -7,8 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_evocode.errors import RequestRefused
 from pytest_evocode.llm.base_client import BaseClient
-from pytest_evocode.llm.connection import Json, ProviderConnection, Refused
+from pytest_evocode.llm.connection import Json, ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
@@ -39,7 +40,7 @@ class ResponsesClient(BaseClient):
             left = None if ends is None else ends - time.monotonic()
             try:
                 body, request_id = self._connection.post(self._resource, payload, self._sent_options, left)
-            except Refused as refused:
+            except RequestRefused as refused:
                 self._do_without(refused.fault)
             else:
                 return self._reply(body, request_id)

@@ -65,10 +65,6 @@ class Reply:
         return Message("assistant", self.text, calls=self.calls, native=self.native)
 
 
-class ContextOverflow(Exception):
-    """The conversation is longer than the model takes; ``str(error)`` is what the provider says."""
-
-
 class ModelClient(Protocol):
     """Speaks to one model."""
 

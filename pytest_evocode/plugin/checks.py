@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.checks.names import LINT, Check, Doubt, checks_of
-from pytest_evocode.errors import EvocodeError, TaskError
+from pytest_evocode.errors import CannotBeChecked, CheckFailed, EvocodeError, TaskError
 from pytest_evocode.plugin.longrepr import failure_of
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 
 #: The name of the collector that a task's checks are below.
 CHECK = "check"
-
-
-class CheckFailed(Exception):
-    """A task does not stand a check; the message has what is wrong, line by line."""
 
 
 class Checks(pytest.Collector):
@@ -79,8 +75,6 @@ class CheckItem(pytest.Item):
 
     def setup(self) -> None:
         """Wait for the check, so that what is nobody's finding is an error."""
-        from pytest_evocode.checks.played_rounds import CannotBeChecked
-
         try:
             self._found = self.parent.answer(self.check)
         except (CannotBeChecked, TaskError) as error:

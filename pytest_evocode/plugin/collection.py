@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.errors import AttemptEnded, EnvironmentFault, TaskError
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RoundFailed, TaskError
 from pytest_evocode.names import attempt_name
 from pytest_evocode.plugin.longrepr import failure_of
 from pytest_evocode.report.failed_round import describe_failure
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
     from pytest_evocode.trial.trial import Trial
 
 TASK_FILE = "task.toml"
-
-
-class RoundFailed(Exception):
-    """A round's verdict is not a pass; carries the record to the report."""
-
-    def __init__(self, record: RoundRecord) -> None:
-        super().__init__(f"{record.round} failed")
-        self.record = record
 
 
 class TaskDirectory(pytest.Directory):
@@ -212,7 +204,7 @@ class RoundItem(pytest.Function):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """The failing cases in place of a traceback."""
         if isinstance(excinfo.value, RoundFailed):
-            record = excinfo.value.record
+            record = _record_of(self)
             return failure_of(self, describe_failure(record, _plugin(self.config).output_of(record)))
         return super().repr_failure(excinfo, *args, **kwargs)
 
@@ -223,16 +215,16 @@ class RoundItem(pytest.Function):
 
 def _check(request: pytest.FixtureRequest, evocode_container: Environment | None) -> None:
     """The test that every round is."""
-    record = _record_of(request)
+    record = _record_of(request.node)
     if not record.passed:
-        raise RoundFailed(record)
+        raise RoundFailed(f"{record.round} failed")
 
 
 def _check_with_subtests(
     request: pytest.FixtureRequest, evocode_container: Environment | None, subtests: pytest.Subtests
 ) -> None:
     """The same with every case a subtest."""
-    record = _record_of(request)
+    record = _record_of(request.node)
     for case in record.verdict.cases if record.verdict else ():
         with subtests.test(case.id):
             if case.status == "skipped":
@@ -242,13 +234,12 @@ def _check_with_subtests(
                     case.reason or f"{case.failure}: expected {case.expected!r}, got {case.actual!r}", pytrace=False
                 )
     if not record.passed:
-        raise RoundFailed(record)
+        raise RoundFailed(f"{record.round} failed")
 
 
-def _record_of(request: pytest.FixtureRequest) -> RoundRecord:
-    record: RoundRecord | None = request.node.record
-    assert record is not None
-    return record
+def _record_of(item: RoundItem) -> RoundRecord:
+    assert item.record is not None
+    return item.record
 
 
 def _plugin(config: pytest.Config) -> SessionPlugin:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.plugin.collection import InsideTask, RoundFailed, RoundItem, TaskFile
+from pytest_evocode.errors import EnvironmentFault, RoundFailed
+from pytest_evocode.plugin.collection import InsideTask, RoundItem, TaskFile
 from pytest_evocode.plugin.session import SessionPlugin
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class Inspection:
                 raise error
             if isinstance(error, RoundFailed) and self._opens:
                 assert isinstance(node, RoundItem)
-                self._open(node, error.record, report)
+                assert node.record is not None
+                self._open(node, node.record, report)
             if isinstance(error, RoundFailed | pytest.fail.Exception) or not isinstance(node, RoundItem):
                 return
         if self._pdb is not None:

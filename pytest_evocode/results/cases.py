@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
+from pytest_evocode.errors import UnreadableCases
 from pytest_evocode.results.records import Case, CaseStatus
 
 #: Sources below /logs/verifier, the first that exists wins.
@@ -23,10 +24,6 @@ _SUMMARY_LINE = re.compile(r"^CASE_SUMMARY (?P<fields>.*)$", re.MULTILINE)
 _FIELD = re.compile(r'\b(\w++)=(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|(\S*+))')
 _ESCAPE = re.compile(r"((?:\\u[0-9a-fA-F]{4})+)|\\(.)")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
-
-
-class UnreadableCases(Exception):
-    """A source of cases is there but cannot be read; the message says which and why."""
 
 
 def parse_case_file(name: str, text: str) -> tuple[Case, ...]:

@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pytest_evocode.errors import RecordFault, VerifierFault
-from pytest_evocode.results.cases import CASE_FILES, UnreadableCases, parse_case_file, parse_case_lines
+from pytest_evocode.errors import RecordFault, UnreadableCases, VerifierFault
+from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines
 from pytest_evocode.results.foreign_turns import Turn, read_turn, read_turns_by_round
 from pytest_evocode.results.records import AttemptRecord, Case, Mode, RoundRecord, Verdict
 from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward

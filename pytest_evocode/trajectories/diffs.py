@@ -9,16 +9,14 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from pytest_evocode.errors import DiffError
+
 _CONTEXT = 3
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 # Pairs of equal lines that difflib may look at, each of which can cost it a microsecond many times over.
 _PAIRS = 300_000
 _POPULAR = 200  # lines of a text from which on difflib passes over what is more than a hundredth of them
-
-
-class DiffError(ValueError):
-    """A diff does not fit the text that it is to be applied to, or is none."""
 
 
 class _Edit(NamedTuple):

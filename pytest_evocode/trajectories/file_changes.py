@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pytest_evocode.environments import Environment, Unreadable, User
-from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.trajectories.diffs import DiffError, patched, unified_diff
+from pytest_evocode.environments import Environment, User
+from pytest_evocode.errors import DiffError, EnvironmentFault, UnreadableFile
+from pytest_evocode.trajectories.diffs import patched, unified_diff
 
 Change = dict[str, Any]
 """One file's: ``path`` relative to the working directory, ``kind`` (added, modified or deleted), ``mode``, ``diff``,
@@ -183,7 +183,7 @@ def _read(environment: Environment, base: str, changes: Sequence[Mapping[str, An
     return {
         paths[path]: File(content=content)
         for path, content in found.items()
-        if content is not None and not isinstance(content, Unreadable)
+        if content is not None and not isinstance(content, UnreadableFile)
     }
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_evocode.environments import Environment, User
+from pytest_evocode.errors import FilesNotListed
 from pytest_evocode.trajectories.commits import new_commits
 from pytest_evocode.trajectories.file_changes import Change, File, describe, sha256_of, size_of
-from pytest_evocode.trajectories.workspace_listing import REFLOG, CannotList, ListedFile, list_files, read_files
+from pytest_evocode.trajectories.workspace_listing import REFLOG, ListedFile, list_files, read_files
 
 # Two changes within a tick of the kernel's clock have the same time; it is 10 ms at the longest.
 _TICK = 0.1  # seconds
@@ -125,7 +126,7 @@ class WorkspaceChanges:
         began = time.time()
         try:
             entries = {path: entry for path, entry in list_files(self.environment).items() if not self._passes(path)}
-        except CannotList as trouble:
+        except FilesNotListed as trouble:
             if str(trouble) != self._trouble:
                 self._remarks["unrecorded"] = {"why": f"the workspace could not be looked at: {trouble}"}
             self._trouble = str(trouble)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from pytest_evocode.environments import Environment
+from pytest_evocode.errors import FilesNotListed
 
 #: Directories that programs fill by themselves, wherever they are. A directory is also one of them if it says so, as a
 #: virtual environment does and whatever has a CACHEDIR.TAG in it.
@@ -70,10 +71,6 @@ _FOUND = re.compile(r"([fld]) ([0-7]+) (\d+) (\d+\.\d+) (\d+ \S+) (.*)", re.DOTA
 _WALKED = re.compile(r"([0-9a-f]+) (\d+) (\d+) (\d+ \[[^\]]*\]) (\./.+)", re.DOTALL)
 
 
-class CannotList(Exception):
-    """Why the files cannot be listed, for the record."""
-
-
 @dataclass(frozen=True, slots=True)
 class ListedFile:
     """A regular file or a symlink, as it is now."""
@@ -92,14 +89,14 @@ class ListedFile:
 def list_files(environment: Environment) -> dict[str, ListedFile]:
     """The files and symlinks below the working directory by relative path, and reflogs; no caches.
 
-    Raises :class:`CannotList` where the directory is gone or the container has no programs to list it.
+    Raises :class:`FilesNotListed` where the directory is gone or the container has no programs to list it.
     """
     found = _run(environment, _FIND)
     entries = _read_found(found) if found is not None else None
     if entries is None:
         walked = _run(environment, _WALK)
         if walked is None:
-            raise CannotList("the container has neither GNU find nor stat")
+            raise FilesNotListed("the container has neither GNU find nor stat")
         entries = dict(_read_walked(walked))
     caches = {path.rpartition("/")[0] for path in entries if path.rpartition("/")[2] in _SIGNS} - {""}
     return {path: entry for path, entry in entries.items() if not _is_cached(path, caches)}
@@ -126,11 +123,11 @@ def _run(environment: Environment, script: str) -> bytes | None:
     output = _Sink()
     ended = environment.exec(script, user="0", timeout=_TIMEOUT, stdout=output)
     if ended.timed_out:
-        raise CannotList(f"listing the files took more than {_TIMEOUT:.0f} s")
+        raise FilesNotListed(f"listing the files took more than {_TIMEOUT:.0f} s")
     if output.tell() > _LIMIT:
-        raise CannotList("there are too many files")
+        raise FilesNotListed("there are too many files")
     if ended.exit_code == 126:
-        raise CannotList("the working directory is gone")
+        raise FilesNotListed("the working directory is gone")
     return output.getvalue() if ended.exit_code in (0, 1) else None
 
 

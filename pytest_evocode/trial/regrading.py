@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_evocode.environments import Engine, Snapshot, choose_engine
-from pytest_evocode.errors import EvocodeError, RecordFault, describe_error
+from pytest_evocode.errors import EvocodeError, RecordFault, RegradingRefused, describe_error
 from pytest_evocode.metrics.scores import trial_rewards
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.loading import StoredAttempt
@@ -39,10 +39,6 @@ class Regraded:
     """Rounds that have a new verdict."""
     problems: list[str] = field(default_factory=list)
     """Why the attempt, or rounds of it, kept the verdicts that they had."""
-
-
-class _Refused(EvocodeError):
-    """An attempt cannot be verified again."""
 
 
 class Regrader:
@@ -73,14 +69,14 @@ class Regrader:
     def _regrade(self, found: Regraded, directory: AttemptDirectory) -> None:
         record = directory.read_attempt()
         if record is None:
-            raise _Refused("it was not finished; continue it with --evocode-resume")
+            raise RegradingRefused("it was not finished; continue it with --evocode-resume")
         kept = {
             each.index: snapshot
             for each in record.rounds
             if (snapshot := directory.read_snapshot(each.round)) is not None
         }
         if not kept:
-            raise _Refused(
+            raise RegradingRefused(
                 "no round's files were kept, which takes a run with --evocode-snapshots; --evocode-agent=replay:"
                 f"{directory.path} plays the recorded changes again"
             )
@@ -95,12 +91,16 @@ class Regrader:
         task = load_task(self._tasks.get(record.task, Path(kept.task)))
         names = tuple(round_.name for round_ in task.rounds)
         if names != record.declared_rounds:
-            raise _Refused(f"{task.directory} has other rounds now: {', '.join(names)}")
+            raise RegradingRefused(f"{task.directory} has other rounds now: {', '.join(names)}")
         if task.config.metadata.evocode.verify_in == "place":
-            raise _Refused(f"{task.directory} is verified in place, by what runs there, and only files are kept")
+            raise RegradingRefused(
+                f"{task.directory} is verified in place, by what runs there, and only files are kept"
+            )
         engine = self._engine(kept.environment)
         if engine.image_key(task) != kept.image:
-            raise _Refused(f"the image of {task.directory} is another one now, which its rounds were not left in")
+            raise RegradingRefused(
+                f"the image of {task.directory} is another one now, which its rounds were not left in"
+            )
         return task
 
     def _engine(self, name: str) -> Engine:
@@ -151,7 +151,7 @@ class Regrader:
     def _snapshot(self, engine: Engine, kept: SnapshotFile) -> Snapshot:
         snapshot = engine.find_snapshot(kept.reference)
         if snapshot is None:
-            raise _Refused("its files are not on this machine, or were removed by evocode clean --kept")
+            raise RegradingRefused("its files are not on this machine, or were removed by evocode clean --kept")
         return snapshot
 
     def _judged(

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.environments import Command, Environment, ExecResult, Unreadable, found_or_refused
-from pytest_evocode.errors import VerifierFault
-from pytest_evocode.results.cases import UnreadableCases, parse_case_file
+from pytest_evocode.environments import Command, Environment, ExecResult, found_or_refused
+from pytest_evocode.errors import UnreadableCases, UnreadableFile, VerifierFault
+from pytest_evocode.results.cases import parse_case_file
 from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.in_container.modules import OWN
@@ -63,7 +63,7 @@ def _run(
     found = fork.read_all(_LIMITS)
     try:
         report, seal = found_or_refused(found[_REPORT]), found_or_refused(found[_SEAL])
-    except Unreadable:
+    except UnreadableFile:
         return result, _broken_off(result, found[_RUNNING], settings.timeout)
     if report is None or seal is None or not hmac.compare_digest(_seal(key, report), seal):
         return result, _broken_off(result, found[_RUNNING], settings.timeout)
@@ -120,7 +120,7 @@ def _seal(key: str, report: bytes) -> bytes:
     return hmac.new(key.encode(), report, hashlib.sha256).hexdigest().encode()
 
 
-def _broken_off(result: ExecResult, running: bytes | Unreadable | None, limit: float) -> dict[str, Any]:
+def _broken_off(result: ExecResult, running: bytes | UnreadableFile | None, limit: float) -> dict[str, Any]:
     """The report of a session that left none of its own; ``running`` may say which case it was at."""
     case, where = "", ""
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # A program under test may write there.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_evocode.environments import Environment, Unreadable, found_or_refused
-from pytest_evocode.errors import VerifierFault
-from pytest_evocode.results.cases import CASE_FILES, UnreadableCases, parse_case_file, parse_case_lines
+from pytest_evocode.environments import Environment, found_or_refused
+from pytest_evocode.errors import UnreadableCases, UnreadableFile, VerifierFault
+from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines
 from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward
 from pytest_evocode.tasks import Round, Task
@@ -34,7 +34,7 @@ def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSett
         return Finding(result, None, fault)
 
 
-def _read_logs(fork: Environment) -> Mapping[str, bytes | Unreadable | None]:
+def _read_logs(fork: Environment) -> Mapping[str, bytes | UnreadableFile | None]:
     """All that the suite may have left, at once, by name."""
     limits = dict.fromkeys(REWARD_FILES, _REWARD_LIMIT) | dict.fromkeys(CASE_FILES, _CASES_LIMIT)
     found = fork.read_all({f"{LOGS}/{name}": limit for name, limit in limits.items()})
@@ -55,12 +55,12 @@ def _read_verdict(fork: Environment, output: str, reward_key: str | None) -> Ver
     return verdict.model_copy(update={"flags": flags})
 
 
-def _rewards(logs: Mapping[str, bytes | Unreadable | None]) -> dict[str, float]:
+def _rewards(logs: Mapping[str, bytes | UnreadableFile | None]) -> dict[str, float]:
     """The rewards of the first reward file there is."""
     for name, parse in REWARD_FILES.items():
         try:
             contents = found_or_refused(logs[name])
-        except Unreadable as error:
+        except UnreadableFile as error:
             raise VerifierFault(f"{error}; a reward has to be a small regular file") from None
         if contents is not None:
             return parse(contents.decode("utf-8", "replace"))
@@ -69,7 +69,7 @@ def _rewards(logs: Mapping[str, bytes | Unreadable | None]) -> dict[str, float]:
     )
 
 
-def _cases(logs: Mapping[str, bytes | Unreadable | None], output: str) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+def _cases(logs: Mapping[str, bytes | UnreadableFile | None], output: str) -> tuple[tuple[Case, ...], tuple[str, ...]]:
     """Cases of the first source found and what is odd about it; an unreadable source is passed over with a flag."""
     flags: list[str] = []
     for name in CASE_FILES:
@@ -77,7 +77,7 @@ def _cases(logs: Mapping[str, bytes | Unreadable | None], output: str) -> tuple[
             contents = found_or_refused(logs[name])
             if contents is not None:
                 return parse_case_file(name, contents.decode("utf-8", "replace")), tuple(flags)
-        except (Unreadable, UnreadableCases) as error:
+        except (UnreadableFile, UnreadableCases) as error:
             flags.append(f"cases: {error}")
     cases, odd = parse_case_lines(output)
     return cases, (*flags, *odd)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments import Environment, Unreadable
+from pytest_evocode.environments import Environment
+from pytest_evocode.errors import UnreadableFile
 
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
@@ -218,7 +219,7 @@ def test_read_of_a_missing_file_is_none(shared: Environment, path: str) -> None:
 )
 def test_read_refuses_everything_else(environment: Environment, make: str, reason: str) -> None:
     assert environment.exec(make, env={"X": "/srv/x"}).ok
-    with pytest.raises(Unreadable, match=reason):
+    with pytest.raises(UnreadableFile, match=reason):
         environment.read("/srv/x", 100)
 
 

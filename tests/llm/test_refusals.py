@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from pytest_evocode.errors import AgentFault
-from pytest_evocode.llm.protocol import ContextOverflow, Message
+from pytest_evocode.errors import AgentFault, ContextOverflow
+from pytest_evocode.llm.protocol import Message
 from pytest_evocode.llm.provider_errors import from_answer, from_status
 from tests.llm.conftest import ASK, BASH, SECONDS, client_for, each_api
 from tests.model_scripts import Answer, Fail, Say

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.results.cases import CASE_FILES, UnreadableCases, parse_case_file
+from pytest_evocode.errors import UnreadableCases
+from pytest_evocode.results.cases import CASE_FILES, parse_case_file
 from pytest_evocode.results.records import Case
 
 SUITE = """

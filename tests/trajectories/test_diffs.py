@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evocode.trajectories.diffs import DiffError, patched, unified_diff
+from pytest_evocode.errors import DiffError
+from pytest_evocode.trajectories.diffs import patched, unified_diff
 from pytest_evocode.trajectories.file_changes import File, changed, describe, sha256_of
 
 # Few lines and many ends: what differs between texts is mostly where lines stand and how they end.

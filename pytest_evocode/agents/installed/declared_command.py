@@ -14,8 +14,8 @@ from pytest_evocode.agents.harness import read_file
 from pytest_evocode.agents.installed.program_run import run_program
 from pytest_evocode.agents.installed.staged_files import INSTRUCTION, staged
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
-from pytest_evocode.environments import Installation, Unreadable
-from pytest_evocode.errors import AgentFault, UsageError
+from pytest_evocode.environments import Installation
+from pytest_evocode.errors import AgentFault, UnreadableFile, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.trajectories.atif import Trajectory
 
@@ -169,7 +169,7 @@ class CommandAgent:
         try:
             text = context.environment.read(path, _TRAJECTORY_LIMIT)
             return None if text is None else Trajectory.model_validate_json(text)
-        except (Unreadable, ValidationError) as error:
+        except (UnreadableFile, ValidationError) as error:
             if cut_off:
                 return None
             raise AgentFault(f"cmd:{self.name} wrote no ATIF trajectory to {path}: {error}") from None

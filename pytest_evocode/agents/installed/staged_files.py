@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_evocode.agents.protocol import RoundContext
-from pytest_evocode.environments import Environment, Unreadable, User
-from pytest_evocode.errors import AgentFault
+from pytest_evocode.environments import Environment, User
+from pytest_evocode.errors import AgentFault, UnreadableFile
 
 #: Not below /opt or /usr, where nothing may be changed after the image was made.
 STAGE = "/var/lib/evocode"
@@ -90,7 +90,7 @@ class StagedFiles:
         """What the program printed to stderr."""
         try:
             written = self.environment.read(_ERRORS, _ERRORS_LIMIT)
-        except Unreadable:  # The agent put something else there, or it is endless.
+        except UnreadableFile:  # The agent put something else there, or it is endless.
             written = None
         return (written or b"").decode("utf-8", "replace")
 
@@ -111,7 +111,7 @@ class StagedFiles:
         text = f"{rules.rstrip()}\n\n".encode()
         try:
             was_there = self.environment.read(posixpath.join(self.environment.workdir, file), 0) is not None
-        except Unreadable:  # It is longer than nothing.
+        except UnreadableFile:  # It is longer than nothing.
             was_there = True
         with tempfile.TemporaryDirectory() as directory:
             Path(directory, "rules").write_bytes(text)

@@ -18,10 +18,10 @@ from pytest_evocode.agents.harness import HarnessOptions, read_file, read_skills
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, complaint_about, run
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
-from pytest_evocode.errors import AgentFault, Cancelled, UsageError
+from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.protocol import ContextOverflow, Message, ModelClient, Reply, RequestedCall
+from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 from pytest_evocode.trajectories.recorder import Action
@@ -47,10 +47,6 @@ class ShellOptions(ModelOptions, HarnessOptions):
     """Seconds that a command has unless the model asks for more."""
     output_limit: int = Field(default=16_000, ge=200)
     """Characters of a command's output that the model sees."""
-
-
-class TurnStopped(Exception):
-    """The turn ends here, for the reason given, and the workspace is graded as it is."""
 
 
 class ShellAgent:

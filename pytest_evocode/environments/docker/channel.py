@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_evocode.environments.docker.stream import FramedStream
 from pytest_evocode.environments.protocol import CappedOutput
+from pytest_evocode.errors import ChannelClosed
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -31,10 +32,6 @@ _REQUEST_LIMIT = 2**15  # bytes; bash reads them one by one
 _READ_ONLY = {"BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"}
 _ANSWER = 10.0  # seconds for PID 1 to do what takes it milliseconds
 _CLOSING = 2.0  # seconds for PID 1 to end by itself
-
-
-class ChannelClosed(Exception):
-    """The container has stopped or the engine has gone."""
 
 
 class Channel:

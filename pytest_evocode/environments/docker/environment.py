@@ -12,22 +12,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
 from pytest_evocode.environments.archive import Source
-from pytest_evocode.environments.docker.channel import KEEPER, Channel, ChannelClosed
+from pytest_evocode.environments.docker.channel import KEEPER, Channel
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.environments.docker.kept import docker_exec_line, keep_container
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot, commit_container
-from pytest_evocode.environments.protocol import (
-    CappedOutput,
-    Command,
-    Environment,
-    ExecResult,
-    Snapshot,
-    Unreadable,
-    User,
-)
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.environments.protocol import CappedOutput, Command, Environment, ExecResult, Snapshot, User
+from pytest_evocode.errors import ChannelClosed, EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Network
 
 if TYPE_CHECKING:
@@ -245,13 +237,13 @@ class DockerEnvironment:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         return self._files.read(path, limit)
 
-    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | Unreadable | None]:
+    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | UnreadableFile | None]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        found: dict[str, bytes | Unreadable | None] = {}
+        found: dict[str, bytes | UnreadableFile | None] = {}
         for path, limit in limits.items():
             try:
                 found[path] = self.read(path, limit)
-            except Unreadable as refused:
+            except UnreadableFile as refused:
                 found[path] = refused
         return found
 

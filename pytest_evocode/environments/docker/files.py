@@ -18,8 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pytest_evocode.environments.archive import Source, add_directories, add_files, lay_over, pack, unpack
 from pytest_evocode.environments.docker.channel import Channel
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.protocol import Unreadable
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -152,7 +151,7 @@ class ContainerFiles:
         if found is None:
             return None
         if why := refusal(found, limit):
-            raise Unreadable(f"{path} is {why}")
+            raise UnreadableFile(f"{path} is {why}")
         # Bash reads it, by no tool but itself: a bash that lies could have lied when it ran the suite.
         if int(found["size"]) <= _SMALL:
             contents = self._ask(
@@ -173,12 +172,12 @@ class ContainerFiles:
                 return None
             with contextlib.closing(chunks):
                 if why := refusal(info, limit):
-                    raise Unreadable(f"{path} is {why}")
+                    raise UnreadableFile(f"{path} is {why}")
                 with tarfile.open(fileobj=io.BufferedReader(ChunkReader(chunks)), mode="r|") as archive:
                     member = archive.next()
                     contents = archive.extractfile(member) if member is not None and member.isreg() else None
                     if contents is None:
-                        raise Unreadable(f"{path} is not a regular file")
+                        raise UnreadableFile(f"{path} is not a regular file")
                     return contents.read(limit)
 
     def make_directories(self, paths: Sequence[str]) -> None:

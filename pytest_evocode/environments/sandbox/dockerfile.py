@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_evocode.environments.sandbox.environment import PATH
-from pytest_evocode.errors import BuildError
+from pytest_evocode.errors import BuildError, NeedsDocker
 
 #: Interpreters that a FROM image promises and the host has to have instead.
 _PROMISED = {
@@ -22,16 +22,6 @@ _WITHOUT_EFFECT = {"LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "HEALTHCHECK",
 _HERE_DOCUMENT = re.compile(r"<<-?[\"']?[A-Za-z_]")
 _DEFAULT = re.compile(r"\$\{\w+:[^}]*\}")
 _COPY_OPTION = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
-
-
-class NeedsDocker(BuildError):
-    """The Dockerfile asks for something that cannot be replayed on the host's own system."""
-
-    def __init__(self, dockerfile: Path, line: int, why: str) -> None:
-        super().__init__(
-            f"{dockerfile}:{line}: this task needs Docker: {why}. "
-            "Start Docker and run with --evocode-env=docker, or change this line."
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from pytest_evocode.environments.protocol import (
     Environment,
     ExecResult,
     Snapshot,
-    Unreadable,
     User,
     found_or_refused,
 )
@@ -42,7 +41,7 @@ from pytest_evocode.environments.sandbox.snapshots import (
     remove_tree,
 )
 from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Network
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -286,9 +285,9 @@ class SandboxEnvironment:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         return found_or_refused(self.read_all({path: limit})[path])
 
-    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | Unreadable | None]:
+    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | UnreadableFile | None]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        found: dict[str, bytes | Unreadable | None] = {}
+        found: dict[str, bytes | UnreadableFile | None] = {}
         with open(os.memfd_create("contents"), "w+b") as contents:
             answer = self._ask("read", [contents.fileno()], files=list(limits.items()))
             contents.seek(0)
@@ -296,7 +295,7 @@ class SandboxEnvironment:
                 refused = file.get("refused")
                 found[path] = contents.read(file["size"]) if "size" in file else None
                 if refused is not None:
-                    found[path] = Unreadable(f"{path} is {refused}")
+                    found[path] = UnreadableFile(f"{path} is {refused}")
         return found
 
     def remove(self, paths: Sequence[str]) -> None:

@@ -22,7 +22,6 @@ from pytest_evocode.environments.protocol import ExecResult
 from pytest_evocode.environments.sandbox.dockerfile import (
     CopyInstruction,
     DirectoryInstruction,
-    NeedsDocker,
     ParsedDockerfile,
     RunInstruction,
     read_dockerfile,
@@ -30,7 +29,7 @@ from pytest_evocode.environments.sandbox.dockerfile import (
 from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
 from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.environments.sandbox.snapshots import remove_tree
-from pytest_evocode.errors import BuildError, EnvironmentFault, EnvironmentUnavailable
+from pytest_evocode.errors import BuildError, EnvironmentFault, EnvironmentUnavailable, NeedsDocker
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.content_hash import hash_directory
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from pytest_evocode.environments import Engine, Environment
-from pytest_evocode.errors import EnvironmentFault, TaskError
+from pytest_evocode.errors import EnvironmentFault, StateNotRebuilt, TaskError
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
 from pytest_evocode.process.execution.command_results import CommandResult, ResultCache, key_of, result_of
 from pytest_evocode.process.execution.coverage import covered_share, run_with_coverage
 from pytest_evocode.process.execution.reference_diff import reference_lines
-from pytest_evocode.process.execution.timeline import NotRebuilt, Point, Timeline
+from pytest_evocode.process.execution.timeline import Point, Timeline
 from pytest_evocode.process.pillars.extended import imports_of
 from pytest_evocode.process.protocols import NOT_EXECUTED, Executed
 from pytest_evocode.process.trajectory.failure_causes import failure_class
@@ -78,7 +78,7 @@ class Execution:
         share = self._left / max(1, len(self._rounds) - signals.index + 1)
         try:
             return _RoundRun(self, round_, signals, points, begun + share).run()
-        except (EnvironmentFault, NotRebuilt, TaskError) as error:
+        except (EnvironmentFault, StateNotRebuilt, TaskError) as error:
             return _all_unmeasured(str(error).partition("\n")[0])
         finally:
             self._left = max(0.0, self._left - (time.monotonic() - begun))
@@ -152,7 +152,7 @@ class _RoundRun:
                 with self._timeline.fork(self._points[number], self._round) as fork:
                     for name in missing[number]:
                         results[name][number] = self._execute(fork, self._points[number], name, commands[name])
-            except NotRebuilt as lost:
+            except StateNotRebuilt as lost:
                 self._trouble = str(lost)
                 break
             took.append(time.monotonic() - began)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import posixpath
 
-from pytest_evocode.environments import Engine, Environment, Unreadable
-from pytest_evocode.errors import EvocodeError
+from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.errors import EvocodeError, UnreadableFile
 from pytest_evocode.process.execution.command_results import CommandResult, ResultCache, key_of
 from pytest_evocode.process.pillars.extended import changed_lines
 from pytest_evocode.process.trajectory.file_roles import Roles
@@ -82,6 +82,6 @@ def _sources(environment: Environment, roles: Roles) -> dict[str, str | None]:
     found = environment.read_all(dict.fromkeys(places, _FILE_LIMIT)) if places else {}
     texts: dict[str, str | None] = {}
     for place, content in found.items():
-        if isinstance(content, bytes) and not isinstance(content, Unreadable) and b"\0" not in content:
+        if isinstance(content, bytes) and not isinstance(content, UnreadableFile) and b"\0" not in content:
             texts[places[place]] = content.decode("utf-8", "replace")
     return texts

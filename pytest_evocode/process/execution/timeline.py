@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.errors import EnvironmentFault, StateNotRebuilt
 from pytest_evocode.process.execution.command_results import key_of
 from pytest_evocode.process.trajectory.signals import RoundSignals
 from pytest_evocode.secrets import withheld_from_agent
@@ -18,10 +18,6 @@ from pytest_evocode.tasks.content_hash import hash_directory
 from pytest_evocode.trajectories.file_changes import apply_changes
 
 _SETUP_TIMEOUT = 600.0  # seconds, as in an attempt
-
-
-class NotRebuilt(Exception):
-    """A state cannot be had again; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,10 @@ class Timeline:
 
     @contextlib.contextmanager
     def fork(self, point: Point, round_: Round) -> Iterator[Environment]:
-        """A throw-away environment in a state; raises NotRebuilt and EnvironmentFault. States come in their order."""
+        """Yield a throw-away environment in a state; ask for states in their order.
+
+        Raises StateNotRebuilt and EnvironmentFault.
+        """
         environment = self._advance(point.position)
         snapshot = environment.snapshot()
         try:
@@ -87,10 +86,10 @@ class Timeline:
 
     def _advance(self, position: int) -> Environment:
         if self._lost:
-            raise NotRebuilt(self._lost)
+            raise StateNotRebuilt(self._lost)
         environment = self._environment or self._start()
         if position < self._played:
-            raise NotRebuilt("the state has been passed")
+            raise StateNotRebuilt("the state has been passed")
         changes: list[Mapping[str, Any]] = []
         for operation in self._operations[self._played : position]:
             if isinstance(operation, Round):
@@ -105,7 +104,7 @@ class Timeline:
 
     def _start(self) -> Environment:
         if self._engine is None:
-            raise NotRebuilt("nothing was executed")
+            raise StateNotRebuilt("nothing was executed")
         path = self._task.directory / "task.toml"
         env = resolve_env(
             self._task.config.environment.env, os.environ, path=path, withheld=withheld_from_agent(os.environ, ())
@@ -132,9 +131,9 @@ class Timeline:
             path, reason = next(iter(refused.items()))
             raise self._give_up(f"{path}: {reason}")
 
-    def _give_up(self, reason: str) -> NotRebuilt:
+    def _give_up(self, reason: str) -> StateNotRebuilt:
         self._lost = f"the recorded states cannot be rebuilt: {reason}"
-        return NotRebuilt(self._lost)
+        return StateNotRebuilt(self._lost)
 
 
 @contextlib.contextmanager

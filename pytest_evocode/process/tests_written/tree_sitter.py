@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_evocode.errors import NoGrammar
 from pytest_evocode.process.tests_written.model import Call, Symbol, TestFile, TestFunction
 
 if TYPE_CHECKING:
@@ -34,10 +35,6 @@ class Language:
     """Finds functions and classes below a node."""
     whole_packages: bool
     """Whether tests see the product's names without importing each."""
-
-
-class NoGrammar(Exception):
-    """A file is of a language for which nothing is installed; the message says which."""
 
 
 def find_tests(path: str, text: str) -> TestFile:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping
 
+from pytest_evocode.errors import NoGrammar
 from pytest_evocode.process.tests_written import python
 from pytest_evocode.process.tests_written import tree_sitter as others
 from pytest_evocode.process.tests_written.model import Symbol, TestFile, TestFunction, WrittenTests
@@ -27,7 +28,7 @@ def written_tests(signals: RoundSignals, roles: Roles) -> WrittenTests:
         except SyntaxError as error:
             unread[path] = f"it does not parse: {error.msg}"
             continue
-        except others.NoGrammar as error:
+        except NoGrammar as error:
             unread[path] = str(error)
             continue
         then = _find_tests_leniently(path, before)
@@ -55,7 +56,7 @@ def _conftests(path: str, workspace: Mapping[str, str]) -> Iterator[str]:
 def _find_tests_leniently(path: str, text: str | None) -> TestFile:
     try:
         return _find_tests(path, text, {}) if text is not None else TestFile()
-    except (SyntaxError, others.NoGrammar):
+    except (SyntaxError, NoGrammar):
         return TestFile()
 
 
@@ -79,7 +80,7 @@ def changed_symbols(signals: RoundSignals, roles: Roles) -> tuple[list[Symbol], 
         except SyntaxError:
             unread[path] = "it does not parse"
             continue
-        except others.NoGrammar as error:
+        except NoGrammar as error:
             if posixpath.splitext(path)[1] in _CODE_WITHOUT_GRAMMAR:
                 unread[path] = str(error)
             continue
@@ -103,7 +104,7 @@ def _definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
 def _definitions_leniently(path: str, text: str | None) -> dict[str, tuple[Symbol, str]]:
     try:
         return _definitions(path, text) if text is not None else {}
-    except (SyntaxError, others.NoGrammar):
+    except (SyntaxError, NoGrammar):
         return {}
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_evocode.trajectories.diffs import DiffError, patched, unified_diff
+from pytest_evocode.errors import DiffError
+from pytest_evocode.trajectories.diffs import patched, unified_diff
 
 ChangeKind = Literal["added", "modified", "deleted"]
 

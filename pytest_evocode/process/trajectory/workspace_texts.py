@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from pytest_evocode.errors import DiffError
 from pytest_evocode.process.trajectory.edits import Change, apply_change
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.trajectories.diffs import DiffError
 
 #: Bytes of a file that is looked into.
 TEXT_LIMIT = 2**20
