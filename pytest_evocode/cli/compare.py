@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 
-from pytest_evocode.cli.selection import DEFAULT_RESULTS, json_option, notes, print_json, read_results, read_tasks
-
-if TYPE_CHECKING:
-    from pytest_evocode.metrics.comparison import Comparison
-    from pytest_evocode.metrics.rows import Row, Rows
-    from pytest_evocode.metrics.task_values import Metric
+from pytest_evocode.cli.selection import (
+    DEFAULT_RESULTS,
+    DIRECTORY,
+    json_option,
+    notes,
+    print_json,
+    read_results,
+    read_tasks,
+)
+from pytest_evocode.metrics.comparison import Comparison
+from pytest_evocode.metrics.comparison import compare as compare_rounds
+from pytest_evocode.metrics.rows import Row, Rows, rows_of
+from pytest_evocode.metrics.scores import pinned_case_score
+from pytest_evocode.metrics.task_values import Metric
+from pytest_evocode.report.comparison import TITLES, comparison_lines
 
 Regression = Literal["score", "round", "interval"]
 
 
-@click.command()
+@click.command("compare")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option(
@@ -35,7 +44,7 @@ Regression = Literal["score", "round", "interval"]
     "--tasks",
     "task_directory",
     metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=DIRECTORY,
     help="Compare the tasks in DIR and no others; those without a result count as not passed.",
 )
 @click.option("--fail-on-regression", is_flag=True, help="Exit with 1 when B is worse than A.")
@@ -47,7 +56,7 @@ Regression = Literal["score", "round", "interval"]
     help="What is worse: a lower Dataset Score, a round that A passes and B does not, or a 95 % interval below 0.",
 )
 @json_option
-def compare(
+def compare_command(
     first: str,
     second: str,
     directory: Path,
@@ -69,8 +78,6 @@ def compare(
     if as_json:
         print_json([_as_json(sides, *each, worse=bad) for each, bad in zip(found, worse, strict=True)])
     else:
-        from pytest_evocode.report.comparison import comparison_lines
-
         tables = [
             comparison_lines(_title(sides[0], a), _title(sides[1], b), each, single_rounds=a.mode == "single-round")
             for a, b, each in found
@@ -93,8 +100,6 @@ class _Side:
 
 def _read_side(name: str, directory: Path, agent: str | None, task_directory: Path | None) -> _Side:
     """A directory, a run or an agent, in this order."""
-    from pytest_evocode.metrics.rows import rows_of
-
     path = Path(name)
     run = None
     if path.is_dir():
@@ -121,8 +126,6 @@ def _read_side(name: str, directory: Path, agent: str | None, task_directory: Pa
 
 
 def _note(rows: Rows, chosen: tuple[Row, ...]) -> None:
-    from dataclasses import replace
-
     for note in notes(replace(rows, rows=chosen, superseded=0)):
         click.echo(f"note: {note}", err=True)
 
@@ -155,10 +158,6 @@ def _protocol(row: Row) -> tuple[str, str | None]:
 
 def _compared(first: Row, second: Row) -> dict[Metric, Comparison]:
     """The comparisons by metric, without those that one of them was not measured in."""
-    from pytest_evocode.metrics.comparison import compare as compare_rounds
-    from pytest_evocode.metrics.scores import pinned_case_score
-    from pytest_evocode.report.comparison import TITLES
-
     found: dict[Metric, Comparison] = {}
     for metric in TITLES:
         if metric == "pinned_case_score" and None in map(pinned_case_score, (first.grid, second.grid)):

@@ -9,11 +9,19 @@ from typing import Literal
 import click
 
 from pytest_evocode.cli.selection import directories_argument, print_json, read_rows, selection_options
+from pytest_evocode.report.export import (
+    CASE_COLUMNS,
+    ROUND_COLUMNS,
+    case_rows,
+    round_rows,
+    write_csv,
+    write_parquet,
+)
 
 Form = Literal["csv", "parquet", "json"]
 
 
-@click.command()
+@click.command("export")
 @directories_argument
 @click.option("-o", "--output", "out", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
@@ -25,7 +33,7 @@ Form = Literal["csv", "parquet", "json"]
 @click.option("--json", "form", flag_value="json", help="The same as --format=json.")
 @click.option("--cases", is_flag=True, help="A row for each case instead of each round.")
 @selection_options
-def export(
+def export_command(
     directories: tuple[Path, ...],
     out: Path | None,
     form: Form | None,
@@ -38,16 +46,6 @@ def export(
 
     Parquet needs a FILE, and pyarrow, which pip install 'pytest-evocode[parquet]' brings.
     """
-    from pytest_evocode.errors import UsageError
-    from pytest_evocode.report.export import (
-        CASE_COLUMNS,
-        ROUND_COLUMNS,
-        case_rows,
-        round_rows,
-        write_csv,
-        write_parquet,
-    )
-
     form = form or _form_of(out)
     if form == "parquet" and out is None:
         raise click.UsageError("Parquet is nothing to print; name a file with -o")
@@ -67,8 +65,6 @@ def export(
         else:
             with out.open("w", encoding="utf-8", newline="") as file:
                 write_csv(table, columns, file)
-    except UsageError as error:
-        raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{out} cannot be written: {error.strerror}") from None
 

@@ -8,15 +8,19 @@ from pathlib import Path
 import click
 
 from pytest_evocode.cli.selection import directories_argument, json_option, print_json, read_rows, selection_options
+from pytest_evocode.metrics.failures import failure_kinds
+from pytest_evocode.metrics.requirements import worst_requirements
+from pytest_evocode.metrics.survival import first_failures, survival
+from pytest_evocode.report.failure_analysis import first_failure_lines, kind_lines, requirement_lines, survival_lines
 
 
-@click.command()
+@click.command("failures")
 @directories_argument
 @click.option("--agent", help="Look at this agent only.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many of each to show.")
 @selection_options
 @json_option
-def failures(
+def failures_command(
     directories: tuple[Path, ...],
     agent: str | None,
     top: int,
@@ -26,16 +30,6 @@ def failures(
     as_json: bool,
 ) -> None:
     """Print the kinds of failures, where attempts fail first, and the requirements that are failed most."""
-    from pytest_evocode.metrics.failures import failure_kinds
-    from pytest_evocode.metrics.requirements import worst_requirements
-    from pytest_evocode.metrics.survival import first_failures, survival
-    from pytest_evocode.report.failure_analysis import (
-        first_failure_lines,
-        kind_lines,
-        requirement_lines,
-        survival_lines,
-    )
-
     read = read_rows(directories, cases=True, run=run, all_runs=all_runs, task_directory=task_directory)
     rows = [row for row in read.rows if agent in (None, row.agent, row.name)]
     if not rows:

@@ -7,14 +7,15 @@ from pathlib import Path
 import click
 
 from pytest_evocode.cli.selection import directories_argument, print_json, read_rows, selection_options
+from pytest_evocode.report.leaderboard import as_csv, as_markdown, entries
 
 
-@click.command()
+@click.command("leaderboard")
 @directories_argument
 @click.option("--format", "form", type=click.Choice(["md", "csv", "json"]), default="md", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format=json.")
 @selection_options
-def leaderboard(
+def leaderboard_command(
     directories: tuple[Path, ...],
     form: str,
     as_json: bool,
@@ -27,8 +28,6 @@ def leaderboard(
     Scores are 0 to 100, in JSON null where nothing was measured. What an agent did in another mode than whole chains
     has a row of its own, which names the mode; but its single rounds are the SR and the Gap of its other rows.
     """
-    from pytest_evocode.report.leaderboard import as_csv, as_markdown, entries
-
     rows = read_rows(directories, run=run, all_runs=all_runs, task_directory=task_directory)
     paired = {id(rows.single_rounds(row)) for row in rows.rows}
     board = entries({row.name: rows.scores(row) for row in rows.rows if id(row) not in paired})

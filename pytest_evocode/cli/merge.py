@@ -7,40 +7,28 @@ from pathlib import Path
 
 import click
 
-from pytest_evocode.cli.selection import json_option, listed, print_json
+from pytest_evocode.cli.selection import DIRECTORY, json_option, listed, print_json
+from pytest_evocode.metrics.rows import rows_of
+from pytest_evocode.results.loading import load_results
+from pytest_evocode.results.merging import merge, missing_shards
 
 
-@click.command()
-@click.argument(
-    "directories",
-    metavar="DIR...",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-)
+@click.command("merge")
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=DIRECTORY)
 @click.option("-o", "--output", "out", metavar="DIR", required=True, type=click.Path(path_type=Path))
 @json_option
-def merge(directories: tuple[Path, ...], out: Path, as_json: bool) -> None:
+def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> None:
     """Put several results directories together in a new one, and say what is missing.
 
     Nothing is merged when two of them have the same attempt. Missing is what a session was to run, in whichever shard,
     and of which there is nothing.
     """
-    from pytest_evocode.errors import UsageError
-    from pytest_evocode.metrics.rows import rows_of
-    from pytest_evocode.results.loading import load_results
-    from pytest_evocode.results.merging import merge as merge_results
-    from pytest_evocode.results.merging import missing_shards
-
     sources = [load_results([directory]) for directory in directories]
     for problem in (problem for source in sources for problem in source.problems):
         click.echo(f"warning: {problem}", err=True)
     if not any(source.attempts for source in sources):
         raise click.ClickException(f"there are no results in {listed(directories)}")
-    try:
-        left_out = merge_results(sources, out)
-    except UsageError as error:
-        raise click.ClickException(str(error)) from None
+    left_out = merge(sources, out)
     merged = load_results([out])
     rows = rows_of(merged).rows
     shards = missing_shards(merged.runs)

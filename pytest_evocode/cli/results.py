@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from pytest_evocode.cli.selection import directories_argument, json_option, print_json, read_rows, selection_options
-
-if TYPE_CHECKING:
-    from pytest_evocode.metrics.breakdown import Dimension
-    from pytest_evocode.metrics.intervals import Interval
-    from pytest_evocode.metrics.rows import Row, Rows
+from pytest_evocode.metrics.breakdown import Dimension, breakdown
+from pytest_evocode.metrics.intervals import Interval, intervals
+from pytest_evocode.metrics.rewards import mean_rewards
+from pytest_evocode.metrics.rows import Row, Rows
+from pytest_evocode.metrics.scores import mt_at_k
+from pytest_evocode.metrics.spending import spending
+from pytest_evocode.report.scores import group_lines, score_lines
 
 DIMENSIONS = ("task", "round", "activity", "interaction", "change", "category")
 
 
-@click.command()
+@click.command("results")
 @directories_argument
 @click.option("--by", type=click.Choice(DIMENSIONS), help="Break every agent's scores down.")
 @click.option("--intervals", "with_intervals", is_flag=True, help="Add 95 % intervals, by bootstrap over tasks.")
 @selection_options
 @json_option
-def results(
+def results_command(
     directories: tuple[Path, ...],
     by: Dimension | None,
     with_intervals: bool,
@@ -48,9 +50,6 @@ def results(
 
 
 def _print_table(rows: Rows, with_intervals: bool) -> None:
-    from pytest_evocode.metrics.spending import spending
-    from pytest_evocode.report.scores import score_lines
-
     scores = {row.name: rows.scores(row) for row in rows.rows}
     spent = {row.name: spending(row.records) for row in rows.rows}
     found = {row.name: _headline(row, _intervals(rows, row)) for row in rows.rows} if with_intervals else None
@@ -62,8 +61,6 @@ def _headline(row: Row, found: dict[str, Interval | None]) -> Interval | None:
 
 
 def _intervals(rows: Rows, row: Row) -> dict[str, Interval | None]:
-    from pytest_evocode.metrics.intervals import intervals
-
     if row.mode == "single-round":
         return intervals((), row.grid)
     single = rows.single_rounds(row)
@@ -71,19 +68,11 @@ def _intervals(rows: Rows, row: Row) -> dict[str, Interval | None]:
 
 
 def _group_lines(rows: Rows, row: Row, by: Dimension) -> list[str]:
-    from pytest_evocode.metrics.breakdown import breakdown
-    from pytest_evocode.report.scores import group_lines
-
     lines = list(group_lines(by, breakdown(row.grid, by, rows.facts)))
     return [f"{row.name}:", *lines] if len(rows.rows) > 1 or row.name != row.agent else lines
 
 
 def _as_json(rows: Rows, row: Row, by: Dimension | None, with_intervals: bool) -> dict[str, Any]:
-    from pytest_evocode.metrics.breakdown import breakdown
-    from pytest_evocode.metrics.rewards import mean_rewards
-    from pytest_evocode.metrics.scores import mt_at_k
-    from pytest_evocode.metrics.spending import spending
-
     values: dict[str, Any] = {
         "name": row.name,
         "agent": row.agent,

@@ -5,29 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from pytest_evocode.metrics.rows import Rows
-    from pytest_evocode.results.loading import Results
-    from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.errors import UsageError
+from pytest_evocode.metrics.rows import Rows, rows_of
+from pytest_evocode.results.loading import Results, load_results
+from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.task_files import read_task_directories
 
 DEFAULT_RESULTS = Path("evocode-results")
 _SHOWN = 20
 
+DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
+"""The type of a parameter that is an existing directory."""
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-directories_argument = click.argument(
-    "directories", metavar="[DIR]...", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
+directories_argument = click.argument("directories", metavar="[DIR]...", nargs=-1, type=DIRECTORY)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 tasks_option = click.option(
     "--tasks",
     "task_directory",
     metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=DIRECTORY,
     help="Count the tasks in DIR and no others; those without a result count as not passed.",
 )
 
@@ -41,9 +43,6 @@ def selection_options(function: Function) -> Function:
 
 def read_tasks(directory: Path | None) -> dict[str, TaskFacts] | None:
     """The facts of the tasks that ``--tasks`` names; None without it."""
-    from pytest_evocode.errors import UsageError
-    from pytest_evocode.results.task_files import read_task_directories
-
     if directory is None:
         return None
     try:
@@ -56,8 +55,6 @@ def read_results(
     directories: Sequence[Path], *, cases: bool = False, tasks: dict[str, TaskFacts] | None = None
 ) -> Results:
     """What the directories hold, at least one attempt or run; what was skipped is told on standard error."""
-    from pytest_evocode.results.loading import load_results
-
     directories = directories or (DEFAULT_RESULTS,)
     for directory in directories:
         if not directory.is_dir():
@@ -80,8 +77,6 @@ def read_rows(
     task_directory: Path | None = None,
 ) -> Rows:
     """The rows of the directories; what does not count, and what is missing, is told on standard error."""
-    from pytest_evocode.metrics.rows import rows_of
-
     tasks = read_tasks(task_directory)
     results = read_results(directories, cases=cases, tasks=tasks)
     rows = rows_of(results, run=run, all_runs=all_runs, tasks=tasks)

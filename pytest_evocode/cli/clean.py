@@ -1,0 +1,36 @@
+"""``evocode clean``: remove what killed sessions left behind."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from pytest_evocode.environments.cleanup import leftovers
+from pytest_evocode.errors import EvocodeError
+
+
+@click.command("clean")
+@click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
+@click.option("--kept", is_flag=True, help="Also remove what --evocode-keep left and --evocode-resume needs.")
+def clean_command(dry_run: bool, kept: bool) -> None:
+    """Remove what killed sessions left behind, and the cached states of reference solutions.
+
+    Nothing that belongs to a running session is touched. Every new session removes the containers, networks, snapshots
+    and sandboxes of dead sessions by itself.
+    """
+    failed = False
+    with leftovers(kept=kept, references=True) as found:
+        for leftover in found:
+            if dry_run:
+                click.echo(f"would remove {leftover.what}")
+                continue
+            try:
+                leftover.remove()
+                click.echo(f"removed {leftover.what}")
+            except EvocodeError as error:
+                failed = True
+                click.echo(f"could not remove {leftover.what}: {error}", err=True)
+        if not found:
+            click.echo("nothing is left over")
+    sys.exit(1 if failed else 0)

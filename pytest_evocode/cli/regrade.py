@@ -1,0 +1,59 @@
+"""``evocode regrade``: verify finished rounds again after their tests have changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from pytest_evocode.cli.selection import DIRECTORY, directories_argument, json_option, print_json, read_results
+from pytest_evocode.report.regraded import change_lines, changes, score_changes
+from pytest_evocode.trial.regrading import Regraded, Regrader, tasks_below
+
+
+@click.command("regrade")
+@directories_argument
+@click.option("--run", metavar="RUN", help="Verify only the attempts of this run.")
+@click.option(
+    "--tasks", "task_directory", metavar="DIR", type=DIRECTORY, help="Where the tasks are now, if they have moved."
+)
+@json_option
+def regrade_command(directories: tuple[Path, ...], run: str | None, task_directory: Path | None, as_json: bool) -> None:
+    """Verify finished rounds again with today's tests, on the files that the agent left.
+
+    No agent is run. The attempts must come from a session with --evocode-snapshots on this machine. Earlier verdicts
+    are kept in each attempt's directory, in earlier/1, earlier/2 and so on. The exit status is 1 if a round could not
+    be verified.
+    """
+    attempts = [each for each in read_results(directories).attempts if each.layout == "evocode"]
+    attempts = [each for each in attempts if run in (None, each.run)]
+    if not attempts:
+        raise click.ClickException("there are no attempts of pytest-evocode" + (f" of the run {run}" if run else ""))
+    tasks = tasks_below(task_directory) if task_directory is not None else {}
+    with Regrader(tasks) as regrader:
+        found = [regrader.regrade(attempt) for attempt in attempts]
+    _print(found, as_json)
+    sys.exit(1 if any(each.problems for each in found) else 0)
+
+
+def _print(found: Sequence[Regraded], as_json: bool) -> None:
+    pairs = [pair for each in found for pair in zip(each.before, each.after, strict=True)]
+    verified = sum(each.verified for each in found)
+    problems = [(each.attempt.path, problem) for each in found for problem in each.problems]
+    if as_json:
+        values = {
+            "attempts": sum(bool(each.verified) for each in found),
+            "rounds": verified,
+            "changes": changes(pairs),
+            "dataset_scores": score_changes(pairs),
+            "problems": [{"attempt": str(path), "problem": problem} for path, problem in problems],
+        }
+        print_json(values)
+        return
+    click.echo(f"verified {verified} rounds again")
+    if verified:
+        click.echo("\n".join(change_lines(pairs)))
+    for path, problem in problems:
+        click.echo(f"kept as it was: {path}: {problem}", err=True)

@@ -1,0 +1,23 @@
+"""``evocode show``: what a task asks for, round by round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pytest_evocode.report.task import task_lines
+from pytest_evocode.tasks import load_task
+from pytest_evocode.tasks.lockfile import read_pins
+
+
+@click.command("show")
+@click.argument("directory", metavar="TASK", type=click.Path(path_type=Path))
+def show_command(directory: Path) -> None:
+    """Print the rounds and requirements of the task in the directory TASK."""
+    try:
+        task = load_task(directory)
+        pins = read_pins(directory)
+    except OSError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo("\n".join(task_lines(task, pins.rounds, stale=pins.stale is not None)))
