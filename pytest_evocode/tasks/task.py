@@ -98,6 +98,11 @@ class Task:
         }
 
     @property
+    def file(self) -> Path:
+        """The task's ``task.toml``."""
+        return self.directory / "task.toml"
+
+    @property
     def environment_directory(self) -> Path:
         """The build context; need not exist when ``config.environment.docker_image`` is set."""
         return self.directory / "environment"

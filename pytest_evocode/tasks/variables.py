@@ -69,8 +69,7 @@ def resolve_solution_env(
     task: Task, round_: Round, environ: Mapping[str, str], withheld: Callable[[str], bool]
 ) -> dict[str, str]:
     """The variables of a round's solution, as :func:`resolve_env` makes them."""
-    path = task.directory / "task.toml"
-    return resolve_env(round_.solution_env, environ, path=path, withheld=withheld, withheld_because=FROM_SOLUTION)
+    return resolve_env(round_.solution_env, environ, path=task.file, withheld=withheld, withheld_because=FROM_SOLUTION)
 
 
 def _line_of(template: str, path: Path) -> int | None:

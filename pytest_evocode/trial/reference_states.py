@@ -111,12 +111,11 @@ class ReferenceStates:
     def _key(self, index: int) -> str:
         """A hash over all that the state depends on: the image, and the files of the task up to that round."""
         if not self._keys:
-            path = self._task.directory / "task.toml"
             digest = hashlib.sha256(f"{_FORMAT}\0{self._engine.image_key(self._task)}\0".encode())
             if self._installation is not None:
                 digest.update(f"{self._installation.script}\0".encode())
-            digest.update(path.read_bytes())
-            env = resolve_env(self._task.config.environment.env, self._environ, path=path)
+            digest.update(self._task.file.read_bytes())
+            env = resolve_env(self._task.config.environment.env, self._environ, path=self._task.file)
             for round_ in self._task.rounds:
                 env |= resolve_solution_env(self._task, round_, self._environ, self._withheld)
                 digest.update(json.dumps([round_.name, env], sort_keys=True).encode())

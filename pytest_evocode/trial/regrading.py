@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_evocode.environments import Engine, Snapshot, choose_engine
+from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EvocodeError, RecordFault, RegradingRefused, describe_error
 from pytest_evocode.metrics.scores import trial_rewards
 from pytest_evocode.results.directory import AttemptDirectory, now
@@ -19,7 +20,7 @@ from pytest_evocode.results.records import AttemptRecord, RoundRecord, SnapshotF
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
-from pytest_evocode.tasks import Round, Task, load_task, resolve_env
+from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.content_hash import hash_directory
 from pytest_evocode.trial.suite_runner import SuiteRunner
 from pytest_evocode.trial.verifier_slots import VerifierSlots
@@ -124,10 +125,8 @@ class Regrader:
             cancelled=cancelled,
         )
         suites.prepare(engine)
-        path = task.directory / "task.toml"
-        env = resolve_env(task.config.environment.env, self._environ, path=path, withheld=withheld)
         # Never started: it is what forks are made from.
-        environment = engine.create(task, env=env, network=task.rounds[0].agent_network)
+        environment = TaskEnvironment(task, engine, self._environ, withheld).create()
 
         def run(round_: Round) -> SuiteRun:
             return suites.run(environment, self._snapshot(engine, kept[round_.index]), round_)

@@ -159,7 +159,7 @@ class StartingState:
         return TaskError(
             f"{self._task.rounds[self._first - 1].name} begins where the reference solutions lead, and that of "
             f"{round_name} fails; correct it, --evocode-check helps: {why}",
-            self._task.directory / "task.toml",
+            self._task.file,
         )
 
 

@@ -138,7 +138,7 @@ class SuiteRunner:
             env=resolve_env(
                 round_.verifier_env,
                 self._environ,
-                path=self._task.directory / "task.toml",
+                path=self._task.file,
                 withheld=lambda name: watched and self._withheld(name),
             ),
             timeout=self.limit(round_),

@@ -153,7 +153,7 @@ def _unfit(task: Task, python: str, output: str) -> TaskError:
 
 
 def _image_of(task: Task) -> Path:
-    return task.dockerfile or task.directory / "task.toml"
+    return task.dockerfile or task.file
 
 
 @functools.cache

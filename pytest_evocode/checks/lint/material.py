@@ -80,7 +80,7 @@ class Material:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.configuration = SourceFile(task.directory / "task.toml", "task.toml")
+        self.configuration = SourceFile(task.file, "task.toml")
         self.environment = _files(task.environment_directory)
         self.shared_tests = _files(task.directory / "tests")
         self.rounds = tuple(self._round(round_) for round_ in task.rounds)

@@ -6,10 +6,12 @@ import os
 import posixpath
 
 from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EvocodeError, UnreadableFile
 from pytest_evocode.process.execution.command_results import CommandResult, ResultCache, key_of
 from pytest_evocode.process.pillars.extended import changed_lines
 from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.tasks.content_hash import hash_directory
 
@@ -42,16 +44,12 @@ def _play(task: Task, engine: Engine, roles: Roles) -> dict[str, int]:
     if any(round_.solution is None for round_ in task.rounds):
         return lines
     try:
-        path = task.directory / "task.toml"
-        env = resolve_env(task.config.environment.env, {}, path=path)
-        environment = engine.create(task, env=env, network=task.rounds[0].agent_network)
+        task_environment = TaskEnvironment(task, engine, os.environ, withheld_from_agent(os.environ, ()))
+        environment = task_environment.create()
         try:
-            environment.start()
+            task_environment.start(environment)
             for round_ in task.rounds:
-                if round_.workdir is not None:
-                    environment.upload([round_.workdir], environment.workdir, writable=True)
-                    if (round_.workdir / "setup.sh").is_file():
-                        environment.exec(["bash", "setup.sh"], timeout=_LIMIT)
+                task_environment.prepare_round(environment, round_)
                 before = _sources(environment, roles)
                 if not _solve(environment, round_, task):
                     break
@@ -66,7 +64,7 @@ def _play(task: Task, engine: Engine, roles: Roles) -> dict[str, int]:
 def _solve(environment: Environment, round_: Round, task: Task) -> bool:
     assert round_.solution is not None
     environment.upload([round_.solution], _SOLUTION)
-    env = resolve_env(round_.solution_env, os.environ, path=task.directory / "task.toml")
+    env = resolve_env(round_.solution_env, os.environ, path=task.file)
     try:
         return environment.exec(["bash", f"{_SOLUTION}/solve.sh"], user=round_.agent_user, env=env, timeout=_LIMIT).ok
     finally:

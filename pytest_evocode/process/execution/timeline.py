@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import EnvironmentFault, StateNotRebuilt
+from pytest_evocode.environments.task_environment import TaskEnvironment
+from pytest_evocode.errors import EnvironmentFault, StateNotRebuilt, TaskError
 from pytest_evocode.process.execution.command_results import key_of
 from pytest_evocode.process.trajectory.signals import RoundSignals
 from pytest_evocode.secrets import withheld_from_agent
-from pytest_evocode.tasks import Round, Task, resolve_env
+from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.content_hash import hash_directory
 from pytest_evocode.trajectories.file_changes import apply_changes
-
-_SETUP_TIMEOUT = 600.0  # seconds, as in an attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,9 @@ class Timeline:
 
     def __init__(self, task: Task, engine: Engine | None) -> None:
         self._task = task
-        self._engine = engine
+        self._task_environment: TaskEnvironment | None = None
+        if engine is not None:
+            self._task_environment = TaskEnvironment(task, engine, os.environ, withheld_from_agent(os.environ, ()))
         self._operations: list[Round | Mapping[str, Any]] = []
         environment = task.config.environment.model_dump(mode="json")
         self._key = key_of(hash_directory(task.environment_directory), environment)
@@ -82,7 +83,7 @@ class Timeline:
     @property
     def has_engine(self) -> bool:
         """Whether anything can be run."""
-        return self._engine is not None
+        return self._task_environment is not None
 
     def _advance(self, position: int) -> Environment:
         if self._lost:
@@ -103,25 +104,22 @@ class Timeline:
         return environment
 
     def _start(self) -> Environment:
-        if self._engine is None:
+        if self._task_environment is None:
             raise StateNotRebuilt("nothing was executed")
-        path = self._task.directory / "task.toml"
-        env = resolve_env(
-            self._task.config.environment.env, os.environ, path=path, withheld=withheld_from_agent(os.environ, ())
-        )
-        network = self._task.rounds[0].agent_network
-        self._environment = self._engine.create(self._task, env=env, network=network)
-        self._environment.start()
+        self._environment = self._task_environment.create()
+        try:
+            self._task_environment.start(self._environment)
+        except TaskError as error:
+            raise self._give_up(str(error)) from None
         return self._environment
 
     def _begin(self, environment: Environment, round_: Round) -> None:
-        if round_.workdir is None:
-            return
-        environment.upload([round_.workdir], environment.workdir, writable=True)
-        if (round_.workdir / "setup.sh").is_file():
-            result = environment.exec(["bash", "setup.sh"], timeout=_SETUP_TIMEOUT)
-            if not result.ok:
-                raise self._give_up(f"setup.sh of {round_.name} failed")
+        assert self._task_environment is not None
+        try:
+            # A round's healthcheck may ask for services that the agent had started, and none of them runs here.
+            self._task_environment.prepare_round(environment, round_, wait_until_healthy=False)
+        except TaskError:
+            raise self._give_up(f"setup.sh of {round_.name} failed") from None
 
     def _apply(self, environment: Environment, changes: list[Mapping[str, Any]]) -> None:
         if not changes:

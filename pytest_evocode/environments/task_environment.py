@@ -1,0 +1,100 @@
+"""The environment of a task: started, and made ready for every round, in one way for whoever plays the rounds."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pytest_evocode.environments.protocol import Engine, Environment, Installation, Snapshot
+from pytest_evocode.errors import Cancelled, TaskError
+from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_env
+
+VERIFIER_DIRECTORIES = ("/tests", "/logs/verifier")
+"""What a suite finds as its own, whatever the agent put there."""
+HIDDEN_FROM_AGENT = (*VERIFIER_DIRECTORIES, "/solution")
+"""What must not exist while an agent works."""
+STOPPED = "the session was stopped"
+
+_SETUP_TIMEOUT = 600.0  # seconds for a round's setup.sh
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEnvironment:
+    """How environments of one task are made in one engine and made ready for the agent.
+
+    Methods that wait raise :class:`~pytest_evocode.errors.Cancelled` once ``cancelled`` is set, and
+    :class:`~pytest_evocode.errors.TaskError` for what the task's author has to correct.
+    """
+
+    task: Task
+    engine: Engine
+    environ: Mapping[str, str]
+    """Resolves the ``${VAR}`` of task.toml."""
+    withheld: Callable[[str], bool]
+    """Says which of these variables count as unset, because the agent could read them."""
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def create(self, *, snapshot: Snapshot | None = None, installation: Installation | None = None) -> Environment:
+        """Return an environment with the task's variables, not started; see :meth:`Engine.create`."""
+        declared = self.task.config.environment.env
+        env = resolve_env(declared, self.environ, path=self.task.file, withheld=self.withheld)
+        network = self.task.rounds[0].agent_network
+        return self.engine.create(self.task, env=env, network=network, snapshot=snapshot, installation=installation)
+
+    def start(self, environment: Environment) -> None:
+        """Start an environment and make it ready."""
+        self.refuse_when_cancelled()
+        environment.start()
+        self.make_ready(environment)
+
+    def make_ready(self, environment: Environment) -> None:
+        """Remove what the image must not bring, and wait until the task's healthcheck passes."""
+        environment.remove(HIDDEN_FROM_AGENT)
+        if (check := self.task.config.environment.healthcheck) is not None:
+            self._wait_until_healthy(environment, check, "the environment")
+
+    def prepare_round(self, environment: Environment, round_: Round, *, wait_until_healthy: bool = True) -> None:
+        """Bring a round's files, run its ``setup.sh`` and wait until its healthcheck passes."""
+        self.refuse_when_cancelled()
+        if round_.workdir is not None:
+            # An agent that is not root, by the task or by the image, has to be able to edit what it is given.
+            environment.upload([round_.workdir], environment.workdir, writable=True)
+            if (round_.workdir / "setup.sh").is_file():
+                logger.debug("%s, %s: running setup.sh", self.task.name, round_.name)
+                result = environment.exec(["bash", "setup.sh"], timeout=_SETUP_TIMEOUT)
+                if not result.ok:
+                    ending = "did not end in time" if result.timed_out else f"ended with exit code {result.exit_code}"
+                    tail = "\n".join(result.output.splitlines()[-20:])
+                    raise TaskError(f"{ending}; correct it. Its last lines:\n{tail}", round_.workdir / "setup.sh")
+        if round_.healthcheck is not None and wait_until_healthy:
+            self._wait_until_healthy(environment, round_.healthcheck, round_.name)
+
+    def refuse_when_cancelled(self) -> None:
+        """Raise :class:`~pytest_evocode.errors.Cancelled` once the session is being stopped."""
+        if self.cancelled.is_set():
+            raise Cancelled(STOPPED)
+
+    def _wait_until_healthy(self, environment: Environment, check: Healthcheck, what: str) -> None:
+        """Apply Docker's rules: failures count after the start period, and ``retries`` in a row are too many."""
+        started = time.monotonic()
+        failures = 0
+        while True:
+            self.refuse_when_cancelled()
+            result = environment.exec(check.command, timeout=check.timeout_sec)
+            if result.ok:
+                return
+            starting = time.monotonic() - started < check.start_period_sec
+            failures += not starting
+            logger.debug("%s: the healthcheck of %s failed, counted %d times", self.task.name, what, failures)
+            if failures >= check.retries:
+                raise TaskError(
+                    f"the healthcheck of {what} failed {failures} times in a row: {check.command}\n"
+                    f"{result.output[-2000:]}",
+                    self.task.file,
+                )
+            self.cancelled.wait(check.start_interval_sec if starting else check.interval_sec)
