@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.tables import Table
-from pytest_evocode.process.scores.round_scores import RecordedRound, score_rounds
-from pytest_evocode.process.trajectory.rounds import RoundInput
+from pytest_evocode.process.scores.round_scores import DeclaredRound, score_rounds
+from pytest_evocode.process.trajectory.reader import RecordedRound
 from pytest_evocode.trajectories.atif import (
     AgentInfo,
     Observation,
@@ -45,7 +45,7 @@ def measure(runs: int) -> Table:
     return table
 
 
-def _rounds(count: int) -> Iterator[RecordedRound]:
+def _rounds(count: int) -> Iterator[DeclaredRound]:
     files: dict[str, str] = {}
     for index in range(1, count + 1):
         steps = [
@@ -53,7 +53,7 @@ def _rounds(count: int) -> Iterator[RecordedRound]:
         ]
         steps += [_step(number, files) for number in range(2, ACTIONS // count + 2)]
         trajectory = Trajectory(agent=AgentInfo(name="bench", version="1"), steps=tuple(steps))
-        yield RecordedRound(RoundInput(f"round-{index}", index, trajectory))
+        yield DeclaredRound(RecordedRound(f"round-{index}", index, trajectory))
 
 
 def _step(number: int, files: dict[str, str]) -> Step:

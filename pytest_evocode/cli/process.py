@@ -13,10 +13,10 @@ from pytest_evocode.process.attempts import TaskFinder, find_attempts, score_fou
 from pytest_evocode.process.execution import Execution, choose_engine
 from pytest_evocode.process.judge import make_judge
 from pytest_evocode.process.protocols import Judge
-from pytest_evocode.process.scores.process_record import AttemptProcess
+from pytest_evocode.process.scores.records import AttemptProcess
 from pytest_evocode.process.scores.released_scorer import read_released, summarise_released
 from pytest_evocode.process.scores.rigor_score import read_weights
-from pytest_evocode.process.scores.summary import Summary, as_json, by_task, summarise_agent
+from pytest_evocode.process.scores.summary import ProcessSummary, as_json, by_task, summarise_agent
 from pytest_evocode.report.process import agent_lines, explain_lines, process_lines
 
 
@@ -83,11 +83,11 @@ def _attempts_at(task: str, attempts: list[AttemptProcess]) -> list[AttemptProce
     return chosen
 
 
-def _json_lines(agents: Mapping[str, Summary]) -> list[str]:
+def _json_lines(agents: Mapping[str, ProcessSummary]) -> list[str]:
     return [json.dumps(as_json(agents), indent=1)]
 
 
-def _released(directory: Path) -> dict[str, Summary]:
+def _released(directory: Path) -> dict[str, ProcessSummary]:
     results, left_out = read_released(directory)
     for reason in left_out:
         click.echo(f"left out: {reason}", err=True)

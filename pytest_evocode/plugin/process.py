@@ -17,7 +17,7 @@ from pytest_evocode.results.directory import AttemptDirectory, write_atomically
 
 if TYPE_CHECKING:
     from pytest_evocode.process.protocols import Judge
-    from pytest_evocode.process.scores.process_record import AttemptProcess
+    from pytest_evocode.process.scores.records import AttemptProcess
 
 PROCESS_FILE = "process.json"
 
@@ -87,7 +87,7 @@ class ProcessPlugin:
         terminalreporter.write_line("evidence: evocode process DIR --explain TASK, of the results directory")
 
     def _found(self) -> Generator[AttemptProcess]:
-        from pytest_evocode.process.scores.process_record import AttemptProcess
+        from pytest_evocode.process.scores.records import AttemptProcess
 
         for task, agent, number in dict.fromkeys(
             (record.task, record.agent, record.attempt) for record in self._plugin.records

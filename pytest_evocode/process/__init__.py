@@ -1,15 +1,16 @@
-"""Process discipline: pure functions from trajectories and evidence to RigorBench's seven pillars.
+"""Score how an agent worked: RigorBench's seven pillars of engineering discipline, from recorded attempts.
 
-Which room to enter, from what was recorded to what is said of it:
+The way from a recording to a score, and the package for each stretch of it:
 
 - ``attempts`` finds recorded attempts on disk and scores one: :func:`~pytest_evocode.process.attempts.score_attempt`.
-- ``reading`` goes through a trajectory and makes ``signals`` of it, with the help of ``recorded`` (outputs, exit codes,
-  changes), ``calls`` (what a call did), ``tools`` (the tools of each agent), ``commands`` (shell lines, parsed),
-  ``shell_files`` (what they read and write), ``runs`` (builds and tests), ``outcomes`` and ``failures``.
-- ``edits`` and ``workspace`` follow the texts of files; ``files`` says what a file is, ``projects`` how it is built.
-- ``plans``, ``recovery`` and ``tests_written`` find what pillars are about; ``pillars`` has one module for each.
-- ``score`` has the published formulas and weights, ``extended`` the metrics beside them, ``evidence`` what a number is.
-- ``record`` is what is kept; ``scoring`` makes it; ``summary``, ``sensitivity`` and ``outcome`` compare agents.
-- ``execution`` rebuilds states and runs them, ``judge`` asks a model: the only two that start anything.
-- ``released`` is RigorBench's own scorer, apart from all the rest.
+- ``trajectory`` reads what happened: ``reader`` goes through a recorded trajectory and returns the round's events
+  (``events``): files read and edited, commands run, plans, questions, commits. ``trajectory.shell`` parses shell lines.
+- ``tests_written`` reads the tests that the agent wrote: their assertions, and what of the product they call.
+- ``pillars`` computes the sub-metrics, one module for each pillar; ``evidence`` is what a measured value consists of.
+- ``scores`` weighs the pillars into the RigorScore, keeps them as records (``process.json``), and compares agents.
+- ``execution`` rebuilds the states of the workspace and runs builds, tests and coverage in them.
+- ``judge`` asks a model about some of the sub-metrics.
+
+The last two are the only ones that start containers or call models. The others know them as the protocols in
+``protocols``, and are pure functions from trajectories and evidence; an import contract keeps it so.
 """

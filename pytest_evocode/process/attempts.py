@@ -12,11 +12,11 @@ from pydantic import ValidationError
 
 from pytest_evocode.errors import TaskError, UsageError
 from pytest_evocode.process.protocols import Executor, Judge
-from pytest_evocode.process.scores.process_record import AttemptProcess
-from pytest_evocode.process.scores.round_scores import RecordedRound, RoundDeclaration, score_rounds
-from pytest_evocode.process.trajectory.projects import purposes_of, recognise, roles_of
-from pytest_evocode.process.trajectory.rounds import Reading, RoundInput
-from pytest_evocode.process.trajectory.workspace_texts import TaskFiles, workdir_of
+from pytest_evocode.process.scores.records import AttemptProcess
+from pytest_evocode.process.scores.round_scores import DeclaredRound, RoundDeclaration, score_rounds
+from pytest_evocode.process.trajectory.project_kinds import purposes_of, recognise_project, roles_of
+from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext
+from pytest_evocode.process.trajectory.workspace_texts import TaskTexts, workdir_of
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import PASS_REWARD, RoundRecord
 from pytest_evocode.tasks import ProcessConfig, Task, load_task
@@ -119,10 +119,10 @@ def score_found(
 ) -> AttemptProcess:
     """As :func:`score_attempt`, of an attempt that was found."""
     declared = task.process if task is not None else ProcessConfig()
-    files = TaskFiles(task) if task is not None else None
+    files = TaskTexts(task) if task is not None else None
     rounds = list(_recorded_rounds(found, task, declared, files))
-    project = recognise(files.paths, files.context) if files is not None else None
-    reading = Reading(
+    project = recognise_project(files.paths, files.context) if files is not None else None
+    reading = TaskContext(
         roles=roles_of(declared),
         purposes=purposes_of(declared, project),
         workdir=workdir_of(task) if task is not None else None,
@@ -142,8 +142,8 @@ def score_found(
 
 
 def _recorded_rounds(
-    found: FoundAttempt, task: Task | None, declared: ProcessConfig, files: TaskFiles | None
-) -> Iterator[RecordedRound]:
+    found: FoundAttempt, task: Task | None, declared: ProcessConfig, files: TaskTexts | None
+) -> Iterator[DeclaredRound]:
     of_task = {round_.name: round_ for round_ in task.rounds} if task is not None else {}
     names = list(of_task) or list(found.rounds)
     for index, name in enumerate(names, 1):
@@ -151,8 +151,8 @@ def _recorded_rounds(
         if not path.is_file():
             continue
         round_ = of_task.get(name)
-        yield RecordedRound(
-            RoundInput(
+        yield DeclaredRound(
+            RecordedRound(
                 name=name,
                 index=index,
                 trajectory=read_trajectory(path),

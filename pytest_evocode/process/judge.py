@@ -20,9 +20,9 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, Tool
 from pytest_evocode.process.evidence import Measure
-from pytest_evocode.process.protocols import Judgement, Material
+from pytest_evocode.process.protocols import JudgeMaterial, Judgement
+from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.plans import find_plan
-from pytest_evocode.process.trajectory.signals import RoundSignals
 from pytest_evocode.results.directory import write_atomically
 
 VOTES = 3
@@ -44,7 +44,7 @@ class _Aspect:
     """What is asked of one sub-metric."""
 
     rubric: str
-    material: Callable[[Material], str | None]
+    material: Callable[[JudgeMaterial], str | None]
     """None where there is nothing to ask."""
     items: bool
     """Whether the answer is a list of requirements; else it is a level from 0 to ``levels``."""
@@ -86,7 +86,7 @@ class ModelJudge:
         self._votes = votes
         self._cache = cache or cache_directory() / "judge"
 
-    def judge(self, name: str, material: Material, by_rule: Measure) -> Judgement | None:
+    def judge(self, name: str, material: JudgeMaterial, by_rule: Measure) -> Judgement | None:
         """See :class:`~pytest_evocode.process.protocols.Judge`; raises AgentFault where the model cannot be asked."""
         aspect = _ASPECTS[name]
         text = aspect.material(material)
@@ -187,43 +187,43 @@ def _vote(aspect: _Aspect, answer: Mapping[str, Any], known: set[str]) -> tuple[
 # What is shown.
 
 
-def _plan(material: Material) -> str | None:
-    plan = find_plan(material.signals)
-    return None if plan is None else f"{_request(material.signals)}\n\n# The plan\n{plan.text}"
+def _plan(material: JudgeMaterial) -> str | None:
+    plan = find_plan(material.activity)
+    return None if plan is None else f"{_request(material.activity)}\n\n# The plan\n{plan.text}"
 
 
-def _tests(material: Material) -> str | None:
+def _tests(material: JudgeMaterial) -> str | None:
     if not material.requirements or not material.tests.functions:
         return None
     tests = "\n\n".join(f"# {test.path}\n{test.text}" for test in material.tests.functions)
     return f"{_listed(material)}\n\n# The programmer's tests\n{tests}"
 
 
-def _changes(material: Material) -> str | None:
-    signals = material.signals
-    if not material.requirements or not signals.product_edits:
+def _changes(material: JudgeMaterial) -> str | None:
+    activity = material.activity
+    if not material.requirements or not activity.product_edits:
         return None
-    paths = dict.fromkeys(edit.path for edit in signals.edits if edit.role == "source")
-    files = "\n\n".join(f"# {path}\n{signals.workspace.get(path, '(deleted)')}" for path in paths)
+    paths = dict.fromkeys(edit.path for edit in activity.edits if edit.role == "source")
+    files = "\n\n".join(f"# {path}\n{activity.workspace.get(path, '(deleted)')}" for path in paths)
     return f"{_listed(material)}\n\n# The files that were changed, as they are now\n{files}"
 
 
-def _conversation(material: Material) -> str | None:
-    signals = material.signals
-    edits = {edit.at: f"(changed {edit.path})" for edit in signals.edits if edit.role == "source"}
-    said = {message.at: message.text for message in signals.messages}
-    asked = {question.at: question.text for question in signals.questions}
+def _conversation(material: JudgeMaterial) -> str | None:
+    activity = material.activity
+    edits = {edit.at: f"(changed {edit.path})" for edit in activity.edits if edit.role == "source"}
+    said = {message.at: message.text for message in activity.messages}
+    asked = {question.at: question.text for question in activity.questions}
     lines = [text for _, text in sorted({**edits, **said, **asked}.items())]
-    return f"{_request(signals)}\n\n# What the programmer said and changed, in order\n" + "\n\n".join(lines)
+    return f"{_request(activity)}\n\n# What the programmer said and changed, in order\n" + "\n\n".join(lines)
 
 
-def _request(signals: RoundSignals) -> str:
-    return f"# The request\n{signals.instruction}"
+def _request(activity: RoundActivity) -> str:
+    return f"# The request\n{activity.instruction}"
 
 
-def _listed(material: Material) -> str:
+def _listed(material: JudgeMaterial) -> str:
     listed = "\n".join(f"- {each.id}: {each.text}" for each in material.requirements)
-    return f"{_request(material.signals)}\n\n# Its requirements\n{listed}"
+    return f"{_request(material.activity)}\n\n# Its requirements\n{listed}"
 
 
 _ASPECTS: Mapping[str, _Aspect] = {

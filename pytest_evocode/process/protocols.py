@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pytest_evocode.process.evidence import Measure, not_measured
 from pytest_evocode.process.tests_written import WrittenTests
-from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.tasks import DeclaredRequirement
 
 NOT_EXECUTED = "nothing was executed (--execute does it)"
@@ -21,7 +21,7 @@ def _nothing() -> Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Executed:
+class ExecutedMeasures:
     """What running a round's states has shown."""
 
     build_health: Measure = field(default_factory=_nothing)
@@ -39,15 +39,15 @@ class Executed:
 class Executor(Protocol):
     """Runs the states of an attempt; told of its rounds in order."""
 
-    def run_round(self, signals: RoundSignals) -> Executed:
+    def run_round(self, activity: RoundActivity) -> ExecutedMeasures:
         """Rebuild what the round went through, and measure it; never raises for what the agent left."""
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class JudgeMaterial:
     """What a judge may look at."""
 
-    signals: RoundSignals
+    activity: RoundActivity
     requirements: Sequence[DeclaredRequirement]
     """Those of this round and the rounds before."""
     tests: WrittenTests
@@ -61,7 +61,7 @@ class Judge(Protocol):
     def name(self) -> str:
         """The model's."""
 
-    def judge(self, name: str, material: Material, by_rule: Measure) -> Judgement | None:
+    def judge(self, name: str, material: JudgeMaterial, by_rule: Measure) -> Judgement | None:
         """What the model says of DQ, RT, SC or CBS; None where there is nothing to ask, or no answer that is one."""
 
 

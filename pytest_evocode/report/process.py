@@ -7,11 +7,18 @@ from statistics import fmean
 
 from pytest_evocode.process.evidence import Measure
 from pytest_evocode.process.pillars.extended import EXTENDED
-from pytest_evocode.process.scores.correlation import Correlation, Pairs, within_agent, within_tasks
-from pytest_evocode.process.scores.process_record import AttemptProcess, RoundProcess
+from pytest_evocode.process.scores.outcome_correlation import Correlation, Pairs, within_agent, within_tasks
+from pytest_evocode.process.scores.records import AttemptProcess, RoundProcess
 from pytest_evocode.process.scores.rigor_score import OF_CATEGORY, PILLARS, WEIGHTS, RigorScore
 from pytest_evocode.process.scores.sensitivity import sensitivity
-from pytest_evocode.process.scores.summary import Summary, Values, by_task, judged, summarise_agent, summarise_task
+from pytest_evocode.process.scores.summary import (
+    ProcessSummary,
+    Values,
+    by_task,
+    judged,
+    summarise_agent,
+    summarise_task,
+)
 from pytest_evocode.report.tables import aligned
 
 NOT_MEASURED = "n/a"
@@ -50,7 +57,7 @@ def process_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, floa
 _HEADINGS = tuple(name.upper() for name in PILLARS)
 
 
-def agent_lines(agents: Mapping[str, Summary]) -> Iterator[str]:
+def agent_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:
     """A row for each agent."""
     rows = [("agent", *_HEADINGS, "RigorScore", "attempts")]
     rows += [
@@ -79,7 +86,7 @@ def _pillar_rows(attempts: Iterable[AttemptProcess], weights: Mapping[str, float
                     yield (f"    {round_.round}{mark}", *_cells(round_.values), score, number(round_.outcome))
 
 
-def _extended_lines(agents: Mapping[str, Summary]) -> Iterator[str]:
+def _extended_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:
     if not any(value is not None for summary in agents.values() for value in summary.extended.values()):
         return
     yield ""
@@ -89,7 +96,7 @@ def _extended_lines(agents: Mapping[str, Summary]) -> Iterator[str]:
     yield from aligned(rows)
 
 
-def _sensitivity_lines(agents: Mapping[str, Summary], weights: Mapping[str, float]) -> Iterator[str]:
+def _sensitivity_lines(agents: Mapping[str, ProcessSummary], weights: Mapping[str, float]) -> Iterator[str]:
     if sum(summary.score is not None for summary in agents.values()) < 2:
         return
     variations = sensitivity({agent: summary.values for agent, summary in agents.items()}, weights)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pytest_evocode.process.scores.process_record import AttemptProcess
+from pytest_evocode.process.scores.records import AttemptProcess
 from tests.acceptance.conftest import RunTasks, Session, WriteTask
 from tests.acceptance.models import at, in_rounds
 from tests.model_scripts import Run, Step

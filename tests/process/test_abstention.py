@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.process.scores.process_record import RoundProcess
+from pytest_evocode.process.scores.records import RoundProcess
 from pytest_evocode.process.scores.round_scores import RoundDeclaration
 from pytest_evocode.tasks import Abstention, DeclaredRequirement
 from tests.process.test_formulas import BUDGET

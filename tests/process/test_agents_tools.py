@@ -1,4 +1,4 @@
-"""The same work with the tools of different agents gives the same signals."""
+"""The same work with the tools of different agents gives the same activity."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.process.trajectory.command_purposes import Purposes
-from pytest_evocode.process.trajectory.rounds import Reading
-from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.trajectory.events import RoundActivity
+from pytest_evocode.process.trajectory.reader import TaskContext
+from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 from tests.process.trajectories import LEDGER, Recording, read
 
 OLD, NEW = "    return sum(entries)\n", "    return sum(entries, 0)\n"
@@ -80,14 +80,14 @@ AGENTS = [ours, claude_code, codex, gemini_cli, opencode, an_editor_with_command
 def test_reads_edits_and_runs_are_the_same_whatever_the_tools(play: Callable[[Recording], None]) -> None:
     recording = Recording()
     play(recording)
-    (signals,) = read(recording)
-    assert [each.path for each in signals.reads] == ["ledger.py"]
-    assert [(edit.path, edit.kind, edit.after) for edit in signals.edits] == [
+    (activity,) = read(recording)
+    assert [each.path for each in activity.reads] == ["ledger.py"]
+    assert [(edit.path, edit.kind, edit.after) for edit in activity.edits] == [
         ("ledger.py", "modified", CHANGED),
         ("new.py", "added", "x = 1\n"),
     ]
-    assert signals.edits[0].hunks[0].added == (NEW,)
-    (run,) = signals.runs
+    assert activity.edits[0].hunks[0].added == (NEW,)
+    (run,) = activity.runs
     assert (run.purpose, run.key, run.passed, run.failure) == ("test", "pytest", False, "product")
 
 
@@ -95,18 +95,18 @@ def test_reads_edits_and_runs_are_the_same_whatever_the_tools(play: Callable[[Re
 def test_plans_of_planning_tools_are_lists(play: Callable[[Recording], None]) -> None:
     recording = Recording()
     play(recording)
-    (signals,) = read(recording)
-    assert [plan.text for plan in signals.plans] == ["- Read the budget\n- Report overdrafts"]
+    (activity,) = read(recording)
+    assert [plan.text for plan in activity.plans] == ["- Read the budget\n- Report overdrafts"]
 
 
 @pytest.mark.parametrize("play", AGENTS)
 def test_every_signal_has_its_step_and_a_quote(play: Callable[[Recording], None]) -> None:
     recording = Recording()
     play(recording)
-    (signals,) = read(recording)
-    found = [*signals.reads, *signals.edits, *signals.runs, *signals.plans]
+    (activity,) = read(recording)
+    found = [*activity.reads, *activity.edits, *activity.runs, *activity.plans]
     assert all(1 < signal.step <= recording.step and signal.quote for signal in found)
-    assert signals.runs[0].step == recording.step
+    assert activity.runs[0].step == recording.step
 
 
 @pytest.mark.parametrize(
@@ -125,15 +125,15 @@ def test_every_signal_has_its_step_and_a_quote(play: Callable[[Recording], None]
 def test_a_read_is_a_file_of_which_something_was_shown(
     tool: str, arguments: Mapping[str, Any], output: str, paths: list[str]
 ) -> None:
-    (signals,) = read(Recording().call(tool, arguments, output))
-    assert [each.path for each in signals.reads] == paths
+    (activity,) = read(Recording().call(tool, arguments, output))
+    assert [each.path for each in activity.reads] == paths
 
 
 def test_what_was_recorded_of_the_workspace_counts_and_not_what_a_line_says() -> None:
     recording = Recording().bash("python fix.py", changes={"ledger.py": CHANGED})
     recording.bash("sed -i s/nothing/something/ ledger.py")
-    (signals,) = read(recording)
-    assert [(edit.step, edit.path) for edit in signals.edits] == [(2, "ledger.py")]
+    (activity,) = read(recording)
+    assert [(edit.step, edit.path) for edit in activity.edits] == [(2, "ledger.py")]
 
 
 def test_what_the_product_writes_when_it_runs_is_no_edit() -> None:
@@ -141,8 +141,8 @@ def test_what_the_product_writes_when_it_runs_is_no_edit() -> None:
         "python -m pytest", "1 passed in 0.10s", changes={"state.json": "{}\n", "t.pyc": "x\n"}
     )
     recording.bash("echo '{}' > settings.json", changes={"settings.json": "{}\n"})
-    (signals,) = read(recording)
-    assert [edit.path for edit in signals.edits] == ["settings.json"]
+    (activity,) = read(recording)
+    assert [edit.path for edit in activity.edits] == ["settings.json"]
 
 
 def test_binary_and_lost_files_are_edits_without_a_text() -> None:
@@ -154,24 +154,24 @@ def test_binary_and_lost_files_are_edits_without_a_text() -> None:
             "changes": [{"path": "a.png", "kind": "added", "diff": None, "content": "/9j/", "sha256": "x"}],
         },
     )
-    (signals,) = read(recording)
-    assert [(edit.path, edit.after, edit.role) for edit in signals.edits] == [("a.png", None, "other")]
-    assert signals.lost == {"a.png"}
+    (activity,) = read(recording)
+    assert [(edit.path, edit.after, edit.role) for edit in activity.edits] == [("a.png", None, "other")]
+    assert activity.lost == {"a.png"}
 
 
 def test_texts_go_on_from_round_to_round() -> None:
     first = Recording().bash("edit", changes={"ledger.py": CHANGED})
     second = Recording("Go on.", files=first.files, name="round-2").bash("edit", changes={"ledger.py": LEDGER})
     rounds = read(first, second)
-    assert [signals.before["ledger.py"] for signals in rounds] == [LEDGER, CHANGED]
+    assert [activity.before["ledger.py"] for activity in rounds] == [LEDGER, CHANGED]
     assert rounds[1].origin["ledger.py"] == LEDGER
 
 
 def test_a_declared_test_command_is_known_as_one() -> None:
-    reading = Reading(purposes=Purposes(build="./scripts/build.sh", test="./scripts/verify --all"))
+    reading = TaskContext(purposes=CommandPurposes(build="./scripts/build.sh", test="./scripts/verify --all"))
     recording = Recording().bash("./scripts/verify --all --fast", "", 0).bash("./scripts/build.sh", "", 2)
-    (signals,) = read(recording, reading=reading)
-    assert [(run.purpose, run.passed) for run in signals.runs] == [("test", True), ("build", False)]
+    (activity,) = read(recording, reading=reading)
+    assert [(run.purpose, run.passed) for run in activity.runs] == [("test", True), ("build", False)]
 
 
 def test_messages_may_be_lists_of_parts() -> None:
@@ -179,10 +179,10 @@ def test_messages_may_be_lists_of_parts() -> None:
     step = trajectory.steps[-1].model_copy(update={"message": [{"type": "text", "text": "Which one?"}]})
     recording = Recording()
     recording._steps.append(step)
-    (signals,) = read(recording)
-    assert [message.text for message in signals.messages] == ["Which one?"]
+    (activity,) = read(recording)
+    assert [message.text for message in activity.messages] == ["Which one?"]
 
 
 def test_signals_of_a_round_show_what_they_are() -> None:
-    signals: RoundSignals = read(Recording().bash("cat ledger.py", "x"))[0]
-    assert repr(signals) == "<signals of round-1: 0 edits, 1 reads, 0 runs>"
+    activity: RoundActivity = read(Recording().bash("cat ledger.py", "x"))[0]
+    assert repr(activity) == "<activity of round-1: 0 edits, 1 reads, 0 runs>"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_evocode.process.scores.process_record import AttemptProcess, RoundProcess
+from pytest_evocode.process.scores.records import AttemptProcess, RoundProcess
 from pytest_evocode.process.scores.rigor_score import PILLARS
 from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
 from tests.process.test_formulas import BUDGET, FAILED, PLAN, REPORT, TESTS
@@ -145,7 +145,7 @@ def test_an_empty_trajectory_has_no_value_at_all() -> None:
 
 def test_empty_rounds_raise_nothing() -> None:
     played = [reckless(Recording(), Trick()), Recording("Go on.", files={}, name="round-2")]
-    rounds = [score_round(signals) for signals in read(*played)]
+    rounds = [score_round(activity) for activity in read(*played)]
     whole = AttemptProcess(task="t", agent="a", attempt=1, rounds=tuple(rounds))
     alone = AttemptProcess(task="t", agent="a", attempt=1, rounds=tuple(rounds[:1]))
     assert whole.values == alone.values

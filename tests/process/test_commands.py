@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.process.trajectory.shell_files import touched_by
-from pytest_evocode.process.trajectory.shell_lines import parse_line
+from pytest_evocode.process.trajectory.shell.command_lines import parse_line
+from pytest_evocode.process.trajectory.shell.files import touched_by
 
 Words = list[tuple[str | None, ...]]
 

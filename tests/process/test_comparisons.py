@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.process.scores.correlation import within_agent, within_tasks
-from pytest_evocode.process.scores.process_record import AttemptProcess, RoundProcess
+from pytest_evocode.process.scores.outcome_correlation import within_agent, within_tasks
+from pytest_evocode.process.scores.records import AttemptProcess, RoundProcess
 from pytest_evocode.process.scores.rigor_score import PARTS, Pillar
 from pytest_evocode.process.scores.sensitivity import sensitivity
 from pytest_evocode.process.scores.summary import as_json, by_task, summarise_agent, summarise_task

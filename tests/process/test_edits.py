@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_evocode.process.trajectory.edits import Change, apply_change, hunks_between, read_patch
-from pytest_evocode.process.trajectory.workspace_texts import Workspace
+from pytest_evocode.process.trajectory.text_changes import TextChange, apply_change, hunks_between, read_patch
+from pytest_evocode.process.trajectory.workspace_texts import WorkspaceTexts
 
 
 def test_what_was_added_and_removed_is_without_what_is_around_it() -> None:
@@ -19,20 +19,20 @@ def test_a_patch_without_line_numbers_is_replacements() -> None:
 
 
 def test_a_text_is_the_one_that_the_recorded_change_fits() -> None:
-    workspace = Workspace(lambda path: ["other\n", "a\n"])
-    change = Change("x.py", "modified", diff=("@@ -1 +1 @@\n-a\n+b\n"))
+    workspace = WorkspaceTexts(lambda path: ["other\n", "a\n"])
+    change = TextChange("x.py", "modified", diff=("@@ -1 +1 @@\n-a\n+b\n"))
     assert workspace.apply(change) == ("a\n", "b\n")
 
 
 def test_a_text_that_cannot_be_known_is_lost_until_it_is_written_anew() -> None:
-    workspace = Workspace()
-    workspace.apply(Change("x.py", "modified", diff=("@@ -1 +1 @@\n-a\n+b\n")))
+    workspace = WorkspaceTexts()
+    workspace.apply(TextChange("x.py", "modified", diff=("@@ -1 +1 @@\n-a\n+b\n")))
     assert workspace.lost == {"x.py"}
-    workspace.apply(Change("x.py", "modified", content="c\n"))
+    workspace.apply(TextChange("x.py", "modified", content="c\n"))
     assert (workspace.texts["x.py"], workspace.lost) == ("c\n", set())
 
 
 def test_a_hash_that_does_not_fit_is_another_text() -> None:
-    workspace = Workspace()
-    workspace.apply(Change("x.py", "added", diff=("@@ -0,0 +1 @@\n+a\n"), sha256="0" * 64))
+    workspace = WorkspaceTexts()
+    workspace.apply(TextChange("x.py", "added", diff=("@@ -0,0 +1 @@\n+a\n"), sha256="0" * 64))
     assert workspace.lost == {"x.py"}

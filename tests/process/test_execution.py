@@ -11,10 +11,10 @@ from pytest_evocode.environments import Engine
 from pytest_evocode.process.execution import Execution
 from pytest_evocode.process.execution.command_results import CommandResult, ResultCache
 from pytest_evocode.process.execution.execution import _evenly, newly_failing
-from pytest_evocode.process.protocols import Executed
-from pytest_evocode.process.trajectory.file_roles import Roles
-from pytest_evocode.process.trajectory.projects import Project, recognise
-from pytest_evocode.process.trajectory.rounds import Reading
+from pytest_evocode.process.protocols import ExecutedMeasures
+from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.project_kinds import Project, recognise_project
+from pytest_evocode.process.trajectory.reader import TaskContext
 from pytest_evocode.tasks import Task, load_task
 from tests.process.trajectories import LEDGER, Recording, read
 
@@ -74,15 +74,15 @@ def recording(name: str = "round-1") -> Recording:
     return Recording(files={"ledger.py": LEDGER, "test_ledger.py": TEST}, name=name)
 
 
-def execute(task: Task, engine: Engine | None, cache: ResultCache, *recordings: Recording) -> list[Executed]:
+def execute(task: Task, engine: Engine | None, cache: ResultCache, *recordings: Recording) -> list[ExecutedMeasures]:
     """What running the rounds of some recordings shows."""
     originals = recordings[0].originals
-    roles = Roles(task.process.source, task.process.tests)
-    reading = Reading(
+    roles = FileRoles(task.process.source, task.process.tests)
+    reading = TaskContext(
         roles=roles, workdir="/app", originals=lambda path: [originals[path]] if path in originals else []
     )
     with Execution(task, engine, cache=cache) as execution:
-        return [execution.run_round(signals) for signals in read(*recordings, reading=reading)]
+        return [execution.run_round(activity) for activity in read(*recordings, reading=reading)]
 
 
 def test_builds_and_tests_are_run_after_every_edit(make_task: MakeTask, engine: Engine, cache: ResultCache) -> None:
@@ -231,5 +231,5 @@ def test_runs_that_name_no_test_count_as_a_whole() -> None:
     ],
 )
 def test_projects_are_recognised(files: Mapping[str, str], expected: tuple[str, str | None] | None) -> None:
-    found: Project | None = recognise(files, files.get)
+    found: Project | None = recognise_project(files, files.get)
     assert (None if found is None else (found.kind, found.test)) == expected

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.process.trajectory.failure_causes import crashed, failure_class
-from pytest_evocode.process.trajectory.test_output import read_outcome
+from pytest_evocode.process.trajectory.failure_causes import crashed, failure_cause
+from pytest_evocode.process.trajectory.runner_output import read_runner_output
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from pytest_evocode.process.trajectory.test_output import read_outcome
     ],
 )
 def test_the_outcome_of_a_test_run(output: str, passed: bool | None) -> None:
-    assert read_outcome(output).passed is passed
+    assert read_runner_output(output).passed is passed
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_the_outcome_of_a_test_run(output: str, passed: bool | None) -> None:
     ],
 )
 def test_the_tests_that_an_output_names(output: str, tests: dict[str, bool]) -> None:
-    assert read_outcome(output).tests == tests
+    assert read_runner_output(output).tests == tests
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_the_tests_that_an_output_names(output: str, tests: dict[str, bool]) -> 
     ],
 )
 def test_whose_fault_a_failed_command_is(output: str, exit_code: int, expected: str) -> None:
-    found = failure_class(output, exit_code=exit_code, has_run=False, is_ours=lambda module: module == "ledger")
+    found = failure_cause(output, exit_code=exit_code, has_run=False, is_ours=lambda module: module == "ledger")
     assert found == expected
 
 
@@ -93,7 +93,7 @@ def test_whose_fault_a_failed_command_is(output: str, exit_code: int, expected: 
     ],
 )
 def test_whose_fault_a_failed_test_is(output: str, expected: str) -> None:
-    assert failure_class(output, exit_code=1, has_run=True, is_ours=lambda module: False) == expected
+    assert failure_cause(output, exit_code=1, has_run=True, is_ours=lambda module: False) == expected
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import ModelClient
 from pytest_evocode.process.judge import ModelJudge, make_judge
-from pytest_evocode.process.scores.process_record import AttemptProcess, RoundProcess
+from pytest_evocode.process.scores.records import AttemptProcess, RoundProcess
 from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
 from pytest_evocode.report.process import process_lines
 from pytest_evocode.tasks import DeclaredRequirement
 from tests.model_scripts import Asked, Fail, Say, Step, Tokens, Use
 from tests.model_server import ModelServer
 from tests.process.test_formulas import BUDGET, PLAN, TESTS
-from tests.process.trajectories import Recording, signals_of
+from tests.process.trajectories import Recording, activity_of
 
 REQUIREMENTS = (
     DeclaredRequirement(id="limits", text="Monthly limits are read"),
@@ -54,8 +54,8 @@ def answers(levels: Sequence[int], requirements: Sequence[Sequence[str]]) -> Seq
 
 def judged(judge: ModelJudge | None, recording: Recording | None = None) -> RoundProcess:
     played = recording or Recording().write("notes.md", PLAN).bash("e", changes={"ledger.py": BUDGET})
-    signals = signals_of(played.write("tests/test_budget.py", TESTS).say("Done."))
-    return score_round(signals, None, RoundDeclaration(requirements=REQUIREMENTS), None, judge)
+    activity = activity_of(played.write("tests/test_budget.py", TESTS).say("Done."))
+    return score_round(activity, None, RoundDeclaration(requirements=REQUIREMENTS), None, judge)
 
 
 def test_the_median_of_the_votes_stands_in_the_place_of_the_rule(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_an_answer_that_keeps_to_no_form_is_no_vote(tmp_path: Path) -> None:
 def test_without_a_plan_or_an_edit_there_is_nothing_to_ask(tmp_path: Path) -> None:
     with ModelServer([]) as server:
         process = score_round(
-            signals_of(Recording().bash("ls", "")), None, RoundDeclaration(requirements=REQUIREMENTS), None,
+            activity_of(Recording().bash("ls", "")), None, RoundDeclaration(requirements=REQUIREMENTS), None,
             judge_at(server, tmp_path),
         )  # fmt: skip
     assert process.judgements == {}
@@ -140,7 +140,7 @@ def test_questions_about_a_request_are_judged_on_ambiguous_tasks_only(tmp_path: 
     declared = RoundDeclaration(abstain="ambiguous")
     with ModelServer([verdict(level=2)]) as server:
         played = Recording().say("Is the monthly budget a limit for all accounts?")
-        process = score_round(signals_of(played), None, declared, None, judge_at(server, tmp_path, votes=1))
+        process = score_round(activity_of(played), None, declared, None, judge_at(server, tmp_path, votes=1))
         assert "Is the monthly budget a limit" in server.asked[0].said[0]
     assert process.extended["CBS"].value == 1
 

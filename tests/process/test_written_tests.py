@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from pytest_evocode.process.tests_written import changed_symbols, covers, written_tests
-from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.process.trajectory.file_roles import FileRoles
 from tests.process.trajectories import Recording, read
 
 
 def density(path: str, text: str) -> tuple[int, int]:
     """Meaningful and trivial assertions in a test file."""
-    (signals,) = read(Recording().write(path, text))
-    tests = written_tests(signals, Roles())
+    (activity,) = read(Recording().write(path, text))
+    tests = written_tests(activity, FileRoles())
     assert not tests.unread
     return sum(test.asserts for test in tests.functions), sum(test.trivial for test in tests.functions)
 
 
 def covered(source: str, text: str, tests: str, test_text: str) -> list[str]:
     """The product's names that the tests import and call."""
-    (signals,) = read(Recording(files={}).write(source, text).write(tests, test_text))
-    symbols, unread = changed_symbols(signals, Roles())
+    (activity,) = read(Recording(files={}).write(source, text).write(tests, test_text))
+    symbols, unread = changed_symbols(activity, FileRoles())
     assert not unread
-    written = written_tests(signals, Roles()).verifying
+    written = written_tests(activity, FileRoles()).verifying
     return [symbol.name for symbol in symbols if any(covers(test, symbol) for test in written)]
 
 
@@ -127,10 +127,10 @@ def test_what_tests_in_other_languages_call() -> None:
 def test_a_changed_definition_is_one_and_a_new_docstring_is_none() -> None:
     before = "def a():\n    return 1\n\n\ndef b():\n    return 2\n\n\ndef _c():\n    return 3\n"
     after = before.replace("return 1", "return 9").replace("    return 2", '    """Two."""\n    return 2')
-    (signals,) = read(
+    (activity,) = read(
         Recording(files={"a.py": before}).bash("edit", changes={"a.py": after.replace("return 3", "return 4")})
     )
-    symbols, _ = changed_symbols(signals, Roles())
+    symbols, _ = changed_symbols(activity, FileRoles())
     assert [str(symbol) for symbol in symbols] == ["a.py:1 a"]
 
 
@@ -139,5 +139,5 @@ def test_tests_that_cannot_be_read_have_no_value_and_say_why() -> None:
         ("tests/test_a.py", "def test_a(:\n", "it does not parse: "),
         ("a_spec.rb", "it 'adds' do\nend\n", "tests in .rb cannot be read"),
     ):
-        (signals,) = read(Recording().write(path, text))
-        assert written_tests(signals, Roles()).unread[path].startswith(why)
+        (activity,) = read(Recording().write(path, text))
+        assert written_tests(activity, FileRoles()).unread[path].startswith(why)

@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pytest_evocode.process.protocols import Executed
-from pytest_evocode.process.scores.process_record import RoundProcess
+from pytest_evocode.process.protocols import ExecutedMeasures
+from pytest_evocode.process.scores.records import RoundProcess
 from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
-from pytest_evocode.process.trajectory.file_roles import Roles
-from pytest_evocode.process.trajectory.rounds import Reading, RoundInput, read_rounds
-from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.trajectory.events import RoundActivity
+from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext, read_rounds
 from pytest_evocode.trajectories.atif import (
     AgentInfo,
     Observation,
@@ -113,36 +113,36 @@ class Recording:
         """In ATIF."""
         return Trajectory(session_id="s", agent=AgentInfo(name="hand", version="1"), steps=tuple(self._steps))
 
-    def input(self, index: int = 1) -> RoundInput:
+    def input(self, index: int = 1) -> RecordedRound:
         """For the reader."""
-        return RoundInput(self.name, index, self.trajectory(), self.instruction)
+        return RecordedRound(self.name, index, self.trajectory(), self.instruction)
 
 
 def _metrics(tokens: int | None) -> StepMetrics | None:
     return None if tokens is None else StepMetrics(prompt_tokens=tokens - tokens // 4, completion_tokens=tokens // 4)
 
 
-def read(*recordings: Recording, reading: Reading | None = None) -> list[RoundSignals]:
-    """The signals of rounds, one recording each; the first one's files are the task's."""
+def read(*recordings: Recording, reading: TaskContext | None = None) -> list[RoundActivity]:
+    """The activity of rounds, one recording each; the first one's files are the task's."""
     originals = recordings[0].originals
 
     def find(path: str) -> Iterable[str]:
         return [originals[path]] if path in originals else []
 
-    reading = reading or Reading(workdir="/app", originals=find)
+    reading = reading or TaskContext(workdir="/app", originals=find)
     return list(read_rounds([each.input(index) for index, each in enumerate(recordings, 1)], reading))
 
 
-def signals_of(recording: Recording) -> RoundSignals:
-    """The signals of one round."""
+def activity_of(recording: Recording) -> RoundActivity:
+    """The activity of one round."""
     return read(recording)[0]
 
 
 def score(
-    recording: Recording, declared: RoundDeclaration | None = None, executed: Executed | None = None
+    recording: Recording, declared: RoundDeclaration | None = None, executed: ExecutedMeasures | None = None
 ) -> RoundProcess:
     """One round's process."""
-    return score_round(signals_of(recording), Roles(), declared, executed)
+    return score_round(activity_of(recording), FileRoles(), declared, executed)
 
 
 def part(process: RoundProcess, pillar: str, name: str) -> float | None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pytest_evocode.environments import ExecResult
 from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.process.trajectory.test_output import read_outcome
+from pytest_evocode.process.trajectory.runner_output import read_runner_output
 from pytest_evocode.results.directory import write_atomically
 
 #: Counts up when what is kept means something else.
@@ -44,7 +44,7 @@ class CommandResult(BaseModel):
 
 def result_of(executed: ExecResult, extra: Mapping[str, Any] | None = None) -> CommandResult:
     """What is kept of an executed command."""
-    outcome = read_outcome(executed.output)
+    outcome = read_runner_output(executed.output)
     return CommandResult(
         exit_code=executed.exit_code,
         timed_out=executed.timed_out,

@@ -14,14 +14,14 @@ from pytest_evocode.process.evidence import Evidence, Measure, measured, not_mea
 from pytest_evocode.process.execution.command_results import CommandResult, ResultCache, key_of, result_of
 from pytest_evocode.process.execution.coverage import covered_share, run_with_coverage
 from pytest_evocode.process.execution.reference_diff import reference_lines
-from pytest_evocode.process.execution.timeline import Point, Timeline
+from pytest_evocode.process.execution.timeline import Timeline, WorkspaceState
 from pytest_evocode.process.pillars.extended import imports_of
-from pytest_evocode.process.protocols import NOT_EXECUTED, Executed
-from pytest_evocode.process.trajectory.failure_causes import failure_class
-from pytest_evocode.process.trajectory.file_roles import Roles
-from pytest_evocode.process.trajectory.projects import Project, recognise, roles_of
-from pytest_evocode.process.trajectory.signals import RoundSignals
-from pytest_evocode.process.trajectory.workspace_texts import TaskFiles
+from pytest_evocode.process.protocols import NOT_EXECUTED, ExecutedMeasures
+from pytest_evocode.process.trajectory.events import RoundActivity
+from pytest_evocode.process.trajectory.failure_causes import failure_cause
+from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.project_kinds import Project, recognise_project, roles_of
+from pytest_evocode.process.trajectory.workspace_texts import TaskTexts
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trajectories.file_changes import File, write_files
 
@@ -53,7 +53,7 @@ class Execution:
         self._engine = engine
         self._cache = cache or ResultCache()
         self._left = budget
-        self._files = TaskFiles(task)
+        self._files = TaskTexts(task)
         self._roles = roles_of(task.process)
 
     def __enter__(self) -> Execution:
@@ -66,65 +66,70 @@ class Execution:
         """Stop what still runs."""
         self._timeline.close()
 
-    def run_round(self, signals: RoundSignals) -> Executed:
+    def run_round(self, activity: RoundActivity) -> ExecutedMeasures:
         """See :class:`~pytest_evocode.process.protocols.Executor`."""
-        round_ = self._rounds.get(signals.name)
+        round_ = self._rounds.get(activity.name)
         if round_ is None:
             return _all_unmeasured("the task has no such round")
-        points = self._timeline.extend(round_, signals)
+        points = self._timeline.extend(round_, activity)
         if len(points) == 1:
             return _all_unmeasured("the product was not changed")
         begun = time.monotonic()
-        share = self._left / max(1, len(self._rounds) - signals.index + 1)
+        share = self._left / max(1, len(self._rounds) - activity.index + 1)
         try:
-            return _RoundRun(self, round_, signals, points, begun + share).run()
+            return _RoundRun(self, round_, activity, points, begun + share).run()
         except (EnvironmentFault, StateNotRebuilt, TaskError) as error:
             return _all_unmeasured(str(error).partition("\n")[0])
         finally:
             self._left = max(0.0, self._left - (time.monotonic() - begun))
 
-    def project(self, signals: RoundSignals) -> Project | None:
+    def project(self, activity: RoundActivity) -> Project | None:
         """What kind of project the workspace is at the end of a round, by what is known of its files."""
 
         def text(path: str) -> str | None:
-            return signals.workspace.get(path) or (self._files.context(path) if path in known else None)
+            return activity.workspace.get(path) or (self._files.context(path) if path in known else None)
 
         known = set(self._files.paths)
-        return recognise([*signals.workspace, *known], text)
+        return recognise_project([*activity.workspace, *known], text)
 
 
-def _all_unmeasured(reason: str) -> Executed:
+def _all_unmeasured(reason: str) -> ExecutedMeasures:
     nothing = not_measured(reason)
-    return Executed(nothing, nothing, nothing)
+    return ExecutedMeasures(nothing, nothing, nothing)
 
 
 class _RoundRun:
     """One round: its states in order, as many as there is time for."""
 
     def __init__(
-        self, execution: Execution, round_: Round, signals: RoundSignals, points: Sequence[Point], deadline: float
+        self,
+        execution: Execution,
+        round_: Round,
+        activity: RoundActivity,
+        points: Sequence[WorkspaceState],
+        deadline: float,
     ) -> None:
         self._execution = execution
         self._timeline = execution._timeline
         self._cache = execution._cache
-        self._roles: Roles = execution._roles
+        self._roles: FileRoles = execution._roles
         self._round = round_
-        self._signals = signals
+        self._activity = activity
         self._points = points
         self._deadline = deadline
-        declared, project = execution._task.process, execution.project(signals)
+        declared, project = execution._task.process, execution.project(activity)
         self._trouble = ""
         self._build = declared.build or (project.build if project else None)
         self._test = declared.test or (project.test if project else None)
 
-    def run(self) -> Executed:
+    def run(self) -> ExecutedMeasures:
         commands = {"build": self._build, "test": self._test}
         results = self._states({name: command for name, command in commands.items() if command})
         gain, grounding = self._at_the_end()
         reference = reference_lines(
             self._execution._task, self._execution._engine, self._round, self._roles, self._cache
         )
-        return Executed(
+        return ExecutedMeasures(
             build_health=self._build_health(results.get("build", {})),
             stability=self._stability(results.get("test", {})),
             coverage_gain=gain,
@@ -163,7 +168,7 @@ class _RoundRun:
         left = self._deadline - time.monotonic()
         return max(0, int(left * len(took) / sum(took)))
 
-    def _execute(self, fork: Environment, point: Point, name: str, command: str) -> CommandResult:
+    def _execute(self, fork: Environment, point: WorkspaceState, name: str, command: str) -> CommandResult:
         limit = max(5.0, min(_LIMIT, self._deadline - time.monotonic() + 5.0))
         executed = fork.exec(command, user=self._round.agent_user, env=_TELLING, timeout=limit)
         result = result_of(executed)
@@ -211,7 +216,7 @@ class _RoundRun:
                 return self._trouble
             return "there was no time for any state" if self._timeline.has_engine else NOT_EXECUTED
         failures = [
-            failure_class(each.output, exit_code=each.exit_code, has_run=each.ran_tests, is_ours=lambda module: True)
+            failure_cause(each.output, exit_code=each.exit_code, has_run=each.ran_tests, is_ours=lambda module: True)
             for each in results
             if not each.ok and not each.timed_out
         ]
@@ -221,7 +226,7 @@ class _RoundRun:
 
     def _evidence(self, number: int, result: CommandResult, what: str) -> Evidence:
         at = self._points[number].at
-        edit = next((edit for edit in self._signals.edits if edit.at == at), None)
+        edit = next((edit for edit in self._activity.edits if edit.at == at), None)
         last = next((line for line in reversed(result.output.splitlines()) if line.strip()), "")
         code = "at its limit" if result.timed_out else f"exit code {result.exit_code}"
         path = f"{edit.path}: " if edit else ""
@@ -237,7 +242,7 @@ class _RoundRun:
         point = self._points[-1]
         sources = sorted(
             path
-            for path, text in self._signals.after.items()
+            for path, text in self._activity.after.items()
             if text is not None and path.endswith(".py") and self._roles.of(path, text) == "source"
         )
         if self._test is None:
@@ -253,14 +258,14 @@ class _RoundRun:
 
     def _without_tests(self) -> dict[str, str | None]:
         """The agent's test files as they were before it; None for those that were not there."""
-        origin, now = self._signals.origin, self._signals.workspace
+        origin, now = self._activity.origin, self._activity.workspace
         return {
             path: before
             for path, before in origin.items()
             if self._roles.of(path, now.get(path)) == "tests" and now.get(path) != before
         }
 
-    def _covered(self, point: Point, replaced: Mapping[str, str | None]) -> CommandResult | None:
+    def _covered(self, point: WorkspaceState, replaced: Mapping[str, str | None]) -> CommandResult | None:
         key = key_of(point.key, "coverage", self._test, sorted(replaced.items()), sys.version_info[:2])
         known = self._cache.get(key)
         if known is not None or not self._timeline.has_engine or time.monotonic() > self._deadline:
@@ -275,9 +280,9 @@ class _RoundRun:
         self._cache.put(key, result)
         return result
 
-    def _grounding(self, point: Point) -> Measure | None:
+    def _grounding(self, point: WorkspaceState) -> Measure | None:
         """Which imports the environment's Python finds."""
-        names = sorted(imports := imports_of(self._signals, self._roles))
+        names = sorted(imports := imports_of(self._activity, self._roles))
         key = key_of(point.key, "imports", names)
         result = self._cache.get(key)
         if result is None:

@@ -10,7 +10,7 @@ from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EvocodeError, UnreadableFile
 from pytest_evocode.process.execution.command_results import CommandResult, ResultCache, key_of
 from pytest_evocode.process.pillars.extended import changed_lines
-from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.tasks.content_hash import hash_directory
@@ -21,7 +21,9 @@ _LIST = "find . -type f -size -1024k -not -path '*/.git/*' -not -path '*/node_mo
 _FILE_LIMIT = 2**20
 
 
-def reference_lines(task: Task, engine: Engine | None, round_: Round, roles: Roles, cache: ResultCache) -> int | None:
+def reference_lines(
+    task: Task, engine: Engine | None, round_: Round, roles: FileRoles, cache: ResultCache
+) -> int | None:
     """Lines that the round's solution adds and removes in the product's source.
 
     None where a solution is missing or fails, and where nothing may be run and nothing is known from before. All
@@ -39,7 +41,7 @@ def reference_lines(task: Task, engine: Engine | None, round_: Round, roles: Rol
     return lines if isinstance(lines, int) else None
 
 
-def _play(task: Task, engine: Engine, roles: Roles) -> dict[str, int]:
+def _play(task: Task, engine: Engine, roles: FileRoles) -> dict[str, int]:
     lines: dict[str, int] = {}
     if any(round_.solution is None for round_ in task.rounds):
         return lines
@@ -71,7 +73,7 @@ def _solve(environment: Environment, round_: Round, task: Task) -> bool:
         environment.remove([_SOLUTION])
 
 
-def _sources(environment: Environment, roles: Roles) -> dict[str, str | None]:
+def _sources(environment: Environment, roles: FileRoles) -> dict[str, str | None]:
     listed = environment.exec(_LIST, timeout=60).output.split("\0")
     names = [name.removeprefix("./") for name in listed if name]
     # A script's role may show in its text only.

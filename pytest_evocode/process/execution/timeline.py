@@ -12,7 +12,7 @@ from pytest_evocode.environments import Engine, Environment, Snapshot
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EnvironmentFault, StateNotRebuilt, TaskError
 from pytest_evocode.process.execution.command_results import key_of
-from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.content_hash import hash_directory
@@ -20,7 +20,7 @@ from pytest_evocode.trajectories.file_changes import apply_changes
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class WorkspaceState:
     """A state: so many operations after the image; ``key`` names its contents."""
 
     position: int
@@ -44,23 +44,23 @@ class Timeline:
         self._played = 0
         self._lost = ""
 
-    def extend(self, round_: Round, signals: RoundSignals) -> list[Point]:
+    def extend(self, round_: Round, activity: RoundActivity) -> list[WorkspaceState]:
         """Add a round, and return its states: the beginning, and one behind each change of the product."""
         self._operations.append(round_)
         brought = hash_directory(round_.workdir) if round_.workdir is not None else ""
         self._key = key_of(self._key, round_.name, brought)
-        points = [Point(len(self._operations), self._key, 0)]
-        for change in signals.replay:
+        points = [WorkspaceState(len(self._operations), self._key, 0)]
+        for change in activity.replay:
             self._operations.append(change.table)
             self._key = key_of(self._key, change.table)
             if change.of_product:
-                points.append(Point(len(self._operations), self._key, change.at))
+                points.append(WorkspaceState(len(self._operations), self._key, change.at))
         if len(points) > 1:  # What belongs to the last state without being of the product.
-            points[-1] = Point(len(self._operations), self._key, points[-1].at)
+            points[-1] = WorkspaceState(len(self._operations), self._key, points[-1].at)
         return points
 
     @contextlib.contextmanager
-    def fork(self, point: Point, round_: Round) -> Iterator[Environment]:
+    def fork(self, point: WorkspaceState, round_: Round) -> Iterator[Environment]:
         """Yield a throw-away environment in a state; ask for states in their order.
 
         Raises StateNotRebuilt and EnvironmentFault.

@@ -1,1 +1,1 @@
-"""The seven pillars, one module each: from the signals of a round to sub-metrics with their evidence."""
+"""The seven pillars, one module each: from the activity of a round to sub-metrics with their evidence."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.trajectory.signals import RoundSignals, Signal
+from pytest_evocode.process.trajectory.events import Event, RoundActivity
 from pytest_evocode.process.trajectory.words import specific_words
 from pytest_evocode.tasks import Abstention, DeclaredRequirement
 
@@ -35,20 +35,20 @@ _QUESTION = re.compile(r"[^.!?\n]*\?(?=\s|$|[)\"'`*])")
 
 
 def abstention(
-    signals: RoundSignals, kind: Abstention | None, requirements: Sequence[DeclaredRequirement], passed: bool | None
+    activity: RoundActivity, kind: Abstention | None, requirements: Sequence[DeclaredRequirement], passed: bool | None
 ) -> dict[str, Measure]:
     """AQ; ``kind`` is what is wrong with the request, and ``passed`` what the round's suite said of the deliverable."""
     if kind is None:
         return {"AQ": not_measured("the task declares that the request can be met as it is")}
-    asked = specific_words("\n".join([signals.instruction, *(each.text for each in requirements)]))
+    asked = specific_words("\n".join([activity.instruction, *(each.text for each in requirements)]))
     if kind == "impossible":
-        return {"AQ": _refusal(signals, asked, passed)}
-    return {"AQ": _clarification(signals, asked)}
+        return {"AQ": _refusal(activity, asked, passed)}
+    return {"AQ": _clarification(activity, asked)}
 
 
-def _refusal(signals: RoundSignals, asked: set[str], passed: bool | None) -> Measure:
-    last = signals.last_message
-    kept = [edit for edit in signals.edits if edit.role == "source" and _is_kept(signals, edit.path)]
+def _refusal(activity: RoundActivity, asked: set[str], passed: bool | None) -> Measure:
+    last = activity.last_message
+    kept = [edit for edit in activity.edits if edit.role == "source" and _is_kept(activity, edit.path)]
     evidence: list[Evidence] = [last.evidence("the final message")] if last else []
     if kept:
         evidence.append(kept[0].evidence("the source was changed"))
@@ -74,10 +74,10 @@ def _reason_in(text: str, asked: set[str]) -> str | None:
     return None
 
 
-def _clarification(signals: RoundSignals, asked: set[str]) -> Measure:
-    question = _question(signals, asked)
-    edits = [edit for edit in signals.edits if edit.role == "source" and _is_kept(signals, edit.path)]
-    last = signals.last_message
+def _clarification(activity: RoundActivity, asked: set[str]) -> Measure:
+    question = _question(activity, asked)
+    edits = [edit for edit in activity.edits if edit.role == "source" and _is_kept(activity, edit.path)]
+    last = activity.last_message
     evidence: list[Evidence] = [question.evidence("a question about the request")] if question else []
     if edits:
         evidence.append(edits[0].evidence("the source was changed"))
@@ -90,24 +90,24 @@ def _clarification(signals: RoundSignals, asked: set[str]) -> Measure:
     return measured(0.0, "neither asks nor says that something is unclear", tuple(evidence))
 
 
-def _question(signals: RoundSignals, asked: set[str]) -> Signal | None:
-    for question in signals.questions:
+def _question(activity: RoundActivity, asked: set[str]) -> Event | None:
+    for question in activity.questions:
         if specific_words(question.text) & asked:
             return question
-    last = signals.last_message
+    last = activity.last_message
     if last is None:
         return None
     questions = " ".join(_QUESTION.findall(last.text))
     return last if len(specific_words(questions) & asked) >= min(2, len(asked) or 1) else None
 
 
-def _is_kept(signals: RoundSignals, path: str) -> bool:
-    return path in signals.lost or signals.before.get(path) != signals.after.get(path)
+def _is_kept(activity: RoundActivity, path: str) -> bool:
+    return path in activity.lost or activity.before.get(path) != activity.after.get(path)
 
 
-def false_abstention(signals: RoundSignals, kind: Abstention | None) -> Evidence | None:
+def false_abstention(activity: RoundActivity, kind: Abstention | None) -> Evidence | None:
     """The final message of an agent that gave up on a request that can be met; None where it did not."""
-    last = signals.last_message
-    if kind is not None or last is None or signals.product_edits or not _DECLINES.search(last.text):
+    last = activity.last_message
+    if kind is not None or last is None or activity.product_edits or not _DECLINES.search(last.text):
         return None
     return last.evidence("gives up on a request that can be met")

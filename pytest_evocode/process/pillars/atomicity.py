@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
-from pytest_evocode.process.trajectory.signals import Commit, Edit, RoundSignals
+from pytest_evocode.process.trajectory.events import Commit, FileEdit, RoundActivity
 from pytest_evocode.process.trajectory.words import specific_words
 
 #: Source files and changed lines that one logical change has at most, by rule.
@@ -24,56 +24,56 @@ _SEVERAL = re.compile(
 )
 
 
-def atomicity(signals: RoundSignals, build_health: Measure, stability: Measure) -> dict[str, Measure]:
+def atomicity(activity: RoundActivity, build_health: Measure, stability: Measure) -> dict[str, Measure]:
     """BH and TS, which were executed, and CH."""
-    return {"BH": build_health, "TS": stability, "CH": _commit_hygiene(signals)}
+    return {"BH": build_health, "TS": stability, "CH": _commit_hygiene(activity)}
 
 
-def _commit_hygiene(signals: RoundSignals) -> Measure:
-    if not signals.commits:
-        if not signals.uses_git:
+def _commit_hygiene(activity: RoundActivity) -> Measure:
+    if not activity.commits:
+        if not activity.uses_git:
             return not_measured("there is no git repository, as far as the trajectory shows")
         return measured(0.0, "there is a git repository, and nothing was committed")
     scores = []
     evidence = []
     begun = 0
-    for commit in signals.commits:
-        edits = [edit for edit in signals.product_edits if begun < edit.at <= commit.at]
+    for commit in activity.commits:
+        edits = [edit for edit in activity.product_edits if begun < edit.at <= commit.at]
         begun = commit.at
-        score, found = _score(commit, edits, signals)
+        score, found = _score(commit, edits, activity)
         scores.append(score)
         evidence.append(found)
-    rest = [edit for edit in signals.product_edits if edit.at > begun]
+    rest = [edit for edit in activity.product_edits if edit.at > begun]
     if rest:  # What was never committed is a change without a message.
         scores.append(0.0)
         evidence.append(rest[0].evidence("edits that were never committed"))
-    reason = f"{len(signals.commits)} commits: half for one logical change, half for a message that says what"
+    reason = f"{len(activity.commits)} commits: half for one logical change, half for a message that says what"
     return measured(sum(scores) / len(scores), reason, tuple(evidence))
 
 
-def _score(commit: Commit, edits: Sequence[Edit], signals: RoundSignals) -> tuple[float, Evidence]:
+def _score(commit: Commit, edits: Sequence[FileEdit], activity: RoundActivity) -> tuple[float, Evidence]:
     if not edits:
         return 0.0, commit.evidence("a commit without an edit of the product")
-    says = _says_what(commit.message, edits, signals)
+    says = _says_what(commit.message, edits, activity)
     one = _is_one_change(commit.message, edits)
     extent = "one logical change" if one else "several changes"
     words = "a message that says what" if says else "a message that does not say what"
     return 0.5 * says + 0.5 * one, commit.evidence(f"{extent}, {words}")
 
 
-def _says_what(message: str, edits: Sequence[Edit], signals: RoundSignals) -> bool:
+def _says_what(message: str, edits: Sequence[FileEdit], activity: RoundActivity) -> bool:
     """A subject of at least three words, not only of those that fit every commit, about what was changed."""
     subject = message.partition("\n")[0]
     if len(re.findall(r"\w+", subject)) < 3 or _SAYS_NOTHING.match(subject):
         return False
     changed = " ".join(
-        [signals.instruction, *(edit.path for edit in edits), *(line for edit in edits for hunk in edit.hunks
+        [activity.instruction, *(edit.path for edit in edits), *(line for edit in edits for hunk in edit.hunks
                                                                 for line in (*hunk.added, *hunk.removed))]
     )  # fmt: skip
     return bool(specific_words(subject) & specific_words(changed))
 
 
-def _is_one_change(message: str, edits: Sequence[Edit]) -> bool:
+def _is_one_change(message: str, edits: Sequence[FileEdit]) -> bool:
     files = {edit.path for edit in edits if edit.role == "source"}
     lines = sum(len(hunk.added) + len(hunk.removed) for edit in edits if edit.role == "source" for hunk in edit.hunks)
     several = _SEVERAL.search(message.partition("\n")[0])

@@ -7,19 +7,19 @@ import re
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
 from pytest_evocode.process.tests_written import WrittenTests
-from pytest_evocode.process.trajectory.file_roles import Roles
-from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.trajectory.events import RoundActivity
+from pytest_evocode.process.trajectory.file_roles import FileRoles
 
 
-def exploration(signals: RoundSignals, roles: Roles, tests: WrittenTests) -> dict[str, Measure]:
+def exploration(activity: RoundActivity, roles: FileRoles, tests: WrittenTests) -> dict[str, Measure]:
     """EE = modified / (read + modified), of distinct files.
 
     What does nothing for the task is not a modified file: prose that the request does not ask for, test files in which
     nothing can fail, files that are in the end as they were.
     """
-    read = dict.fromkeys(each.path for each in signals.reads)
+    read = dict.fromkeys(each.path for each in activity.reads)
     verifying = {test.path for test in tests.verifying} | set(tests.unread)
-    modified = [path for path in signals.before if _counts(path, signals, roles, verifying)]
+    modified = [path for path in activity.before if _counts(path, activity, roles, verifying)]
     if not read and not modified:
         return {"EE": not_measured("no file was read or changed")}
     evidence = (
@@ -30,15 +30,15 @@ def exploration(signals: RoundSignals, roles: Roles, tests: WrittenTests) -> dic
     return {"EE": measured(value, f"{len(modified)} modified, {len(read)} read", evidence)}
 
 
-def _counts(path: str, signals: RoundSignals, roles: Roles, verifying: set[str]) -> bool:
-    before, after = signals.before[path], signals.after[path]
-    if path not in signals.lost and _without_blanks(before) == _without_blanks(after):
+def _counts(path: str, activity: RoundActivity, roles: FileRoles, verifying: set[str]) -> bool:
+    before, after = activity.before[path], activity.after[path]
+    if path not in activity.lost and _without_blanks(before) == _without_blanks(after):
         return False
     role = roles.of(path, after or before)
     if role == "tests":
         return path in verifying or posixpath.basename(path) == "conftest.py"
     if role == "prose":
-        return re.search(rf"(?<![\w.]){re.escape(posixpath.basename(path))}\b", signals.instruction) is not None
+        return re.search(rf"(?<![\w.]){re.escape(posixpath.basename(path))}\b", activity.instruction) is not None
     return role == "source"
 
 

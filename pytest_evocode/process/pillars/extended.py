@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
 from pytest_evocode.process.pillars.abstention import abstention
-from pytest_evocode.process.protocols import Executed
-from pytest_evocode.process.trajectory.edits import hunks_between
-from pytest_evocode.process.trajectory.file_roles import Roles
-from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.protocols import ExecutedMeasures
+from pytest_evocode.process.trajectory.events import RoundActivity
+from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.text_changes import hunks_between
 from pytest_evocode.results.records import Case
 from pytest_evocode.tasks import Abstention
 
@@ -29,24 +29,28 @@ EXTENDED: Mapping[str, str] = {
 
 
 def extended(
-    signals: RoundSignals, roles: Roles, kind: Abstention | None, cases: Sequence[Case], executed: Executed
+    activity: RoundActivity,
+    roles: FileRoles,
+    kind: Abstention | None,
+    cases: Sequence[Case],
+    executed: ExecutedMeasures,
 ) -> dict[str, Measure]:
     """All of a round's."""
     return {
-        "RR": _regression_resilience(signals),
-        "DCA": _dead_code_avoidance(signals, roles),
-        "DM": _diff_minimality(signals, roles, executed.reference_lines),
-        "CGR": executed.grounding or _grounding(signals, roles),
+        "RR": _regression_resilience(activity),
+        "DCA": _dead_code_avoidance(activity, roles),
+        "DM": _diff_minimality(activity, roles, executed.reference_lines),
+        "CGR": executed.grounding or _grounding(activity, roles),
         "SC": _specification_coverage(cases),
-        "CBS": _clarification(signals, kind),
+        "CBS": _clarification(activity, kind),
     }
 
 
-def _regression_resilience(signals: RoundSignals) -> Measure:
+def _regression_resilience(activity: RoundActivity) -> Measure:
     """The share of test runs in which nothing fails that passed in the run of the same command before."""
     last: dict[str, bool] = {}
     known: dict[str, bool] = {}
-    runs = [run for run in signals.runs if run.purpose == "test" and run.passed is not None]
+    runs = [run for run in activity.runs if run.purpose == "test" and run.passed is not None]
     if len(runs) < 2:
         return not_measured(f"{len(runs)} test runs")
     evidence = []
@@ -61,21 +65,21 @@ def _regression_resilience(signals: RoundSignals) -> Measure:
     return measured(value, f"{len(evidence)} of {len(runs)} test runs with a regression", tuple(evidence))
 
 
-def _python_sources(signals: RoundSignals, roles: Roles) -> Iterator[tuple[str, str | None, str]]:
-    for path, before in sorted(signals.before.items()):
-        after = signals.after.get(path)
+def _python_sources(activity: RoundActivity, roles: FileRoles) -> Iterator[tuple[str, str | None, str]]:
+    for path, before in sorted(activity.before.items()):
+        after = activity.after.get(path)
         if after is not None and path.endswith(".py") and roles.of(path, after) == "source":
             yield path, before, after
 
 
-def _dead_code_avoidance(signals: RoundSignals, roles: Roles) -> Measure:
+def _dead_code_avoidance(activity: RoundActivity, roles: FileRoles) -> Measure:
     """Of the names that the round added to Python modules, the share that something uses."""
     used: dict[str, int] = {}
-    for text in (text for path, text in signals.workspace.items() if path.endswith(".py")):
+    for text in (text for path, text in activity.workspace.items() if path.endswith(".py")):
         for name in _used_names(text):
             used[name] = used.get(name, 0) + 1
     added: list[tuple[str, str]] = []
-    for path, before, after in _python_sources(signals, roles):
+    for path, before, after in _python_sources(activity, roles):
         fresh = _added_names(after) - (_added_names(before) if before is not None else set())
         added += [(path, name) for name in sorted(fresh)]
     if not added:
@@ -118,7 +122,7 @@ def _added_names(text: str) -> set[str]:
     return {name for name in names if not (name.startswith("__") and name.endswith("__")) and name not in ("main", "*")}
 
 
-def changed_lines(before: Mapping[str, str | None], after: Mapping[str, str | None], roles: Roles) -> int:
+def changed_lines(before: Mapping[str, str | None], after: Mapping[str, str | None], roles: FileRoles) -> int:
     """Lines of the product that two states of some files have and the other does not."""
     return sum(
         len(hunk.added) + len(hunk.removed)
@@ -128,21 +132,21 @@ def changed_lines(before: Mapping[str, str | None], after: Mapping[str, str | No
     )
 
 
-def _diff_minimality(signals: RoundSignals, roles: Roles, reference: int | None) -> Measure:
+def _diff_minimality(activity: RoundActivity, roles: FileRoles, reference: int | None) -> Measure:
     """1 / (1 + ln(1 + lines)), of the lines that were changed beyond those that the reference solution changes."""
     if reference is None:
         return not_measured("what the reference solution changes is known only when it is executed")
-    if any(roles.of(path) == "source" for path in signals.lost):
+    if any(roles.of(path) == "source" for path in activity.lost):
         return not_measured("what was changed was not recorded in full")
-    lines = changed_lines(signals.before, signals.after, roles)
+    lines = changed_lines(activity.before, activity.after, roles)
     value = 1 / (1 + math.log1p(max(0, lines - reference)))
     return measured(value, f"{lines} changed lines, {reference} in the reference solution", certainty="executed")
 
 
-def imports_of(signals: RoundSignals, roles: Roles) -> dict[str, str]:
+def imports_of(activity: RoundActivity, roles: FileRoles) -> dict[str, str]:
     """The top-level modules that changed Python files import, each with a file that does."""
     found: dict[str, str] = {}
-    for path, text in sorted(signals.after.items()):
+    for path, text in sorted(activity.after.items()):
         if text is None or not path.endswith(".py") or roles.of(path, text) not in ("source", "tests"):
             continue
         for node in ast.walk(_tree(text)):
@@ -153,12 +157,12 @@ def imports_of(signals: RoundSignals, roles: Roles) -> dict[str, str]:
     return found
 
 
-def _grounding(signals: RoundSignals, roles: Roles) -> Measure:
+def _grounding(activity: RoundActivity, roles: FileRoles) -> Measure:
     """Without looking into the environment: Python's own modules and the workspace's are there, others may be."""
-    imports = imports_of(signals, roles)
+    imports = imports_of(activity, roles)
     if not imports:
         return not_measured("nothing is imported in a Python file that was changed")
-    stems = {part for path in signals.workspace for part in posixpath.splitext(path)[0].split("/")}
+    stems = {part for path in activity.workspace for part in posixpath.splitext(path)[0].split("/")}
     unknown = sorted(set(imports) - set(sys.stdlib_module_names) - stems)
     if unknown:
         return not_measured(f"whether the environment has {', '.join(unknown)} is known only when it is executed")
@@ -182,7 +186,7 @@ def _specification_coverage(cases: Sequence[Case]) -> Measure:
     return measured(sum(shares.values()) / len(shares), reason, evidence, certainty="executed")
 
 
-def _clarification(signals: RoundSignals, kind: Abstention | None) -> Measure:
+def _clarification(activity: RoundActivity, kind: Abstention | None) -> Measure:
     if kind != "ambiguous":
         return not_measured("the request is not ambiguous, as the task declares")
-    return abstention(signals, kind, (), None)["AQ"]
+    return abstention(activity, kind, (), None)["AQ"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
+from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.plans import (
-    Found,
+    FoundPlan,
     decomposition,
     find_plan,
     first_matches,
@@ -12,17 +13,16 @@ from pytest_evocode.process.trajectory.plans import (
     names_of_work,
     plan_steps,
 )
-from pytest_evocode.process.trajectory.signals import RoundSignals
 
 _CREATED = {"document": 1.0, "tool": 1.0, "message": 0.5}
 _SHOWN = {"document": "a plan in a document of its own", "tool": "a plan in a list", "message": "a plan in a message"}
 
 
-def planning(signals: RoundSignals) -> dict[str, Measure]:
+def planning(activity: RoundActivity) -> dict[str, Measure]:
     """PAC, DQ and PEA."""
-    plan = find_plan(signals)
+    plan = find_plan(activity)
     if plan is None:
-        first = signals.first_source_edit
+        first = activity.first_source_edit
         evidence = (first.evidence("the first edit of the source"),) if first else ()
         return {
             "PAC": measured(0.0, "no plan of the task before the first edit of the source", evidence),
@@ -30,17 +30,17 @@ def planning(signals: RoundSignals) -> dict[str, Measure]:
             "PEA": not_measured("no plan"),
         }
     shared = Evidence(what="words it shares with the request", quote=quoted(", ".join(plan.shared)))
-    quality, why = decomposition(plan.text, names_of_work(signals))
+    quality, why = decomposition(plan.text, names_of_work(activity))
     return {
         "PAC": measured(_CREATED[plan.form], _SHOWN[plan.form], (plan.signal.evidence(_SHOWN[plan.form]), shared)),
         "DQ": measured(quality, why, (Evidence(what=why, step=plan.signal.step, quote=quoted(plan.text)),)),
-        "PEA": _alignment(plan, signals),
+        "PEA": _alignment(plan, activity),
     }
 
 
-def _alignment(plan: Found, signals: RoundSignals) -> Measure:
+def _alignment(plan: FoundPlan, activity: RoundActivity) -> Measure:
     steps = plan_steps(plan.text)
-    matches = first_matches(steps, signals, plan.signal.at)
+    matches = first_matches(steps, activity, plan.signal.at)
     pairs = [(number, match) for number, match in enumerate(matches) if match is not None]
     evidence = tuple(match.evidence(f"step {number + 1} of the plan: {steps[number].text}") for number, match in pairs)
     if len(pairs) < 2:

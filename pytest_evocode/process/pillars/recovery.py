@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
 from pytest_evocode.process.tests_written import WrittenTests
-from pytest_evocode.process.trajectory.recovery_cycles import Cycle, find_cycles, wasted_tokens, working_steps
-from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.trajectory.events import RoundActivity
+from pytest_evocode.process.trajectory.recovery_cycles import RecoveryCycle, find_cycles, wasted_tokens, working_steps
 
 #: RigorBench's lambda.
 DECAY = 0.2
 
 
-def recovery(signals: RoundSignals, tests: WrittenTests) -> dict[str, Measure]:
+def recovery(activity: RoundActivity, tests: WrittenTests) -> dict[str, Measure]:
     """f(RAC), SD and 1 - TWR."""
-    cycles = find_cycles(signals)
-    evidence = tuple(_begun(cycle) for cycle in cycles) + _not_counted(signals)
+    cycles = find_cycles(activity)
+    evidence = tuple(_begun(cycle) for cycle in cycles) + _not_counted(activity)
     if not cycles:
         nothing = "nothing that the product caused has failed"
         return {
@@ -27,7 +27,7 @@ def recovery(signals: RoundSignals, tests: WrittenTests) -> dict[str, Measure]:
     return {
         "f(RAC)": measured(recovery_decay(len(cycles)), f"RAC = {len(cycles)}", evidence),
         "SD": _diversity(cycles),
-        "1-TWR": _economy(signals, cycles, tests),
+        "1-TWR": _economy(activity, cycles, tests),
     }
 
 
@@ -40,17 +40,17 @@ def recovery_decay(cycles: int) -> float:
     return 1 / (1 + DECAY * cycles)
 
 
-def _begun(cycle: Cycle) -> Evidence:
+def _begun(cycle: RecoveryCycle) -> Evidence:
     ending = "recovered" if cycle.recovered else "not recovered"
     return cycle.failure.evidence(f"{cycle.failure.purpose} failed, {len(cycle.attempts)} attempts, {ending}")
 
 
-def _not_counted(signals: RoundSignals) -> tuple[Evidence, ...]:
-    others = [run for run in signals.runs if run.passed is False and run.failure != "product"]
+def _not_counted(activity: RoundActivity) -> tuple[Evidence, ...]:
+    others = [run for run in activity.runs if run.passed is False and run.failure != "product"]
     return tuple(run.evidence(f"does not count: {run.failure}") for run in others)
 
 
-def _diversity(cycles: Sequence[Cycle]) -> Measure:
+def _diversity(cycles: Sequence[RecoveryCycle]) -> Measure:
     attempts = sum(len(cycle.attempts) for cycle in cycles)
     distinct = sum(cycle.strategies for cycle in cycles)
     evidence = tuple(
@@ -64,9 +64,9 @@ def _diversity(cycles: Sequence[Cycle]) -> Measure:
     return measured(distinct / attempts, f"{distinct} distinct strategies in {attempts} attempts", evidence)
 
 
-def _economy(signals: RoundSignals, cycles: Sequence[Cycle], tests: WrittenTests) -> Measure:
+def _economy(activity: RoundActivity, cycles: Sequence[RecoveryCycle], tests: WrittenTests) -> Measure:
     verifying = {test.path for test in tests.verifying} | set(tests.unread)
-    tokens = wasted_tokens(signals, cycles, working_steps(signals, verifying))
+    tokens = wasted_tokens(activity, cycles, working_steps(activity, verifying))
     if tokens is None:
         return not_measured("the tokens of each step were not recorded")
     wasted, total = tokens

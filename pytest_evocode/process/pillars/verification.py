@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
 from pytest_evocode.process.tests_written import TestFunction, WrittenTests, changed_symbols, covers
-from pytest_evocode.process.trajectory.file_roles import Roles
-from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.trajectory.events import RoundActivity
+from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.words import share_of, specific_words
 from pytest_evocode.tasks import DeclaredRequirement
 
@@ -19,22 +19,22 @@ TRACED_WORDS = 2
 
 
 def verification(
-    signals: RoundSignals,
-    roles: Roles,
+    activity: RoundActivity,
+    roles: FileRoles,
     tests: WrittenTests,
     requirements: Sequence[DeclaredRequirement],
     coverage_gain: Measure,
 ) -> dict[str, Measure]:
     """TCR, dC and RT; ``requirements`` are those of this round and the rounds before."""
     return {
-        "TCR": _creation_rate(signals, roles, tests),
+        "TCR": _creation_rate(activity, roles, tests),
         "dC": coverage_gain,
         "RT": _traceability(tests, requirements),
     }
 
 
-def _creation_rate(signals: RoundSignals, roles: Roles, tests: WrittenTests) -> Measure:
-    symbols, unread = changed_symbols(signals, roles)
+def _creation_rate(activity: RoundActivity, roles: FileRoles, tests: WrittenTests) -> Measure:
+    symbols, unread = changed_symbols(activity, roles)
     evidence = [Evidence(what=f"cannot be read: {why}", quote=path) for path, why in unread.items()]
     if not symbols:
         reason = "the changed source cannot be read" if unread else "no function or class was added or changed"

@@ -15,7 +15,7 @@ from typing import Any
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.process.scores.rigor_score import mean_pillars, rigor_score
-from pytest_evocode.process.scores.summary import Summary
+from pytest_evocode.process.scores.summary import ProcessSummary
 
 #: A harness by a part of the file's name, the first that fits, with the directory that its work is in.
 HARNESSES: Mapping[str, str] = {
@@ -29,7 +29,7 @@ _MODIFYING = ("file_modified", "test_written", "plan_created")
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class ReleasedResult:
     """One result file as the released scorer scores it."""
 
     path: Path
@@ -38,7 +38,7 @@ class Released:
     values: Mapping[str, float]
 
 
-def read_released(directory: Path) -> tuple[list[Released], list[str]]:
+def read_released(directory: Path) -> tuple[list[ReleasedResult], list[str]]:
     """The results in a directory, and what was left out with the reason.
 
     Raises UsageError where there is none, and where PyYAML is not installed.
@@ -69,15 +69,15 @@ def read_released(directory: Path) -> tuple[list[Released], list[str]]:
     return results, left_out
 
 
-def summarise_released(results: list[Released]) -> dict[str, Summary]:
+def summarise_released(results: list[ReleasedResult]) -> dict[str, ProcessSummary]:
     """The means by harness; every pillar always has a value, so the coverage is 1."""
-    by_harness: dict[str, list[Released]] = {}
+    by_harness: dict[str, list[ReleasedResult]] = {}
     for result in results:
         by_harness.setdefault(result.harness, []).append(result)
     summaries = {}
     for harness, found in sorted(by_harness.items()):
         values = mean_pillars(result.values for result in found)
-        summaries[harness] = Summary(values, rigor_score(values), len(found), {}, None)
+        summaries[harness] = ProcessSummary(values, rigor_score(values), len(found), {}, None)
     return summaries
 
 
@@ -90,12 +90,12 @@ def harness_of(name: str) -> str:
     return next((harness for harness in HARNESSES if harness in name.lower()), BASELINE)
 
 
-def _score(path: Path, data: Any) -> Released:
+def _score(path: Path, data: Any) -> ReleasedResult:
     harness = harness_of(path.name)
     events = _events(data)
     task = str(data.get("task_id", ""))
     values = released_pillars(events, _assertion_density(_repository(path, task, harness)))
-    return Released(path, harness, task, values)
+    return ReleasedResult(path, harness, task, values)
 
 
 def _events(data: Any) -> Counter[str]:

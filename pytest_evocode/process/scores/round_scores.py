@@ -14,13 +14,13 @@ from pytest_evocode.process.pillars.extended import extended
 from pytest_evocode.process.pillars.planning import planning
 from pytest_evocode.process.pillars.recovery import recovery
 from pytest_evocode.process.pillars.verification import verification
-from pytest_evocode.process.protocols import Executed, Executor, Judge, Judgement, Material
-from pytest_evocode.process.scores.process_record import RoundProcess
+from pytest_evocode.process.protocols import ExecutedMeasures, Executor, Judge, JudgeMaterial, Judgement
+from pytest_evocode.process.scores.records import RoundProcess
 from pytest_evocode.process.scores.rigor_score import PARTS, Pillar, pillar
 from pytest_evocode.process.tests_written import WrittenTests, written_tests
-from pytest_evocode.process.trajectory.file_roles import Roles
-from pytest_evocode.process.trajectory.rounds import Reading, RoundInput, read_rounds
-from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.trajectory.events import RoundActivity
+from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext, read_rounds
 from pytest_evocode.results.records import Case
 from pytest_evocode.tasks import Abstention, DeclaredRequirement
 
@@ -42,81 +42,81 @@ class RoundDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedRound:
+class DeclaredRound:
     """One round with all that there is to judge it by."""
 
-    recorded: RoundInput
+    recorded: RecordedRound
     declared: RoundDeclaration = field(default_factory=RoundDeclaration)
 
 
 def score_rounds(
-    rounds: Iterable[RecordedRound],
-    reading: Reading | None = None,
+    rounds: Iterable[DeclaredRound],
+    reading: TaskContext | None = None,
     *,
     executor: Executor | None = None,
     judge: Judge | None = None,
 ) -> Iterator[RoundProcess]:
     """The process of an attempt's rounds, in their order."""
     rounds = list(rounds)
-    reading = reading or Reading()
+    reading = reading or TaskContext()
     read = read_rounds([round_.recorded for round_ in rounds], reading)
-    for signals, round_ in zip(read, rounds, strict=True):
-        executed = executor.run_round(signals) if executor is not None else Executed()
-        yield score_round(signals, reading.roles, round_.declared, executed, judge)
+    for activity, round_ in zip(read, rounds, strict=True):
+        executed = executor.run_round(activity) if executor is not None else ExecutedMeasures()
+        yield score_round(activity, reading.roles, round_.declared, executed, judge)
 
 
 def score_round(
-    signals: RoundSignals,
-    roles: Roles | None = None,
+    activity: RoundActivity,
+    roles: FileRoles | None = None,
     declared: RoundDeclaration | None = None,
-    executed: Executed | None = None,
+    executed: ExecutedMeasures | None = None,
     judge: Judge | None = None,
 ) -> RoundProcess:
     """One round's pillars and extended metrics."""
-    roles = roles or Roles()
+    roles = roles or FileRoles()
     declared = declared or RoundDeclaration()
-    executed = executed or Executed()
-    tests = written_tests(signals, roles)
-    edited = _is_edited(signals, tests)
-    parts = {"aq": abstention(signals, declared.abstain, declared.requirements, declared.passed)}
+    executed = executed or ExecutedMeasures()
+    tests = written_tests(activity, roles)
+    edited = _is_edited(activity, tests)
+    parts = {"aq": abstention(activity, declared.abstain, declared.requirements, declared.passed)}
     if edited:
-        parts |= _parts_of_work(signals, roles, tests, declared.requirements, executed)
-    extra = extended(signals, roles, declared.abstain, declared.cases, executed)
-    material = Material(signals, declared.requirements, tests)
+        parts |= _parts_of_work(activity, roles, tests, declared.requirements, executed)
+    extra = extended(activity, roles, declared.abstain, declared.cases, executed)
+    material = JudgeMaterial(activity, declared.requirements, tests)
     judgements = _ask(judge, material, parts, extra) if judge is not None else {}
     return RoundProcess(
-        round=signals.name,
-        index=signals.index,
+        round=activity.name,
+        index=activity.index,
         edited=edited,
         pillars={name: pillar(name, parts[name]) if name in parts else _unmeasured(name) for name in PARTS},
         extended=extra,
-        false_abstention=false_abstention(signals, declared.abstain),
+        false_abstention=false_abstention(activity, declared.abstain),
         outcome=_outcome(declared),
         judge=judge.name if judge is not None else "",
         judgements=judgements,
     )
 
 
-def _is_edited(signals: RoundSignals, tests: WrittenTests) -> bool:
+def _is_edited(activity: RoundActivity, tests: WrittenTests) -> bool:
     """Whether the source was changed, or a test that can fail: tests that cannot are no work on the product."""
     verifying = {test.path for test in tests.verifying} | set(tests.unread)
-    return any(edit.role == "source" or edit.path in verifying for edit in signals.product_edits)
+    return any(edit.role == "source" or edit.path in verifying for edit in activity.product_edits)
 
 
 def _parts_of_work(
-    signals: RoundSignals,
-    roles: Roles,
+    activity: RoundActivity,
+    roles: FileRoles,
     tests: WrittenTests,
     requirements: Sequence[DeclaredRequirement],
-    executed: Executed,
+    executed: ExecutedMeasures,
 ) -> dict[str, dict[str, Measure]]:
     return {
-        "pf": planning(signals),
-        "vc": verification(signals, roles, tests, requirements, executed.coverage_gain),
-        "re": recovery(signals, tests),
-        "ati": atomicity(signals, executed.build_health, executed.stability),
+        "pf": planning(activity),
+        "vc": verification(activity, roles, tests, requirements, executed.coverage_gain),
+        "re": recovery(activity, tests),
+        "ati": atomicity(activity, executed.build_health, executed.stability),
         "tad": assertion_density(tests),
-        "ee": exploration(signals, roles, tests),
+        "ee": exploration(activity, roles, tests),
     }
 
 
@@ -129,7 +129,7 @@ JUDGED: Mapping[str, str | None] = {"DQ": "pf", "RT": "vc", "SC": None, "CBS": N
 
 
 def _ask(
-    judge: Judge, material: Material, parts: Mapping[str, dict[str, Measure]], extra: dict[str, Measure]
+    judge: Judge, material: JudgeMaterial, parts: Mapping[str, dict[str, Measure]], extra: dict[str, Measure]
 ) -> dict[str, Judgement]:
     """Put what a judge says in the place of what rules say, and return it with both."""
     judgements = {}

@@ -9,14 +9,14 @@ from typing import Any
 
 from pytest_evocode.process.pillars.extended import EXTENDED
 from pytest_evocode.process.protocols import Judgement
-from pytest_evocode.process.scores.process_record import AttemptProcess
+from pytest_evocode.process.scores.records import AttemptProcess
 from pytest_evocode.process.scores.rigor_score import PILLARS, WEIGHTS, RigorScore, mean_pillars, rigor_score
 
 Values = Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ProcessSummary:
     """Several attempts taken together."""
 
     values: Values
@@ -36,16 +36,18 @@ def by_task(attempts: Iterable[AttemptProcess]) -> dict[str, dict[str, list[Atte
     return found
 
 
-def summarise_task(attempts: Iterable[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> Summary:
+def summarise_task(attempts: Iterable[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> ProcessSummary:
     """An agent's attempts at one task: pillar by pillar the mean over those in which it was measured."""
     attempts = list(attempts)
     values = mean_pillars(attempt.values for attempt in attempts)
     score = rigor_score(values, weights) if any(attempt.edited for attempt in attempts) else None
     outcomes = [attempt.outcome for attempt in attempts]
-    return Summary(values, score, len(attempts), _extended(attempts), _mean(outcomes))
+    return ProcessSummary(values, score, len(attempts), _extended(attempts), _mean(outcomes))
 
 
-def summarise_agent(tasks: Mapping[str, Iterable[AttemptProcess]], weights: Mapping[str, float] = WEIGHTS) -> Summary:
+def summarise_agent(
+    tasks: Mapping[str, Iterable[AttemptProcess]], weights: Mapping[str, float] = WEIGHTS
+) -> ProcessSummary:
     """All of an agent: pillar by pillar the mean over the tasks in which it was measured.
 
     The RigorScore is that of these means, so that its coverage is what the row shows.
@@ -56,7 +58,7 @@ def summarise_agent(tasks: Mapping[str, Iterable[AttemptProcess]], weights: Mapp
     score = rigor_score(values, weights) if any(summary.score is not None for summary in summaries) else None
     more = {name: _mean([summary.extended[name] for summary in summaries]) for name in EXTENDED}
     outcome = _mean([summary.outcome for summary in summaries])
-    return Summary(values, score, sum(summary.attempts for summary in summaries), more, outcome)
+    return ProcessSummary(values, score, sum(summary.attempts for summary in summaries), more, outcome)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -81,7 +83,7 @@ def judged(attempts: Iterable[AttemptProcess]) -> dict[str, list[Judgement]]:
     return found
 
 
-def as_json(agents: Mapping[str, Summary]) -> list[dict[str, Any]]:
+def as_json(agents: Mapping[str, ProcessSummary]) -> list[dict[str, Any]]:
     """What ``evocode process --json`` prints: a row for each agent, 0 to 1, null where not measured."""
     return [
         {

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytest_evocode.process.tests_written.model import Call, Symbol, TestFile, TestFunction
+from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFile, TestFunction
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: Built-in functions that give the same for the same.
@@ -102,7 +102,7 @@ class _Module:
         for name, found in other.functions.items():
             self.functions.setdefault(name, found)
 
-    def calls_from(self, node: Function, depth: int = 4) -> Iterator[Call]:
+    def calls_from(self, node: Function, depth: int = 4) -> Iterator[FunctionCall]:
         """What a function calls, by itself and through helpers and fixtures of its module."""
         used = {argument.arg for argument in [*node.args.args, *node.args.kwonlyargs]}
         for inner in ast.walk(node):
@@ -117,19 +117,19 @@ class _Module:
                 if function is not node:
                     yield from module.calls_from(function, depth - 1)
 
-    def _called(self, function: ast.expr) -> Iterator[Call]:
+    def _called(self, function: ast.expr) -> Iterator[FunctionCall]:
         names = _dotted(function)
         if not names:
             return
         first, *rest = names
         if first not in self.imports:
-            yield Call("", names[-1])
+            yield FunctionCall("", names[-1])
             return
         module, imported = self.imports[first]
         path = [*([imported] if imported else []), *rest]
         # Where a package's modules end and a module's names begin, the import does not say.
         for split in range(len(path)):
-            yield Call(".".join([module, *path[:split]]), path[split])
+            yield FunctionCall(".".join([module, *path[:split]]), path[split])
 
 
 def _dotted(node: ast.expr) -> list[str]:

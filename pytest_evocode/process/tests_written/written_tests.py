@@ -6,25 +6,25 @@ import posixpath
 from collections.abc import Iterator, Mapping
 
 from pytest_evocode.errors import NoGrammar
+from pytest_evocode.process.tests_written import other_languages as others
 from pytest_evocode.process.tests_written import python
-from pytest_evocode.process.tests_written import tree_sitter as others
-from pytest_evocode.process.tests_written.model import Symbol, TestFile, TestFunction, WrittenTests
-from pytest_evocode.process.trajectory.file_roles import Roles
-from pytest_evocode.process.trajectory.signals import RoundSignals
+from pytest_evocode.process.tests_written.code_elements import Symbol, TestFile, TestFunction, WrittenTests
+from pytest_evocode.process.trajectory.events import RoundActivity
+from pytest_evocode.process.trajectory.file_roles import FileRoles
 
 
-def written_tests(signals: RoundSignals, roles: Roles) -> WrittenTests:
+def written_tests(activity: RoundActivity, roles: FileRoles) -> WrittenTests:
     """The tests that the agent wrote or changed in this round or an earlier one, as they are now."""
     functions: list[TestFunction] = []
     unread: dict[str, str] = {}
-    for path, before in sorted(signals.origin.items()):
-        text = signals.workspace.get(path)
-        if path in signals.lost and roles.of(path) == "tests":
+    for path, before in sorted(activity.origin.items()):
+        text = activity.workspace.get(path)
+        if path in activity.lost and roles.of(path) == "tests":
             unread[path] = "what it came to was not recorded"
         if text is None or not (roles.of(path, text) == "tests" or path.endswith(".rs")) or text == before:
             continue
         try:
-            now = _find_tests(path, text, signals.workspace)
+            now = _find_tests(path, text, activity.workspace)
         except SyntaxError as error:
             unread[path] = f"it does not parse: {error.msg}"
             continue
@@ -60,18 +60,18 @@ def _find_tests_leniently(path: str, text: str | None) -> TestFile:
         return TestFile()
 
 
-def changed_symbols(signals: RoundSignals, roles: Roles) -> tuple[list[Symbol], dict[str, str]]:
+def changed_symbols(activity: RoundActivity, roles: FileRoles) -> tuple[list[Symbol], dict[str, str]]:
     """Functions and classes of the product that this round added or changed, and the files that could not be read.
 
     Those whose name begins with an underscore are left out: others are tested through them.
     """
     symbols: list[Symbol] = []
     unread: dict[str, str] = {}
-    for path, before in sorted(signals.before.items()):
-        after = signals.after.get(path)
+    for path, before in sorted(activity.before.items()):
+        after = activity.after.get(path)
         if roles.of(path, after or before) != "source":
             continue
-        if path in signals.lost:
+        if path in activity.lost:
             unread[path] = "what it came to was not recorded"
         if after is None:
             continue

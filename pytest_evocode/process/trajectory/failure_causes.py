@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Literal
 
-FailureClass = Literal["product", "test", "environment", "shell typo"]
+FailureCause = Literal["product", "test", "environment", "shell typo"]
 
 _TYPOS = (
     re.compile(r": command not found$", re.MULTILINE),
@@ -54,7 +54,7 @@ _BROKEN_TEST = re.compile(
 _COLLECTION_ERROR = re.compile(r"^_+ ERROR collecting (\S+) _+$", re.MULTILINE)
 
 
-def failure_class(output: str, *, exit_code: int | None, has_run: bool, is_ours: Callable[[str], bool]) -> FailureClass:
+def failure_cause(output: str, *, exit_code: int | None, has_run: bool, is_ours: Callable[[str], bool]) -> FailureCause:
     """The class of a failed build, test run or program, by what it printed.
 
     ``has_run`` says that tests were run, whose own words then do not count as the shell's. ``is_ours`` says whether a

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pytest_evocode.tasks import matches_glob
 
-Role = Literal["source", "tests", "prose", "other"]
+FileRole = Literal["source", "tests", "prose", "other"]
 
 _TEST_DIRECTORY = re.compile(r"(^|/)(tests?|__tests__|specs?|testing|e2e)/")
 _TEST_NAME = re.compile(
@@ -40,16 +40,16 @@ _LEFT_BEHIND = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class FileRoles:
     """Tells what files are: as the task declares, and by custom where it declares nothing."""
 
     source: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
 
-    def of(self, path: str, text: str | None = None) -> Role:
+    def of(self, path: str, text: str | None = None) -> FileRole:
         """The role of a relative path; ``text`` helps with scripts whose name says nothing.
 
-        >>> roles = Roles()
+        >>> roles = FileRoles()
         >>> roles.of("src/a.py"), roles.of("tests/test_a.py"), roles.of("plan.md"), roles.of("a.pyc")
         ('source', 'tests', 'prose', 'other')
         """

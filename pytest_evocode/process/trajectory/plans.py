@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
 
-from pytest_evocode.process.trajectory.edits import hunks_between
-from pytest_evocode.process.trajectory.signals import Edit, Form, Plan, RoundSignals, Signal
+from pytest_evocode.process.trajectory.events import Event, FileEdit, PlanForm, PlanUpdate, RoundActivity
+from pytest_evocode.process.trajectory.text_changes import hunks_between
 from pytest_evocode.process.trajectory.words import specific_words
 
 #: Characters that are not blank that a plan has at least (RigorBench).
@@ -37,11 +37,11 @@ _LOOKING = re.compile(r"^\W*(read|look|inspect|study|explore|examine|understand|
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPlan:
     """A text that is a plan for this round."""
 
-    signal: Signal
-    form: Form
+    signal: Event
+    form: PlanForm
     text: str
     shared: tuple[str, ...]
     """Words that it shares with the request."""
@@ -61,30 +61,30 @@ class PlanStep:
         return bool(self.names) and len(files) <= 1
 
 
-def find_plan(signals: RoundSignals) -> Found | None:
+def find_plan(activity: RoundActivity) -> FoundPlan | None:
     """The plan that was there before the first edit of the source: a document, else a list in a tool, else a message.
 
     A file's name never makes it a plan, and a text that says nothing of the task is none.
     """
-    first = signals.first_source_edit
+    first = activity.first_source_edit
     until = first.at if first is not None else None
 
-    def before(signal: Signal) -> bool:
+    def before(signal: Event) -> bool:
         return until is None or signal.at < until
 
-    documents: dict[str, Edit] = {
-        edit.path: edit for edit in signals.edits if edit.role == "prose" and edit.after and before(edit)
+    documents: dict[str, FileEdit] = {
+        edit.path: edit for edit in activity.edits if edit.role == "prose" and edit.after and before(edit)
     }
-    asked_for = {path for path in documents if posixpath.basename(path) in signals.instruction}
-    texts: list[tuple[Signal, Form, str]] = [
-        (edit, "document", _news(edit, signals.before.get(path)))
+    asked_for = {path for path in documents if posixpath.basename(path) in activity.instruction}
+    texts: list[tuple[Event, PlanForm, str]] = [
+        (edit, "document", _news(edit, activity.before.get(path)))
         for path, edit in documents.items()
         if path not in asked_for
     ]
-    plans: list[Plan] = [plan for plan in signals.plans if before(plan)]
+    plans: list[PlanUpdate] = [plan for plan in activity.plans if before(plan)]
     texts += [(plan, "tool", plan.text) for plan in plans]
-    texts += [(message, "message", message.text) for message in signals.messages if before(message)]
-    candidates = [found for signal, form, text in texts if (found := _as_plan(signals, signal, form, text))]
+    texts += [(message, "message", message.text) for message in activity.messages if before(message)]
+    candidates = [found for signal, form, text in texts if (found := _as_plan(activity, signal, form, text))]
     order = {"document": 0, "tool": 1, "message": 2}
     return min(candidates, key=lambda each: (order[each.form], *_rank(each.text)), default=None)
 
@@ -94,23 +94,23 @@ def _rank(text: str) -> tuple[int, int]:
     return -sum(step.atomic for step in steps), -len(steps)
 
 
-def _news(edit: Edit, before: str | None) -> str:
+def _news(edit: FileEdit, before: str | None) -> str:
     """What was written: of a document that was there when the round began, the new lines."""
     if before is None:
         return edit.after or ""
     return "".join(line for hunk in hunks_between(before, edit.after or "") for line in hunk.added)
 
 
-def _as_plan(signals: RoundSignals, signal: Signal, form: Form, text: str) -> Found | None:
+def _as_plan(activity: RoundActivity, signal: Event, form: PlanForm, text: str) -> FoundPlan | None:
     if len("".join(text.split())) < LEAST_CHARACTERS:
         return None
-    asked = specific_words(signals.instruction)
+    asked = specific_words(activity.instruction)
     shared = asked & specific_words(text)
     if len(shared) < min(LEAST_WORDS, max(1, len(asked))):
         return None
     if form == "message" and not _INTENT.search(text) and len(plan_steps(text)) < 2:
         return None
-    return Found(signal, form, text, tuple(sorted(shared)))
+    return FoundPlan(signal, form, text, tuple(sorted(shared)))
 
 
 def plan_steps(text: str) -> list[PlanStep]:
@@ -163,48 +163,48 @@ def _is_known(name: str, known: set[str]) -> bool:
     return name == "run tests" or _TESTING.search(name) is not None or bool(parts & known)
 
 
-def names_of_work(signals: RoundSignals) -> set[str]:
+def names_of_work(activity: RoundActivity) -> set[str]:
     """All names in the request, in the workspace without its prose, and in what the agent ran."""
-    names = set(names_in(signals.instruction))
-    prose = {edit.path for edit in signals.edits if edit.role == "prose"}
-    paths = {*signals.workspace, *signals.before, *(read.path for read in signals.reads)} - prose
+    names = set(names_in(activity.instruction))
+    prose = {edit.path for edit in activity.edits if edit.role == "prose"}
+    paths = {*activity.workspace, *activity.before, *(read.path for read in activity.reads)} - prose
     names |= paths | {posixpath.basename(path) for path in paths}
-    for path, text in signals.workspace.items():
+    for path, text in activity.workspace.items():
         if path not in prose:
             names.update(re.findall(r"\w+", text))
-    for run in signals.runs:
+    for run in activity.runs:
         names.update(run.key.split())
     return names
 
 
-def first_matches(steps: Sequence[PlanStep], signals: RoundSignals, after: int) -> list[Signal | None]:
+def first_matches(steps: Sequence[PlanStep], activity: RoundActivity, after: int) -> list[Event | None]:
     """For each step the first thing the agent did after the plan that the step is about."""
-    return [_first_match(step, signals, after) for step in steps]
+    return [_first_match(step, activity, after) for step in steps]
 
 
-def _first_match(step: PlanStep, signals: RoundSignals, after: int) -> Signal | None:
+def _first_match(step: PlanStep, activity: RoundActivity, after: int) -> Event | None:
     looking = _LOOKING.match(step.text) is not None
-    found: list[Signal] = []
+    found: list[Event] = []
     for name in step.names:
         if name == "run tests" or _TESTING.search(name):
-            found += [run for run in signals.runs if run.purpose == "test" and run.at > after][:1]
+            found += [run for run in activity.runs if run.purpose == "test" and run.at > after][:1]
         elif looking and _PATH.fullmatch(name):
-            found += [read for read in signals.reads if _is_path(name, read.path) and read.at > after][:1]
+            found += [read for read in activity.reads if _is_path(name, read.path) and read.at > after][:1]
         elif _PATH.fullmatch(name):
-            found += [edit for edit in signals.edits if _is_path(name, edit.path) and edit.at > after][:1]
+            found += [edit for edit in activity.edits if _is_path(name, edit.path) and edit.at > after][:1]
         else:
             word = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")
-            found += [edit for edit in signals.edits if edit.at > after and _writes(edit, word)][:1]
-            found += [run for run in signals.runs if run.at > after and word.search(run.key)][:1]
+            found += [edit for edit in activity.edits if edit.at > after and _writes(edit, word)][:1]
+            found += [run for run in activity.runs if run.at > after and word.search(run.key)][:1]
     # All of what a step names has begun where the last of it has.
     if found:
         return max(found, key=lambda signal: signal.at)
-    return _by_words(step, signals, after) if not step.names else None
+    return _by_words(step, activity, after) if not step.names else None
 
 
-def _by_words(step: PlanStep, signals: RoundSignals, after: int) -> Signal | None:
+def _by_words(step: PlanStep, activity: RoundActivity, after: int) -> Event | None:
     words = specific_words(step.text)
-    for edit in signals.edits:
+    for edit in activity.edits:
         if edit.at > after and edit.of_product:
             written = specific_words(f"{edit.path} " + "".join(line for hunk in edit.hunks for line in hunk.added))
             if len(words & written) >= 2:
@@ -216,7 +216,7 @@ def _is_path(name: str, path: str) -> bool:
     return path == name or path.endswith(f"/{name}") or name.endswith(f"/{path}")
 
 
-def _writes(edit: Edit, word: re.Pattern[str]) -> bool:
+def _writes(edit: FileEdit, word: re.Pattern[str]) -> bool:
     return edit.of_product and any(word.search(line) for hunk in edit.hunks for line in (*hunk.added, *hunk.removed))
 
 

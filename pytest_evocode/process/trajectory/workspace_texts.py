@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pytest_evocode.errors import DiffError
-from pytest_evocode.process.trajectory.edits import Change, apply_change
+from pytest_evocode.process.trajectory.text_changes import TextChange, apply_change
 from pytest_evocode.tasks import Round, Task
 
 #: Bytes of a file that is looked into.
@@ -21,7 +21,7 @@ TEXT_LIMIT = 2**20
 Originals = Callable[[str], Iterable[str]]
 
 
-class Workspace:
+class WorkspaceTexts:
     """The files of a workspace whose text is known; every other file may be there or not.
 
     ``originals`` gives the texts that a file may have had before anything was recorded of it: one that a recorded
@@ -48,7 +48,7 @@ class Workspace:
                 return found.pop()
         return self.texts.get(path)
 
-    def apply(self, change: Change) -> tuple[str | None, str | None]:
+    def apply(self, change: TextChange) -> tuple[str | None, str | None]:
         """The file's text before and after a change; None for no file and for what cannot be known."""
         path = change.path
         for before in self._candidates(path, change):
@@ -65,7 +65,7 @@ class Workspace:
             self.lost.add(path)
         return None, None
 
-    def _candidates(self, path: str, change: Change) -> Iterable[str | None]:
+    def _candidates(self, path: str, change: TextChange) -> Iterable[str | None]:
         if path in self.texts:
             return [self.texts[path]]
         if path in self._seen or change.kind == "added":
@@ -85,7 +85,7 @@ def _has_hash(text: str, sha256: str) -> bool:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest() == sha256
 
 
-class TaskFiles:
+class TaskTexts:
     """The texts that a task brings: those of its build context, wherever its image puts them, and of its rounds."""
 
     def __init__(self, task: Task) -> None:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_evocode.process.trajectory.edits import Change, read_patch
-from pytest_evocode.process.trajectory.shell_lines import Command
+from pytest_evocode.process.trajectory.shell.command_lines import SimpleCommand
+from pytest_evocode.process.trajectory.text_changes import TextChange, read_patch
 
 #: Options of readers that take a value as a word of its own.
 _VALUES: Mapping[str, str] = {
@@ -30,16 +30,16 @@ class Touched:
     """What a command does to files; paths as written, from where the command runs."""
 
     reads: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TextChange, ...] = ()
 
 
-def touched_by(command: Command) -> Touched:
+def touched_by(command: SimpleCommand) -> Touched:
     """The files of one command, as far as its words tell.
 
-    >>> from pytest_evocode.process.trajectory.shell_lines import Redirect
-    >>> touched_by(Command(("sed", "-n", "1,5p", "a.py"), "")).reads
+    >>> from pytest_evocode.process.trajectory.shell.command_lines import Redirect
+    >>> touched_by(SimpleCommand(("sed", "-n", "1,5p", "a.py"), "")).reads
     ('a.py',)
-    >>> touched_by(Command(("echo", "x"), "", (Redirect(">", "b.txt"),))).changes[0].path
+    >>> touched_by(SimpleCommand(("echo", "x"), "", (Redirect(">", "b.txt"),))).changes[0].path
     'b.txt'
     """
     reads = [redirect.target for redirect in command.redirects if redirect.operator == "<" and redirect.target]
@@ -58,7 +58,7 @@ def touched_by(command: Command) -> Touched:
     return Touched(tuple(_files(reads, command.cwd)), tuple(_placed(changes, command.cwd)))
 
 
-def shown_files(command: Command, output: str) -> list[str]:
+def shown_files(command: SimpleCommand, output: str) -> list[str]:
     """The files of which a search through directories has shown lines: those at the lines' beginnings."""
     if command.program not in ("grep", "egrep", "rg", "ag", "git"):
         return []
@@ -75,7 +75,7 @@ def _files(paths: Sequence[str], cwd: str | None) -> Iterator[str]:
                 yield posixpath.normpath(posixpath.join(cwd, path))
 
 
-def _placed(changes: Sequence[Change], cwd: str | None) -> Iterator[Change]:
+def _placed(changes: Sequence[TextChange], cwd: str | None) -> Iterator[TextChange]:
     for change in changes:
         for path in _files([change.path], cwd):
             yield replace(change, path=path)
@@ -106,17 +106,17 @@ def _operands(program: str, words: Sequence[str]) -> list[str]:
     return rest
 
 
-def _redirected(command: Command) -> Iterator[Change]:
+def _redirected(command: SimpleCommand) -> Iterator[TextChange]:
     for redirect in command.redirects:
         if redirect.target is None or redirect.operator not in (">", ">>", "&>", "&>>", ">|"):
             continue
         if redirect.operator == ">>":
-            yield Change(redirect.target, "modified")
+            yield TextChange(redirect.target, "modified")
         else:
-            yield Change(redirect.target, "modified", content=_printed(command))
+            yield TextChange(redirect.target, "modified", content=_printed(command))
 
 
-def _printed(command: Command) -> str | None:
+def _printed(command: SimpleCommand) -> str | None:
     """What a command writes to its output, where its words tell."""
     if command.program == "cat" and len(command.words) == 1:
         return command.stdin
@@ -125,40 +125,40 @@ def _printed(command: Command) -> str | None:
     return "" if command.program in (":", "true", "") else None
 
 
-def _sed(command: Command, words: Sequence[str]) -> Touched:
+def _sed(command: SimpleCommand, words: Sequence[str]) -> Touched:
     in_place = any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in words)
     operands = _operands("sed", words)
     if in_place:
-        return Touched(changes=tuple(Change(path, "modified") for path in operands))
+        return Touched(changes=tuple(TextChange(path, "modified") for path in operands))
     return Touched(reads=tuple(operands))
 
 
-def _perl(command: Command, words: Sequence[str]) -> Touched:
+def _perl(command: SimpleCommand, words: Sequence[str]) -> Touched:
     if not any(re.match(r"-[a-zA-Z]*i", word) for word in words):
         return Touched()
     plain = [word for word in words if not word.startswith("-")]
-    return Touched(changes=tuple(Change(path, "modified") for path in plain[1:]))
+    return Touched(changes=tuple(TextChange(path, "modified") for path in plain[1:]))
 
 
 def _plain(words: Sequence[str]) -> list[str]:
     return [word for word in words if not word.startswith("-")]
 
 
-def _tee(command: Command, words: Sequence[str]) -> Touched:
+def _tee(command: SimpleCommand, words: Sequence[str]) -> Touched:
     content = command.stdin if "-a" not in words else None
-    return Touched(changes=tuple(Change(path, "modified", content=content) for path in _plain(words)))
+    return Touched(changes=tuple(TextChange(path, "modified", content=content) for path in _plain(words)))
 
 
-def _copy(command: Command, words: Sequence[str]) -> Touched:
+def _copy(command: SimpleCommand, words: Sequence[str]) -> Touched:
     plain = _plain(words)
     targets = _into(plain)
-    return Touched(reads=tuple(plain[:-1]), changes=tuple(Change(path, "modified") for path in targets))
+    return Touched(reads=tuple(plain[:-1]), changes=tuple(TextChange(path, "modified") for path in targets))
 
 
-def _move(command: Command, words: Sequence[str]) -> Touched:
+def _move(command: SimpleCommand, words: Sequence[str]) -> Touched:
     plain = _plain(words)
-    gone = tuple(Change(path, "deleted") for path in plain[:-1])
-    return Touched(changes=(*gone, *(Change(path, "added") for path in _into(plain))))
+    gone = tuple(TextChange(path, "deleted") for path in plain[:-1])
+    return Touched(changes=(*gone, *(TextChange(path, "added") for path in _into(plain))))
 
 
 def _into(paths: Sequence[str]) -> list[str]:
@@ -171,25 +171,25 @@ def _into(paths: Sequence[str]) -> list[str]:
     return [target]
 
 
-def _remove(command: Command, words: Sequence[str]) -> Touched:
-    return Touched(changes=tuple(Change(path, "deleted") for path in _plain(words)))
+def _remove(command: SimpleCommand, words: Sequence[str]) -> Touched:
+    return Touched(changes=tuple(TextChange(path, "deleted") for path in _plain(words)))
 
 
-def _touch(command: Command, words: Sequence[str]) -> Touched:
-    return Touched(changes=tuple(Change(path, "modified") for path in _plain(words)))
+def _touch(command: SimpleCommand, words: Sequence[str]) -> Touched:
+    return Touched(changes=tuple(TextChange(path, "modified") for path in _plain(words)))
 
 
-def _apply_patch(command: Command, words: Sequence[str]) -> Touched:
+def _apply_patch(command: SimpleCommand, words: Sequence[str]) -> Touched:
     patch = next((word for word in words if "*** Begin Patch" in word), command.stdin or "")
     return Touched(changes=tuple(read_patch(patch)))
 
 
-def _patch(command: Command, words: Sequence[str]) -> Touched:
+def _patch(command: SimpleCommand, words: Sequence[str]) -> Touched:
     named = re.findall(r"^\+\+\+ (?:b/)?(\S+)", command.stdin or "", re.MULTILINE)
-    return Touched(changes=tuple(Change(path, "modified") for path in named if path != "/dev/null"))
+    return Touched(changes=tuple(TextChange(path, "modified") for path in named if path != "/dev/null"))
 
 
-_WRITERS: Mapping[str, Callable[[Command, Sequence[str]], Touched]] = {
+_WRITERS: Mapping[str, Callable[[SimpleCommand, Sequence[str]], Touched]] = {
     "sed": _sed, "perl": _perl, "tee": _tee, "cp": _copy, "install": _copy, "mv": _move, "rm": _remove,
     "unlink": _remove, "touch": _touch, "truncate": _touch, "apply_patch": _apply_patch, "applypatch": _apply_patch,
     "patch": _patch,
@@ -205,12 +205,12 @@ def _shown_by_git(words: Sequence[str]) -> list[str]:
     return []
 
 
-def _restored_by_git(words: Sequence[str]) -> Iterator[Change]:
+def _restored_by_git(words: Sequence[str]) -> Iterator[TextChange]:
     plain = _plain(words)
     if plain[:1] == ["rm"]:
-        yield from (Change(path, "deleted") for path in plain[1:])
+        yield from (TextChange(path, "deleted") for path in plain[1:])
     elif plain[:1] == ["mv"]:
-        yield from _move(Command((), ""), plain[1:]).changes
+        yield from _move(SimpleCommand((), ""), plain[1:]).changes
     elif plain[:1] == ["restore"] or (plain[:1] == ["checkout"] and "--" in words):
         after = words[list(words).index("--") + 1 :] if "--" in words else plain[1:]
-        yield from (Change(path, "modified") for path in after)
+        yield from (TextChange(path, "modified") for path in after)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_evocode.errors import NoGrammar
-from pytest_evocode.process.tests_written.model import Call, Symbol, TestFile, TestFunction
+from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFile, TestFunction
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -45,7 +45,9 @@ def find_tests(path: str, text: str) -> TestFile:
     for name, node in language.tests(root):
         meaningful, trivial = _assertions(node, language)
         calls = frozenset(
-            Call(None if language.whole_packages else imports.get(called.partition(".")[0], ""), called.split(".")[-1])
+            FunctionCall(
+                None if language.whole_packages else imports.get(called.partition(".")[0], ""), called.split(".")[-1]
+            )
             for called in _called(node)
         )
         functions[name] = TestFunction(path, name, node.start_point[0] + 1, meaningful, trivial, calls, _text(node))

@@ -1,4 +1,4 @@
-"""From a recorded trajectory (ATIF) of any agent to the signals in it; nothing is run."""
+"""From a recorded trajectory (ATIF) of any agent to the activity in it; nothing is run."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pytest_evocode.process.trajectory.calls import CallReader, Done
-from pytest_evocode.process.trajectory.command_purposes import Purposes
-from pytest_evocode.process.trajectory.edits import Change, Hunk, hunks_between, read_diff
-from pytest_evocode.process.trajectory.file_roles import Roles
-from pytest_evocode.process.trajectory.recorded_calls import recorded_calls, text_of
-from pytest_evocode.process.trajectory.signals import (
+from pytest_evocode.process.trajectory.call_effects import CallEffects, CallReader
+from pytest_evocode.process.trajectory.call_results import call_results, text_of
+from pytest_evocode.process.trajectory.events import (
+    AgentMessage,
+    CommandRun,
     Commit,
-    Edit,
-    Message,
-    Plan,
+    FileEdit,
+    FileRead,
+    PlanUpdate,
     Question,
-    Read,
-    RoundSignals,
-    Run,
+    RoundActivity,
     StateChange,
 )
-from pytest_evocode.process.trajectory.workspace_texts import Originals, Workspace
+from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
+from pytest_evocode.process.trajectory.text_changes import Hunk, TextChange, hunks_between, read_diff
+from pytest_evocode.process.trajectory.workspace_texts import Originals, WorkspaceTexts
 from pytest_evocode.trajectories.atif import Step, Trajectory, actions_of
 
 
 @dataclass(frozen=True, slots=True)
-class RoundInput:
+class RecordedRound:
     """One round as it was recorded."""
 
     name: str
@@ -42,11 +42,11 @@ class RoundInput:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TaskContext:
     """How trajectories of a task are read."""
 
-    roles: Roles = field(default_factory=Roles)
-    purposes: Purposes = field(default_factory=Purposes)
+    roles: FileRoles = field(default_factory=FileRoles)
+    purposes: CommandPurposes = field(default_factory=CommandPurposes)
     workdir: str | None = None
     """The absolute path of the workspace; None where it is not known."""
     originals: Originals = lambda path: ()
@@ -54,10 +54,10 @@ class Reading:
     """The paths that the task brings and a shell's pattern stands for."""
 
 
-def read_rounds(rounds: Iterable[RoundInput], reading: Reading) -> Iterator[RoundSignals]:
-    """The signals of an attempt's rounds; what is known of the workspace goes on from round to round."""
+def read_rounds(rounds: Iterable[RecordedRound], reading: TaskContext) -> Iterator[RoundActivity]:
+    """The activity of an attempt's rounds; what is known of the workspace goes on from round to round."""
     rounds = list(rounds)
-    workspace = Workspace(reading.originals)
+    workspace = WorkspaceTexts(reading.originals)
     origin: dict[str, str | None] = {}
     calls = CallReader(
         reading.roles,
@@ -85,7 +85,7 @@ def _matching(paths: Iterable[str], pattern: str) -> Iterator[str]:
     return (path for path in paths if path.count("/") == pattern.count("/") and fnmatchcase(path, pattern))
 
 
-def _is_ours(module: str, workspace: Workspace, originals: Originals) -> bool:
+def _is_ours(module: str, workspace: WorkspaceTexts, originals: Originals) -> bool:
     names = (f"{module}.py", f"{module}/__init__.py")
     if any(path == name or path.endswith(f"/{name}") for path in workspace.texts for name in names):
         return True
@@ -98,7 +98,12 @@ class _RoundReader:
     """Goes through a round's steps and collects what they have."""
 
     def __init__(
-        self, round_: RoundInput, roles: Roles, calls: CallReader, workspace: Workspace, origin: dict[str, str | None]
+        self,
+        round_: RecordedRound,
+        roles: FileRoles,
+        calls: CallReader,
+        workspace: WorkspaceTexts,
+        origin: dict[str, str | None],
     ) -> None:
         self._round = round_
         self._roles = roles
@@ -106,11 +111,11 @@ class _RoundReader:
         self._workspace = workspace
         self._origin = origin
         self._at = 0
-        self._messages: list[Message] = []
-        self._reads: list[Read] = []
-        self._edits: list[Edit] = []
-        self._runs: list[Run] = []
-        self._plans: list[Plan] = []
+        self._messages: list[AgentMessage] = []
+        self._reads: list[FileRead] = []
+        self._edits: list[FileEdit] = []
+        self._runs: list[CommandRun] = []
+        self._plans: list[PlanUpdate] = []
         self._questions: list[Question] = []
         self._commits: list[Commit] = []
         self._replay: list[StateChange] = []
@@ -118,12 +123,12 @@ class _RoundReader:
         self._before: dict[str, str | None] = {}
         self._tokens: dict[int, int | None] = {}
 
-    def read(self) -> RoundSignals:
+    def read(self) -> RoundActivity:
         for step in self._round.trajectory.steps:
             if step.source == "agent":
                 self._step(step)
         texts = self._workspace.texts
-        return RoundSignals(
+        return RoundActivity(
             name=self._round.name,
             index=self._round.index,
             instruction=self._round.instruction or _instruction(self._round.trajectory),
@@ -148,32 +153,34 @@ class _RoundReader:
         self._at += 1
         text = text_of(step.message)
         if text.strip():
-            self._messages.append(Message(step.step_id, self._at, text, text))
-        for recorded in recorded_calls(step):
+            self._messages.append(AgentMessage(step.step_id, self._at, text, text))
+        for recorded in call_results(step):
             self._at += 1
             self._note(step.step_id, self._calls.read(recorded), recorded.tables)
         self._tokens[step.step_id] = _tokens(step)
 
-    def _note(self, step: int, done: Done, tables: Sequence[Mapping[str, Any]]) -> None:
+    def _note(self, step: int, done: CallEffects, tables: Sequence[Mapping[str, Any]]) -> None:
         place = (step, self._at)
-        self._reads += [Read(*place, done.shown, path) for path in done.reads]
+        self._reads += [FileRead(*place, done.shown, path) for path in done.reads]
         begun = len(self._edits)
         for change in done.changes:
             self._edit(step, change, done.shown)
         self._replay += _to_replay(self._at, self._edits[begun:], tables)
         for ran in done.runs:
             ending = "" if ran.exit_code is None else f" -> exit code {ran.exit_code}"
-            run = Run(*place, f"{ran.text}{ending}", ran.key, ran.purpose, ran.passed, ran.failure, ran.exit_code,
-                      ran.outcome.tests, ran.whole)  # fmt: skip
+            run = CommandRun(
+                *place, f"{ran.text}{ending}", ran.key, ran.purpose, ran.passed, ran.failure, ran.exit_code,
+                ran.outcome.tests, ran.whole,
+            )  # fmt: skip
             self._runs.append(run)
         if done.plan:
-            self._plans.append(Plan(*place, done.plan, done.plan))
+            self._plans.append(PlanUpdate(*place, done.plan, done.plan))
         if done.question:
             self._questions.append(Question(*place, done.question, done.question))
         self._commits += [Commit(*place, message, message) for message in done.commits]
         self._uses_git |= done.uses_git
 
-    def _edit(self, step: int, change: Change, shown: str) -> None:
+    def _edit(self, step: int, change: TextChange, shown: str) -> None:
         before, after = self._workspace.apply(change)
         if before is not None and before == after:
             return
@@ -184,14 +191,14 @@ class _RoundReader:
         hunks = read_diff(change.diff) if change.diff else _hunks(before, after)
         kind = "added" if before is None and after is not None and change.content is not None else change.kind
         quote = f"{path}: {_first_lines(hunks)}" if hunks else f"{path}: {shown}"
-        self._edits.append(Edit(step, self._at, quote, path, kind, role, before, after, hunks))
+        self._edits.append(FileEdit(step, self._at, quote, path, kind, role, before, after, hunks))
 
 
 def _hunks(before: str | None, after: str | None) -> tuple[Hunk, ...]:
     return () if before is None and after is None else hunks_between(before or "", after or "")
 
 
-def _to_replay(at: int, edits: Sequence[Edit], tables: Sequence[Mapping[str, Any]]) -> Iterator[StateChange]:
+def _to_replay(at: int, edits: Sequence[FileEdit], tables: Sequence[Mapping[str, Any]]) -> Iterator[StateChange]:
     """What was recorded, or else what is known of the edits, as tables; edits of the product make states."""
     product = {edit.path: edit for edit in edits if edit.of_product}
     if tables:

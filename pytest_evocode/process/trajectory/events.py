@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pytest_evocode.process.evidence import Evidence, quoted
-from pytest_evocode.process.trajectory.command_purposes import Purpose
-from pytest_evocode.process.trajectory.edits import ChangeKind, Hunk
-from pytest_evocode.process.trajectory.failure_causes import FailureClass
-from pytest_evocode.process.trajectory.file_roles import Role
+from pytest_evocode.process.trajectory.failure_causes import FailureCause
+from pytest_evocode.process.trajectory.file_roles import FileRole
+from pytest_evocode.process.trajectory.shell.purposes import CommandPurpose
+from pytest_evocode.process.trajectory.text_changes import ChangeKind, Hunk
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class Event:
     """Something in a trajectory."""
 
     step: int
@@ -29,26 +29,26 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class Message(Signal):
+class AgentMessage(Event):
     """What the agent said, or thought aloud."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Read(Signal):
+class FileRead(Event):
     """A file was looked at."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class Edit(Signal):
+class FileEdit(Event):
     """A file was changed; texts are None where there is no file or they are not known."""
 
     path: str
     kind: ChangeKind
-    role: Role
+    role: FileRole
     before: str | None
     after: str | None
     hunks: tuple[Hunk, ...]
@@ -61,15 +61,15 @@ class Edit(Signal):
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Signal):
+class CommandRun(Event):
     """The product was built, tested or started."""
 
     key: str
     """What makes two runs runs of the same command."""
-    purpose: Purpose
+    purpose: CommandPurpose
     passed: bool | None
     """None where nothing tells."""
-    failure: FailureClass | None
+    failure: FailureCause | None
     exit_code: int | None
     tests: Mapping[str, bool] = field(default_factory=dict)
     whole: bool = False
@@ -77,21 +77,21 @@ class Run(Signal):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan(Signal):
+class PlanUpdate(Event):
     """Steps that the agent set itself with a tool for that."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Signal):
+class Question(Event):
     """The user was asked with a tool for that."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Commit(Signal):
+class Commit(Event):
     """Changes were committed."""
 
     message: str
@@ -109,18 +109,18 @@ class StateChange:
 
 
 @dataclass(frozen=True, slots=True)
-class RoundSignals:
+class RoundActivity:
     """All of a round, in order."""
 
     name: str
     index: int
     """From 1."""
     instruction: str
-    messages: tuple[Message, ...] = ()
-    reads: tuple[Read, ...] = ()
-    edits: tuple[Edit, ...] = ()
-    runs: tuple[Run, ...] = ()
-    plans: tuple[Plan, ...] = ()
+    messages: tuple[AgentMessage, ...] = ()
+    reads: tuple[FileRead, ...] = ()
+    edits: tuple[FileEdit, ...] = ()
+    runs: tuple[CommandRun, ...] = ()
+    plans: tuple[PlanUpdate, ...] = ()
     questions: tuple[Question, ...] = ()
     commits: tuple[Commit, ...] = ()
     uses_git: bool = False
@@ -141,26 +141,26 @@ class RoundSignals:
     """The texts at the beginning of the attempt, of the files that were changed in this round or an earlier one."""
 
     @property
-    def product_edits(self) -> tuple[Edit, ...]:
+    def product_edits(self) -> tuple[FileEdit, ...]:
         """The edits of the product and its tests."""
         return tuple(edit for edit in self.edits if edit.of_product)
 
     @property
-    def first_source_edit(self) -> Edit | None:
+    def first_source_edit(self) -> FileEdit | None:
         """The first edit of the product itself."""
         return next((edit for edit in self.edits if edit.role == "source"), None)
 
     @property
-    def last_message(self) -> Message | None:
+    def last_message(self) -> AgentMessage | None:
         """What the agent ended with; None where it said nothing after its last call."""
         if not self.messages:
             return None
         last = self.messages[-1]
         calls = (self.reads, self.edits, self.runs, self.plans, self.commits)
-        return last if all(signal.at < last.at for signals in calls for signal in signals) else None
+        return last if all(signal.at < last.at for activity in calls for signal in activity) else None
 
     def __repr__(self) -> str:
-        return f"<signals of {self.name}: {len(self.edits)} edits, {len(self.reads)} reads, {len(self.runs)} runs>"
+        return f"<activity of {self.name}: {len(self.edits)} edits, {len(self.reads)} reads, {len(self.runs)} runs>"
 
 
-Form = Literal["document", "message", "tool"]
+PlanForm = Literal["document", "message", "tool"]

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from pytest_evocode.process.trajectory.command_purposes import Purposes
-from pytest_evocode.process.trajectory.file_roles import Roles
+from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 from pytest_evocode.tasks import ProcessConfig
 
 
@@ -25,10 +25,10 @@ class Project:
 Text = Callable[[str], str | None]
 
 
-def recognise(paths: Iterable[str], text: Text) -> Project | None:
+def recognise_project(paths: Iterable[str], text: Text) -> Project | None:
     """The kind of project that files make, by those nearest to the top; ``text`` gives a file's text.
 
-    >>> recognise(["go.mod", "main.go"], lambda path: None)
+    >>> recognise_project(["go.mod", "main.go"], lambda path: None)
     Project(kind='go', build='go build ./...', test='go test ./...')
     """
     ranked = sorted(paths, key=lambda path: (path.count("/"), path))
@@ -94,14 +94,14 @@ _KINDS: tuple[tuple[str, Callable[[str, Text], Project | None]], ...] = (
 )  # fmt: skip
 
 
-def roles_of(declared: ProcessConfig) -> Roles:
+def roles_of(declared: ProcessConfig) -> FileRoles:
     """What files are, as a task declares it."""
-    return Roles(declared.source, declared.tests)
+    return FileRoles(declared.source, declared.tests)
 
 
-def purposes_of(declared: ProcessConfig, project: Project | None) -> Purposes:
+def purposes_of(declared: ProcessConfig, project: Project | None) -> CommandPurposes:
     """What commands are for: as a task declares, else by the kind of project."""
-    return Purposes(
+    return CommandPurposes(
         build=declared.build or (project.build if project else None),
         test=declared.test or (project.test if project else None),
     )

@@ -28,7 +28,7 @@ class Hunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TextChange:
     """What became of one file, as far as it was recorded."""
 
     path: str
@@ -86,7 +86,7 @@ def _read_hunk(lines: Sequence[str], position: int, start: int, old_left: int, n
     return Hunk(tuple(added), tuple(removed), tuple(spans)), position
 
 
-def apply_change(text: str | None, change: Change) -> str | None:
+def apply_change(text: str | None, change: TextChange) -> str | None:
     """The file's text after a change; ``text`` is the one before, None for no file or an unknown text.
 
     None for a deleted file. Raises :class:`~pytest_evocode.trajectories.diffs.DiffError` where the new text cannot be
@@ -116,21 +116,21 @@ def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:
     return read_diff(unified_diff("", before, after))
 
 
-def read_patch(patch: str) -> Iterator[Change]:
+def read_patch(patch: str) -> Iterator[TextChange]:
     """The changes of a patch for ``apply_patch`` (``*** Begin Patch``), whose hunks have no line numbers."""
     parts = re.split(r"^\*\*\* (Add|Update|Delete) File: (.+)\n?", patch, flags=re.MULTILINE)
     for verb, path, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         lines = [line for line in body.split("\n") if not line.startswith("*** ")]
         if verb == "Delete":
-            yield Change(path.strip(), "deleted")
+            yield TextChange(path.strip(), "deleted")
         elif verb == "Add":
             content = "".join(f"{line[1:]}\n" for line in lines if line.startswith("+"))
-            yield Change(path.strip(), "added", content=content)
+            yield TextChange(path.strip(), "added", content=content)
         else:
-            yield Change(path.strip(), "modified", replacements=tuple(_replacements(lines)))
+            yield TextChange(path.strip(), "modified", replacements=tuple(_replacements(lines)))
             moved = re.search(r"^\*\*\* Move to: (.+)$", body, re.MULTILINE)
             if moved:
-                yield Change(moved[1].strip(), "added")
+                yield TextChange(moved[1].strip(), "added")
 
 
 def _replacements(lines: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from pytest_evocode.process.trajectory.edits import Change, ChangeKind
+from pytest_evocode.process.trajectory.text_changes import ChangeKind, TextChange
 from pytest_evocode.trajectories.atif import Step, ToolCall, actions_of
 
 #: Characters of an output that are looked at: this much of its beginning, and four times as much of its end.
@@ -23,7 +23,7 @@ _EXIT_TAG = re.compile(r"<(?:exit_code|returncode|exit_status)>\s*(-?\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class CallResult:
     """One call and what came of it."""
 
     call: ToolCall
@@ -36,12 +36,12 @@ class Recorded:
     """The messages of the commits that were noticed."""
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[TextChange, ...]:
         """The tables, read."""
         return tuple(map(_change, self.tables))
 
 
-def recorded_calls(step: Step) -> Iterator[Recorded]:
+def call_results(step: Step) -> Iterator[CallResult]:
     """The calls of a step with what came of them."""
     calls = step.tool_calls or ()
     results = step.observation.results if step.observation is not None else ()
@@ -55,7 +55,7 @@ def recorded_calls(step: Step) -> Iterator[Recorded]:
         action = by_call.get(call.tool_call_id) or {}
         exit_code = action.get("exit_code")
         output, printed = _plain_output(output)
-        yield Recorded(
+        yield CallResult(
             call,
             _cut(output),
             exit_code if isinstance(exit_code, int) else printed,
@@ -108,9 +108,9 @@ def _is_table(each: Any) -> bool:
     return isinstance(each, dict) and each.get("kind") in get_args(ChangeKind) and isinstance(each.get("path"), str)
 
 
-def _change(table: Mapping[str, Any]) -> Change:
+def _change(table: Mapping[str, Any]) -> TextChange:
     diff, digest = table.get("diff"), table.get("sha256")
-    return Change(
+    return TextChange(
         path=table["path"],
         kind=table["kind"],
         diff=diff if isinstance(diff, str) and diff else None,

@@ -38,7 +38,7 @@ _GO_PACKAGE = re.compile(r"^(ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[build fail
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunnerOutcome:
     """What one run of tests came to."""
 
     passed: bool | None
@@ -47,11 +47,11 @@ class Outcome:
     """Whether each test passed, of those that the output names."""
 
 
-def read_outcome(output: str) -> Outcome:
+def read_runner_output(output: str) -> RunnerOutcome:
     """Read what a test runner has printed.
 
-    >>> read_outcome("FAILED test_a.py::test_b - assert 1 == 2\\n=== 1 failed, 3 passed in 0.10s ===")
-    Outcome(passed=False, tests={'test_a.py::test_b': False})
+    >>> read_runner_output("FAILED test_a.py::test_b - assert 1 == 2\\n=== 1 failed, 3 passed in 0.10s ===")
+    RunnerOutcome(passed=False, tests={'test_a.py::test_b': False})
     """
     output = _ESCAPES.sub("", output)
     tests: dict[str, bool] = {}
@@ -61,10 +61,10 @@ def read_outcome(output: str) -> Outcome:
                 tests[_TOOK.sub("", match["name"].strip())] = match["verdict"] in _PASSED
     totals = _totals(output)
     if totals is not None:
-        return Outcome(totals[1] == 0 and totals[0] > 0, tests)
+        return RunnerOutcome(totals[1] == 0 and totals[0] > 0, tests)
     if tests:
-        return Outcome(all(tests.values()), tests)
-    return Outcome(None)
+        return RunnerOutcome(all(tests.values()), tests)
+    return RunnerOutcome(None)
 
 
 def _totals(output: str) -> tuple[int, int] | None:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_evocode.process.trajectory.shell_lines import Command, parse_line
+from pytest_evocode.process.trajectory.shell.command_lines import SimpleCommand, parse_line
 
-Purpose = Literal["build", "test", "program"]
+CommandPurpose = Literal["build", "test", "program"]
 
 _TEST_TOOLS = {
     "pytest", "py.test", "tox", "nox", "jest", "vitest", "mocha", "ava", "rspec", "phpunit", "bats", "ctest", "karma",
@@ -30,16 +30,16 @@ _OUTPUT_OPTION = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Purposes:
+class CommandPurposes:
     """Tells what commands are for: as the task declares, and by custom."""
 
     build: str | None = None
     test: str | None = None
 
-    def of(self, command: Command) -> Purpose | None:
+    def of(self, command: SimpleCommand) -> CommandPurpose | None:
         """What a command is for; None for one that runs nothing of the product.
 
-        >>> purposes = Purposes()
+        >>> purposes = CommandPurposes()
         >>> [purposes.of(parse_line(line).commands[0]) for line in ("python -m pytest -q", "go build ./...", "ls")]
         ['test', 'build', None]
         """
@@ -51,7 +51,7 @@ class Purposes:
                 return "test" if purpose == "test" else "build"
         return _purpose(command.program, words)
 
-    def key(self, command: Command) -> str:
+    def key(self, command: SimpleCommand) -> str:
         """What makes two runs runs of the same command: the words without those that only change what is printed."""
         words = [word for word in command.words if word is not None and not _OUTPUT_OPTION.fullmatch(word)]
         if words and _INTERPRETERS.fullmatch(posixpath.basename(words[0])):
@@ -60,7 +60,7 @@ class Purposes:
                 words = words[2:]
         return " ".join([posixpath.basename(words[0]), *words[1:]] if words else words)
 
-    def is_whole_suite(self, command: Command) -> bool:
+    def is_whole_suite(self, command: SimpleCommand) -> bool:
         """Whether a test run selects nothing, so that its passing says something of every other."""
         declared = parse_line(self.test).commands if self.test else ()
         keys = {self.key(each) for each in declared}
@@ -85,7 +85,7 @@ def _interpreter(name: str) -> str:
     return "python" if name.startswith(("python", "pypy")) else name
 
 
-def _purpose(program: str, words: Sequence[str]) -> Purpose | None:
+def _purpose(program: str, words: Sequence[str]) -> CommandPurpose | None:
     plain = [word for word in words[1:] if not word.startswith("-")]
     first = plain[0] if plain else ""
     if program == "npx" and plain:
@@ -107,7 +107,7 @@ def _purpose(program: str, words: Sequence[str]) -> Purpose | None:
     return None
 
 
-def _of_package_manager(plain: Sequence[str]) -> Purpose | None:
+def _of_package_manager(plain: Sequence[str]) -> CommandPurpose | None:
     script = plain[1] if plain[:1] in (["run"], ["run-script"]) and len(plain) > 1 else (plain[0] if plain else "")
     if script in ("t", "test", "tst") or script.startswith(("test:", "test-")):
         return "test"
@@ -116,7 +116,7 @@ def _of_package_manager(plain: Sequence[str]) -> Purpose | None:
     return "program" if script in ("start", "dev", "serve") else None
 
 
-def _of_toolchain(plain: Sequence[str]) -> Purpose | None:
+def _of_toolchain(plain: Sequence[str]) -> CommandPurpose | None:
     goals = set(plain[:3])
     if goals & {"test", "nextest", "verify", "check"} and "check" not in plain[:1]:
         return "test"
@@ -125,7 +125,7 @@ def _of_toolchain(plain: Sequence[str]) -> Purpose | None:
     return "program" if plain[:1] == ["run"] else None
 
 
-def _of_interpreter(words: Sequence[str]) -> Purpose | None:
+def _of_interpreter(words: Sequence[str]) -> CommandPurpose | None:
     rest = list(words[1:])
     while rest:
         word = rest.pop(0)

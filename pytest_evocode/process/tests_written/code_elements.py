@@ -19,7 +19,7 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """Something that is called: ``name`` as it is called in its own module, ``module`` where it was imported from.
 
     ``module`` is None where the language imports whole packages, and empty for what was not imported.
@@ -40,7 +40,7 @@ class TestFunction:
     """Distinct assertions that can fail."""
     trivial: int
     """Assertions that cannot."""
-    calls: frozenset[Call]
+    calls: frozenset[FunctionCall]
     text: str
     """Its source."""
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pytest_evocode.process.trajectory.edits import Change, read_patch
+from pytest_evocode.process.trajectory.text_changes import TextChange, read_patch
 
 Arguments = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ToolUse:
     """What a call of a tool says it does; paths as the agent wrote them."""
 
     kind: Literal["shell", "read", "search", "write", "plan", "ask", "other"]
@@ -24,16 +24,16 @@ class Use:
     cwd: str = ""
     """The directory that a shell was asked to start in."""
     reads: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TextChange, ...] = ()
     plan: str = ""
     """A list of steps, one a line."""
     question: str = ""
 
 
-def use_of(name: str, arguments: Arguments) -> Use:
+def tool_use(name: str, arguments: Arguments) -> ToolUse:
     """What a call does, by the tool's name and, for tools that are not known, by its arguments.
 
-    >>> use_of("Read", {"file_path": "/app/a.py"}).reads, use_of("bash", {"command": "ls"}).line
+    >>> tool_use("Read", {"file_path": "/app/a.py"}).reads, tool_use("bash", {"command": "ls"}).line
     (('/app/a.py',), 'ls')
     """
     key = re.sub(r"[^a-z0-9]", "", name.lower().rpartition("__")[2] or name.lower())
@@ -41,7 +41,7 @@ def use_of(name: str, arguments: Arguments) -> Use:
     return reader(arguments)
 
 
-def _reader_for(key: str, arguments: Arguments) -> Callable[[Arguments], Use]:
+def _reader_for(key: str, arguments: Arguments) -> Callable[[Arguments], ToolUse]:
     """A tool of an agent that is not known: its arguments tell."""
     path = _text(arguments, *_PATH)
     if _text(arguments, *_COMMAND) and not path:
@@ -64,11 +64,11 @@ def _text(arguments: Arguments, *names: str) -> str:
     return next((value for name in names if isinstance(value := arguments.get(name), str) and value), "")
 
 
-def _other(arguments: Arguments) -> Use:
-    return Use("other")
+def _other(arguments: Arguments) -> ToolUse:
+    return ToolUse("other")
 
 
-def _shell(arguments: Arguments) -> Use:
+def _shell(arguments: Arguments) -> ToolUse:
     command: Any = next((arguments[name] for name in _COMMAND if arguments.get(name)), "")
     if isinstance(command, list):
         words = [str(word) for word in command]
@@ -78,20 +78,20 @@ def _shell(arguments: Arguments) -> Use:
         script = words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else None
         command = script if script is not None else shlex.join(words)
     cwd = _text(arguments, "workdir", "cwd", "directory", "working_directory", "dir_path")
-    return Use("shell", line=str(command), cwd=cwd)
+    return ToolUse("shell", line=str(command), cwd=cwd)
 
 
-def _read(arguments: Arguments) -> Use:
+def _read(arguments: Arguments) -> ToolUse:
     many = arguments.get("paths") or arguments.get("file_paths") or arguments.get("include")
     paths = [str(path) for path in many] if isinstance(many, list) else [_text(arguments, *_PATH)]
-    return Use("read", reads=tuple(path for path in paths if path))
+    return ToolUse("read", reads=tuple(path for path in paths if path))
 
 
-def _search(arguments: Arguments) -> Use:
-    return Use("search", line=_text(arguments, "pattern", "query", "regex"), reads=())
+def _search(arguments: Arguments) -> ToolUse:
+    return ToolUse("search", line=_text(arguments, "pattern", "query", "regex"), reads=())
 
 
-def _write(arguments: Arguments) -> Use:
+def _write(arguments: Arguments) -> ToolUse:
     path = _text(arguments, *_PATH)
     edits = arguments.get("edits")
     pieces = edits if isinstance(edits, list) else [arguments]
@@ -101,18 +101,18 @@ def _write(arguments: Arguments) -> Use:
         if isinstance(piece, dict) and _text(piece, *_OLD)
     )
     if replacements:
-        return Use("write", changes=(Change(path, "modified", replacements=replacements),))
+        return ToolUse("write", changes=(TextChange(path, "modified", replacements=replacements),))
     content = next((arguments[name] for name in (*_CONTENT, *_NEW) if isinstance(arguments.get(name), str)), None)
     # Whether the file was there before, the call does not say.
-    return Use("write", changes=(Change(path, "modified", content=content),) if path else ())
+    return ToolUse("write", changes=(TextChange(path, "modified", content=content),) if path else ())
 
 
-def _patch(arguments: Arguments) -> Use:
+def _patch(arguments: Arguments) -> ToolUse:
     patch = _text(arguments, "input", "patch", "patchText", "patch_text")
-    return Use("write", changes=tuple(read_patch(patch)))
+    return ToolUse("write", changes=tuple(read_patch(patch)))
 
 
-def _editor(arguments: Arguments) -> Use:
+def _editor(arguments: Arguments) -> ToolUse:
     """An editor with commands of its own, as OpenHands, SWE-agent and Anthropic's text editor have it."""
     command = arguments.get("command")
     if command == "view":
@@ -120,37 +120,37 @@ def _editor(arguments: Arguments) -> Use:
     if command in ("create", "write", "str_replace"):
         return _write({name: value for name, value in arguments.items() if name != "command"})
     if command in ("insert", "undo_edit"):
-        return Use("write", changes=(Change(_text(arguments, *_PATH), "modified"),))
-    return Use("other")
+        return ToolUse("write", changes=(TextChange(_text(arguments, *_PATH), "modified"),))
+    return ToolUse("other")
 
 
-def _plan(arguments: Arguments) -> Use:
+def _plan(arguments: Arguments) -> ToolUse:
     steps = next((arguments[name] for name in ("todos", "plan", "tasks", "items") if arguments.get(name)), None)
     if isinstance(steps, str):
         try:
             steps = json.loads(steps)
         except ValueError:
-            return Use("plan", plan=steps)
+            return ToolUse("plan", plan=steps)
     if not isinstance(steps, list):
-        return Use("plan", plan=_text(arguments, "plan", "subject", "description", "content"))
+        return ToolUse("plan", plan=_text(arguments, "plan", "subject", "description", "content"))
     lines = [
         step if isinstance(step, str) else _text(step, "content", "step", "description", "title", "text", "subject")
         for step in steps
         if isinstance(step, str | dict)
     ]
-    return Use("plan", plan="\n".join(f"- {line}" for line in lines if line))
+    return ToolUse("plan", plan="\n".join(f"- {line}" for line in lines if line))
 
 
-def _ask(arguments: Arguments) -> Use:
+def _ask(arguments: Arguments) -> ToolUse:
     questions = arguments.get("questions")
     if isinstance(questions, list):
         texts = [each if isinstance(each, str) else _text(each, "question", "text") for each in questions]
-        return Use("ask", question="\n".join(texts))
-    return Use("ask", question=_text(arguments, "question", "message", "text"))
+        return ToolUse("ask", question="\n".join(texts))
+    return ToolUse("ask", question=_text(arguments, "question", "message", "text"))
 
 
 #: By name in lower case without punctuation. Ours, Claude Code's, Codex', gemini-cli's, opencode's, and some more.
-_TOOLS: Mapping[str, Callable[[Arguments], Use]] = {
+_TOOLS: Mapping[str, Callable[[Arguments], ToolUse]] = {
     **dict.fromkeys(
         ("bash", "shell", "shellcommand", "execcommand", "localshell", "runshellcommand", "bashcommand", "executebash",
          "runcommand", "terminal", "containerexec", "runterminalcommand"), _shell,

@@ -33,7 +33,7 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SimpleCommand:
     """One simple command of a line."""
 
     words: tuple[str | None, ...]
@@ -55,10 +55,10 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CommandLine:
     """A command line: its simple commands in the order in which they are written."""
 
-    commands: tuple[Command, ...]
+    commands: tuple[SimpleCommand, ...]
     broken: bool
     """Whether the shell could not have parsed it."""
 
@@ -83,10 +83,10 @@ class Line:
         return option in flags
 
 
-NOTHING = Line((), False)
+NOTHING = CommandLine((), False)
 
 
-def parse_line(text: str) -> Line:
+def parse_line(text: str) -> CommandLine:
     """The commands of a line or script for bash; raises UsageError where the parser is not installed."""
     if not text.strip():
         return NOTHING
@@ -94,7 +94,7 @@ def parse_line(text: str) -> Line:
     reader = _Reader()
     reader.visit(tree.root_node)
     commands = [inner for command in reader.commands for inner in _unwrapped(command)]
-    return Line(tuple(commands), tree.root_node.has_error)
+    return CommandLine(tuple(commands), tree.root_node.has_error)
 
 
 @functools.cache
@@ -114,7 +114,7 @@ def _parser() -> Parser:
 class _Reader:
     """Walks a syntax tree in source order."""
 
-    commands: list[Command] = field(default_factory=list)
+    commands: list[SimpleCommand] = field(default_factory=list)
     variables: dict[str, str | None] = field(default_factory=dict)
     cwd: str | None = ""
 
@@ -155,9 +155,9 @@ class _Reader:
                 self._within(child)
                 words.append(self._word(child))
                 shown.append(_text(child))
-        self._emit(Command(tuple(words), " ".join(shown), tuple(redirects), stdin, self.cwd))
+        self._emit(SimpleCommand(tuple(words), " ".join(shown), tuple(redirects), stdin, self.cwd))
 
-    def _emit(self, command: Command) -> None:
+    def _emit(self, command: SimpleCommand) -> None:
         self.commands.append(command)
         if command.program == "cd":
             target = command.words[1] if len(command.words) > 1 else None
@@ -168,13 +168,13 @@ class _Reader:
 
     def _test_command(self, node: Node) -> None:
         self._within(node)
-        self._emit(Command(("[",), _text(node), cwd=self.cwd))
+        self._emit(SimpleCommand(("[",), _text(node), cwd=self.cwd))
 
     def _declaration_command(self, node: Node) -> None:
         for child in node.children:
             if child.type == "variable_assignment":
                 self._variable_assignment(child)
-        self._emit(Command(tuple(_text(node).split()), _text(node), cwd=self.cwd))
+        self._emit(SimpleCommand(tuple(_text(node).split()), _text(node), cwd=self.cwd))
 
     def _variable_assignment(self, node: Node) -> None:
         self._within(node)
@@ -211,7 +211,7 @@ class _Reader:
             self.visit(body)
         rest = [child for child in node.children if child != body]
         if len(self.commands) == begun:  # Such as `> file`, which has no command.
-            self._emit(Command((), "", cwd=self.cwd))
+            self._emit(SimpleCommand((), "", cwd=self.cwd))
         for child in rest:
             self._attach(child)
         for child in rest:
@@ -306,7 +306,7 @@ _RUNNERS = {"uv", "poetry", "pipenv", "hatch", "pdm", "bundle"}
 _SHELLS = {"bash", "sh", "dash", "zsh"}
 
 
-def _unwrapped(command: Command) -> Iterator[Command]:
+def _unwrapped(command: SimpleCommand) -> Iterator[SimpleCommand]:
     """What a command comes to without ``timeout 20``, ``env A=b``, ``bash -c`` and the like before it."""
     words = command.words
     while words and posixpath.basename(words[0] or "") in _PREFIXES:

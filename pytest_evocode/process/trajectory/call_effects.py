@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from pytest_evocode.process.trajectory.command_purposes import Purpose, Purposes
-from pytest_evocode.process.trajectory.edits import Change
-from pytest_evocode.process.trajectory.failure_causes import FailureClass, crashed, failure_class, is_standard_module
-from pytest_evocode.process.trajectory.file_roles import Roles, may_be_output, relative
-from pytest_evocode.process.trajectory.recorded_calls import Recorded
-from pytest_evocode.process.trajectory.shell_files import shown_files, touched_by
-from pytest_evocode.process.trajectory.shell_lines import NOTHING, Command, Line, parse_line
-from pytest_evocode.process.trajectory.test_output import Outcome, read_outcome
-from pytest_evocode.process.trajectory.tool_calls import Use, use_of
+from pytest_evocode.process.trajectory.agent_tools import ToolUse, tool_use
+from pytest_evocode.process.trajectory.call_results import CallResult
+from pytest_evocode.process.trajectory.failure_causes import FailureCause, crashed, failure_cause, is_standard_module
+from pytest_evocode.process.trajectory.file_roles import FileRoles, may_be_output, relative
+from pytest_evocode.process.trajectory.runner_output import RunnerOutcome, read_runner_output
+from pytest_evocode.process.trajectory.shell.command_lines import NOTHING, CommandLine, SimpleCommand, parse_line
+from pytest_evocode.process.trajectory.shell.files import shown_files, touched_by
+from pytest_evocode.process.trajectory.shell.purposes import CommandPurpose, CommandPurposes
+from pytest_evocode.process.trajectory.text_changes import TextChange
 
 _COMMITTED = re.compile(r"^\[[^\]\n]+ [0-9a-f]{4,40}\] (.*)$", re.MULTILINE)
 _NOT_FOUND = re.compile(
@@ -33,22 +33,22 @@ class Ran:
 
     text: str
     key: str
-    purpose: Purpose
+    purpose: CommandPurpose
     passed: bool | None
-    failure: FailureClass | None
+    failure: FailureCause | None
     exit_code: int | None
-    outcome: Outcome
+    outcome: RunnerOutcome
     whole: bool
 
 
 @dataclass(slots=True)
-class Done:
+class CallEffects:
     """What a call did; paths relative to the workspace where they are in it."""
 
     shown: str
     """The call in one line, for quotes."""
     reads: list[str] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[TextChange] = field(default_factory=list)
     runs: list[Ran] = field(default_factory=list)
     plan: str = ""
     question: str = ""
@@ -60,8 +60,8 @@ class Done:
 class CallReader:
     """Reads calls of one workspace."""
 
-    roles: Roles
-    purposes: Purposes
+    roles: FileRoles
+    purposes: CommandPurposes
     workdir: str | None
     matching: Callable[[str], Iterable[str]]
     """The paths in the workspace that a shell's pattern stands for, as far as they are known."""
@@ -70,11 +70,11 @@ class CallReader:
     recorded: bool
     """Whether changes were recorded, so that what calls say they do need not be believed."""
 
-    def read(self, recorded: Recorded) -> Done:
+    def read(self, recorded: CallResult) -> CallEffects:
         """What a call did."""
-        use = use_of(recorded.call.function_name, recorded.call.arguments)
+        use = tool_use(recorded.call.function_name, recorded.call.arguments)
         line = parse_line(use.line) if use.kind == "shell" else NOTHING
-        done = Done(use.line or _shown(recorded, use), plan=use.plan, question=use.question)
+        done = CallEffects(use.line or _shown(recorded, use), plan=use.plan, question=use.question)
         done.runs = list(self._runs(line, recorded))
         self._git(line, recorded, done)
         touched = [touched_by(command) for command in line.commands]
@@ -89,19 +89,19 @@ class CallReader:
         for command in line.commands:
             paths += shown_files(command, recorded.output)
         if use.kind == "search":
-            grep = Command(("grep",), "")
+            grep = SimpleCommand(("grep",), "")
             paths += shown_files(grep, recorded.output)
         done.reads = list(dict.fromkeys(self._found(paths, use.cwd, refused)))
         return done
 
-    def _by_hand(self, recorded: Iterable[Change], said: list[Change], runs: list[Ran]) -> Iterator[Change]:
+    def _by_hand(self, recorded: Iterable[TextChange], said: list[TextChange], runs: list[Ran]) -> Iterator[TextChange]:
         """What was recorded without what the product's programs and tests have written."""
         written = {change.path for change in said}
         for change in recorded:
             if not runs or change.path in written or not may_be_output(change.path):
                 yield change
 
-    def _placed(self, changes: Iterable[Change], cwd: str) -> Iterator[Change]:
+    def _placed(self, changes: Iterable[TextChange], cwd: str) -> Iterator[TextChange]:
         for change in changes:
             if change.path:
                 yield replace(change, path=self._place(change.path, cwd))
@@ -117,7 +117,7 @@ class CallReader:
             elif not refused(placed):
                 yield placed
 
-    def _refuse(self, use: Use, recorded: Recorded) -> Callable[[str], bool]:
+    def _refuse(self, use: ToolUse, recorded: CallResult) -> Callable[[str], bool]:
         """Tells of paths whether the output says that there is no such file, or that the tool would not do it."""
         output = recorded.output
         if use.kind != "shell":
@@ -128,7 +128,7 @@ class CallReader:
 
     # Runs.
 
-    def _runs(self, line: Line, recorded: Recorded) -> Iterator[Ran]:
+    def _runs(self, line: CommandLine, recorded: CallResult) -> Iterator[Ran]:
         found = [(number, self.purposes.of(command)) for number, command in enumerate(line.commands)]
         for number, purpose in found:
             command = line.commands[number]
@@ -137,7 +137,7 @@ class CallReader:
             alone = sum(other == purpose for _, other in found) == 1
             yield self._run(command, purpose, line.exit_code_of(number, recorded.exit_code), recorded, alone)
 
-    def _is_product(self, command: Command) -> bool:
+    def _is_product(self, command: SimpleCommand) -> bool:
         """Whether a program is the workspace's own, and no script that was typed in."""
         words = [word for word in command.words[1:] if word is not None]
         if "-c" in words or "-e" in words or words[:1] == ["-"] or (not words and command.stdin is not None):
@@ -147,8 +147,10 @@ class CallReader:
             return not is_standard_module(module) and self.is_ours(module)
         return bool(words) or "/" in (command.words[0] or "")
 
-    def _run(self, command: Command, purpose: Purpose, exit_code: int | None, recorded: Recorded, alone: bool) -> Ran:
-        outcome = read_outcome(recorded.output) if purpose == "test" and alone else Outcome(None)
+    def _run(
+        self, command: SimpleCommand, purpose: CommandPurpose, exit_code: int | None, recorded: CallResult, alone: bool
+    ) -> Ran:
+        outcome = read_runner_output(recorded.output) if purpose == "test" and alone else RunnerOutcome(None)
         passed = outcome.passed
         if passed is None and recorded.timed_out:
             passed = False
@@ -157,16 +159,16 @@ class CallReader:
         if purpose == "program" and not recorded.timed_out:
             # A program may be meant to refuse what it is given.
             passed = False if alone and crashed(recorded.output, exit_code) else (True if exit_code == 0 else None)
-        failure: FailureClass | None = None
+        failure: FailureCause | None = None
         if passed is False:
             has_run = outcome.passed is not None or purpose == "program"
-            failure = failure_class(recorded.output, exit_code=exit_code, has_run=has_run, is_ours=self.is_ours)
+            failure = failure_cause(recorded.output, exit_code=exit_code, has_run=has_run, is_ours=self.is_ours)
         whole = purpose == "test" and self.purposes.is_whole_suite(command)
         return Ran(command.text, self.purposes.key(command), purpose, passed, failure, exit_code, outcome, whole)
 
     # Git.
 
-    def _git(self, line: Line, recorded: Recorded, done: Done) -> None:
+    def _git(self, line: CommandLine, recorded: CallResult, done: CallEffects) -> None:
         done.commits += recorded.commits
         done.uses_git = bool(recorded.commits)
         for number, command in enumerate(line.commands):
@@ -183,7 +185,7 @@ class CallReader:
                 done.commits.append(message)
 
 
-def _commit_message(command: Command) -> str:
+def _commit_message(command: SimpleCommand) -> str:
     words = list(command.words)
     parts = []
     for word, following in zip(words, [*words[1:], None], strict=True):
@@ -198,7 +200,7 @@ def _commit_message(command: Command) -> str:
     return "\n\n".join(parts).strip()
 
 
-def _shown(recorded: Recorded, use: Use) -> str:
+def _shown(recorded: CallResult, use: ToolUse) -> str:
     paths = [*use.reads, *(change.path for change in use.changes)]
     detail = ", ".join(paths) or use.question or use.plan
     return f"{recorded.call.function_name} {detail}".strip()
