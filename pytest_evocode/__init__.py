@@ -1,7 +1,7 @@
 """Run multi-round coding benchmarks with pytest.
 
-The names in ``__all__`` are public. They are imported on first use, because pytest imports this package in every session,
-even in one that runs no task.
+The names in ``__all__`` are public. They are imported on first use, because pytest imports this package
+in every session, even in one that runs no task.
 """
 
 from __future__ import annotations

@@ -1,0 +1,81 @@
+"""What README's two commands print and write is what they printed and wrote before the code was moved about.
+
+``python -m tests.acceptance.test_golden_results`` writes the expectations anew, from the package that is installed: after
+a change that is meant to change records or tables, and is in CHANGELOG.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = Path(__file__).parent / "golden"
+COMMANDS = {
+    "oracle": ["--evocode-agent=oracle", "example_tasks/"],
+    "nop": ["-q", "--tb=no", "--evocode-agent=nop", "example_tasks/ledger"],
+}
+#: What differs from run to run: names of runs, times, durations, paths, versions of other packages.
+VARYING = [
+    (r"\d{4}-\d\d-\d\d__\d\d-\d\d-\d\d(-\d+)?", "RUN"),
+    (r"\d{4}-\d\d-\d\dT[\d:.]+(\+00:00|Z)", "TIME"),
+    (r'("\w*seconds": )[\d.e-]+', r"\1SECONDS"),
+    (r"\d+\.\d+ ?s\b( \(\d:\d\d:\d\d\))?", "SECONDS"),
+    (r"=+ (.*?) =+", r"== \1 =="),
+    (r"(platform|rootdir|configfile|plugins|cachedir|evocode: environment)\b.*", r"\1"),
+    (r"  +", "  "),
+]
+
+
+def normalised(text: str, results: Path) -> str:
+    """A text without what differs from run to run."""
+    text = text.replace(str(results), "RESULTS")
+    for pattern, replacement in VARYING:
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+def play(name: str, results: Path) -> dict[str, str]:
+    """What a command prints, and the hash of every file that it writes, by the file's path."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--evocode-env=sandbox"]
+    command += [f"--evocode-results={results}", *COMMANDS[name]]
+    # In CI pytest cuts no line of its summary; on a terminal it cuts where the window ends.
+    environ = {
+        name: value for name, value in os.environ.items() if name not in ("CI", "GITHUB_ACTIONS", "BUILD_NUMBER")
+    }
+    environ["COLUMNS"] = "80"
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    found = {"stdout": normalised(done.stdout, results)}
+    for path in sorted(results.rglob("*")):
+        if path.is_file():
+            content = normalised(path.read_text(encoding="utf-8"), results)
+            place = normalised(str(path.relative_to(results)), results)
+            found[place] = hashlib.sha256(content.encode()).hexdigest()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_printed_and_written_stays_the_same(name: str, tmp_path: Path) -> None:
+    expected = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    assert play(name, tmp_path / "results") == expected
+
+
+def main() -> None:
+    """Write the expectations."""
+    for name in COMMANDS:
+        with tempfile.TemporaryDirectory() as directory:
+            found = play(name, Path(directory) / "results")
+        (GOLDEN / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
