@@ -11,9 +11,9 @@ import click
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.rows import Rows, rows_of
+from pytest_evocode.results.foreign.tasks import read_task_directories
 from pytest_evocode.results.loading import Results, load_results
 from pytest_evocode.results.task_facts import TaskFacts
-from pytest_evocode.results.task_files import read_task_directories
 
 DEFAULT_RESULTS = Path("evocode-results")
 _SHOWN = 20

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.checks.names import LINT, Check, Doubt, checks_of
+from pytest_evocode.checks.catalogue import LINT, Check, CheckWarning, checks_of
 from pytest_evocode.errors import CannotBeChecked, CheckFailed, EvocodeError, TaskError
 from pytest_evocode.plugin.longrepr import failure_of
 
 if TYPE_CHECKING:
-    from pytest_evocode.checks.workbench import Workbench
+    from pytest_evocode.checks.runner import CheckRunner
     from pytest_evocode.tasks import Task
 
 #: The name of the collector that a task's checks are below.
@@ -24,12 +24,12 @@ class Checks(pytest.Collector):
     """The checks of one task; those that are selected share what is played for them."""
 
     def __init__(
-        self, *, task: Task | TaskError, make_workbench: Callable[[Task, list[Check]], Workbench], **kwargs: Any
+        self, *, task: Task | TaskError, make_runner: Callable[[Task, list[Check]], CheckRunner], **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.task = task
-        self._make_workbench = make_workbench
-        self._workbench: Workbench | None = None
+        self._make_runner = make_runner
+        self._runner: CheckRunner | None = None
 
     def collect(self) -> Iterable[pytest.Item]:
         """One item for each check; of a task that cannot be loaded only the one that says why."""
@@ -43,13 +43,13 @@ class Checks(pytest.Collector):
         selected = [item.check for item in self.session.items if isinstance(item, CheckItem) and item.parent is self]
         playing = [check for check in selected if check != LINT]
         if playing and not isinstance(self.task, TaskError):
-            self._workbench = self._make_workbench(self.task, playing)
-            self._workbench.start()
+            self._runner = self._make_runner(self.task, playing)
+            self._runner.start()
 
     def teardown(self) -> None:
         """End it, finished or not."""
-        if self._workbench is not None:
-            self._workbench.close()
+        if self._runner is not None:
+            self._runner.close()
 
     def answer(self, check: Check) -> list[str]:
         """Wait for a check and return what is wrong, line by line; raises what keeps it from being made."""
@@ -59,8 +59,8 @@ class Checks(pytest.Collector):
             from pytest_evocode.checks.lint import lint
 
             return lint(self.task)
-        assert self._workbench is not None
-        return self._workbench.answer(check)
+        assert self._runner is not None
+        return self._runner.answer(check)
 
 
 class CheckItem(pytest.Item):
@@ -84,9 +84,9 @@ class CheckItem(pytest.Item):
 
     def runtest(self) -> None:
         """Fail when something is wrong, and warn of what could not be looked at."""
-        for doubt in (line for line in self._found if isinstance(line, Doubt)):
+        for doubt in (line for line in self._found if isinstance(line, CheckWarning)):
             self.warn(pytest.PytestWarning(doubt))
-        if problems := [line for line in self._found if not isinstance(line, Doubt)]:
+        if problems := [line for line in self._found if not isinstance(line, CheckWarning)]:
             raise CheckFailed("\n".join(problems))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:

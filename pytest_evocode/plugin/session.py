@@ -30,8 +30,8 @@ from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
-    from pytest_evocode.checks.names import Check
-    from pytest_evocode.checks.workbench import Workbench
+    from pytest_evocode.checks.catalogue import Check
+    from pytest_evocode.checks.runner import CheckRunner
     from pytest_evocode.environments import Engine
     from pytest_evocode.metrics.modes import RunMode
     from pytest_evocode.plugin.checks import Checks
@@ -53,7 +53,7 @@ class SessionPlugin:
         self._records: dict[tuple[str, str, int, int], RoundRecord] = {}
         self._worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
         self._engine: Engine | None = None
-        self._trial: Trial | Workbench | None = None
+        self._trial: Trial | CheckRunner | None = None
         self._why = ""
         self._run: SessionRun | None = None
         self.selected: Selected = {}
@@ -162,13 +162,13 @@ class SessionPlugin:
             task = load_task(file.path.parent)
         except TaskError as error:
             task = error
-        checks: Checks = Checks.from_parent(file, name=CHECK, task=task, make_workbench=self._make_workbench)
+        checks: Checks = Checks.from_parent(file, name=CHECK, task=task, make_runner=self._make_runner)
         return checks
 
-    def _make_workbench(self, task: Task, checks: list[Check]) -> Workbench:
-        from pytest_evocode.checks.workbench import Workbench
+    def _make_runner(self, task: Task, checks: list[Check]) -> CheckRunner:
+        from pytest_evocode.checks.runner import CheckRunner
 
-        self._trial = Workbench(
+        self._trial = CheckRunner(
             task,
             self.engine,
             checks,

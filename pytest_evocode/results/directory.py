@@ -17,6 +17,7 @@ from pathlib import Path
 from pydantic import BaseModel, TypeAdapter
 
 from pytest_evocode.errors import RecordFault, UsageError
+from pytest_evocode.results.parsing import Record, parse_object, read_record
 from pytest_evocode.results.records import (
     RECORD_VERSION,
     AttemptRecord,
@@ -28,7 +29,6 @@ from pytest_evocode.results.records import (
     SnapshotFile,
 )
 from pytest_evocode.results.scrubbing import scrubbed
-from pytest_evocode.results.versions import Record, parse_object, read_record
 from pytest_evocode.secrets import Scrubber
 
 #: An attempt's unfinished state; as long as it mentions a snapshot, no session clears that away.

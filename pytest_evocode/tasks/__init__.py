@@ -9,7 +9,7 @@ from pytest_evocode.tasks.model import (
     EnvironmentConfig,
     Healthcheck,
     SolutionConfig,
-    Step,
+    StepConfig,
     TaskConfig,
     VerifierConfig,
 )
@@ -33,7 +33,7 @@ __all__ = [
     "RewardStrategy",
     "Round",
     "SolutionConfig",
-    "Step",
+    "StepConfig",
     "Task",
     "TaskConfig",
     "VerifierConfig",

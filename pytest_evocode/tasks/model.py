@@ -149,7 +149,7 @@ NO_SOLUTION = SolutionConfig()
 NO_PROCESS = ProcessConfig()
 
 
-class Step(Section):
+class StepConfig(Section):
     """One ``[[steps]]`` entry, as written; ``Round`` is the same with the task's values filled in."""
 
     name: StepName
@@ -218,5 +218,5 @@ class TaskConfig(Section):
     verifier: VerifierConfig = Field(default_factory=lambda: NO_VERIFIER)
     environment: EnvironmentConfig = Field(default_factory=lambda: NO_ENVIRONMENT)
     solution: SolutionConfig = Field(default_factory=lambda: NO_SOLUTION)
-    steps: tuple[Step, ...] = ()
+    steps: tuple[StepConfig, ...] = ()
     metadata: Metadata = Field(default_factory=Metadata)

@@ -8,7 +8,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from pytest_evocode.tasks.layout import RoundFiles
-from pytest_evocode.tasks.model import AgentConfig, EnvironmentConfig, NetworkMode, Step, TaskConfig, VerifierConfig
+from pytest_evocode.tasks.model import (
+    AgentConfig,
+    EnvironmentConfig,
+    NetworkMode,
+    StepConfig,
+    TaskConfig,
+    VerifierConfig,
+)
 from pytest_evocode.tasks.task import Network, Round
 
 
@@ -42,7 +49,7 @@ def resolve_rounds(config: TaskConfig, files: list[RoundFiles]) -> tuple[Round, 
     """The rounds of a task; ``files`` has one entry per step, or one where there are no steps."""
     changes = change_types(config)
     shared = _TaskValues(config)
-    steps: tuple[Step | None, ...] = config.steps or (None,)
+    steps: tuple[StepConfig | None, ...] = config.steps or (None,)
     return tuple(
         _resolve(index, step, found, shared, changes.get(found.name, ()))
         for index, (step, found) in enumerate(zip(steps, files, strict=True), 1)
@@ -58,7 +65,9 @@ class _TaskValues:
         self.verifier_network = network(config.environment, config.verifier)
 
 
-def _resolve(index: int, step: Step | None, files: RoundFiles, task: _TaskValues, changes: tuple[str, ...]) -> Round:
+def _resolve(
+    index: int, step: StepConfig | None, files: RoundFiles, task: _TaskValues, changes: tuple[str, ...]
+) -> Round:
     config = task.config
     agent: AgentConfig | None = None
     verifier: VerifierConfig | None = None

@@ -22,7 +22,7 @@ from tests.terminals import HANGS, Person
 
 DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /app\n"
 # For the same reason, and because a package would hold on to the modules of the session before.
-for _name in ("checks.lint", "checks.workbench", "plugin.checks"):
+for _name in ("checks.lint", "checks.runner", "plugin.checks"):
     importlib.import_module(f"pytest_evocode.{_name}")
 _PYTEST = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "--evocode-replay"]
 

@@ -7,8 +7,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evocode.checks.shared_lines import RUN, Text
-from pytest_evocode.checks.starter import PlayedRound, find_leaks
+from pytest_evocode.checks.leaks import SolvedRound, find_leaks
+from pytest_evocode.checks.line_runs import RUN, Text
 from tests.checks.texts import joined, statements
 
 counts = st.integers(0, 3 * RUN)
@@ -21,7 +21,7 @@ def test_a_run_is_found_wherever_it_stands_and_exactly_from_its_length_on(
     secret, program = statements("secret", leaked), statements("old", old)
     starter = {"a.txt": joined(statements("head", head), secret, statements("tail", tail))}
     after = {"b.py": joined(program, secret, b"end = 1\n")}
-    problems = find_leaks(starter, [PlayedRound("round-1", {"b.py": program}, after)])
+    problems = find_leaks(starter, [SolvedRound("round-1", {"b.py": program}, after)])
     assert len(problems) == (leaked >= RUN)
     if problems:
         assert problems[0].startswith(f"a.txt:{head + 1}: has {leaked} lines in a row")
@@ -32,7 +32,7 @@ def test_files_that_only_change_their_names_and_order_leak_nothing(texts: list[b
     before = {f"{index}.py": text for index, text in enumerate(texts)}
     moved = data.draw(st.permutations(texts))
     after = {"all.py": joined(*moved)} if data.draw(st.booleans()) else dict(zip("wxyz", moved, strict=False))
-    assert find_leaks(before, [PlayedRound("round-1", before, after)]) == []
+    assert find_leaks(before, [SolvedRound("round-1", before, after)]) == []
 
 
 @given(st.binary())
@@ -50,6 +50,6 @@ def test_large_files_take_no_quadratic_time() -> None:
     mixed = rows.copy()
     Random(0).shuffle(mixed)
     after = {"data.csv": joined(b"a = 1\n", *mixed, secret, b"z = 1\n")}
-    rounds = [PlayedRound("round-1", {"data.csv": joined(*rows)}, after)]
+    rounds = [SolvedRound("round-1", {"data.csv": joined(*rows)}, after)]
     (problem,) = find_leaks({"a.txt": joined(secret, b"end\n")}, rounds)
     assert problem.startswith("a.txt:1: ")

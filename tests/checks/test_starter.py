@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.checks.shared_lines import RUN
-from pytest_evocode.checks.starter import Files, PlayedRound, find_leaks
+from pytest_evocode.checks.leaks import Files, SolvedRound, find_leaks
+from pytest_evocode.checks.line_runs import RUN
 from tests.checks.texts import joined, statements
 
 BOOKS = statements("books", 12)
@@ -13,9 +13,9 @@ PRICES = statements("prices", RUN)
 REMEDY = "and agents see them before round 1; take it out of the image and the build context"
 
 
-def played(name: str, before: Files, after: Files, solution: Files | None = None) -> PlayedRound:
+def played(name: str, before: Files, after: Files, solution: Files | None = None) -> SolvedRound:
     """A round whose script writes all that is there afterwards, unless it is given."""
-    return PlayedRound(name, before, after, solution or {"solve.sh": joined(b"#!/bin/bash\n", *after.values())})
+    return SolvedRound(name, before, after, solution or {"solve.sh": joined(b"#!/bin/bash\n", *after.values())})
 
 
 def test_lines_that_a_later_solution_adds_are_a_leak() -> None:
@@ -130,7 +130,7 @@ def test_what_a_command_copies_from_outside_the_workspace_is_a_leak() -> None:
 
 def test_a_solution_without_its_files_is_taken_to_have_written_all() -> None:
     before = {"drafts.py": PRICES}
-    assert len(find_leaks(before, [PlayedRound("round-1", before, before | {"prices.py": PRICES})])) == 1
+    assert len(find_leaks(before, [SolvedRound("round-1", before, before | {"prices.py": PRICES})])) == 1
 
 
 def test_a_patch_is_a_solution_s_text_too() -> None:

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_evocode.checks.shared_lines import RUN
-from pytest_evocode.checks.starter import SHORTEST, PlayedRound, find_leaks
+from pytest_evocode.checks.leaks import SHORTEST, SolvedRound, find_leaks
+from pytest_evocode.checks.line_runs import RUN
 from tests.checks.texts import joined, statements
 
 BINARY = bytes(range(SHORTEST))
 BOOKS = statements("books", 12)
 PRICES = statements("prices", RUN)
-IDLE = PlayedRound("round-1", {}, {})
+IDLE = SolvedRound("round-1", {}, {})
 REMEDY = "and agents see it before round 1; take it out of the image and the build context"
 
 
@@ -24,7 +24,7 @@ REMEDY = "and agents see it before round 1; take it out of the image and the bui
 def test_a_hidden_file_among_the_starter_s_is_a_leak(content: bytes, name: str) -> None:
     kind = "tests" if "/tests/" in name else "solution"
     files = {"solution": {}, "tests": {}, kind: {name: content}}
-    rounds = [PlayedRound("round-1", {}, {}, **files)]
+    rounds = [SolvedRound("round-1", {}, {}, **files)]
     assert find_leaks({"environment/a": content}, rounds) == [f"environment/a: is the same file as {name}, {REMEDY}"]
 
 
@@ -44,40 +44,40 @@ def test_small_files_are_equal_by_chance() -> None:
 
 
 def test_a_leaked_file_is_not_named_again_for_its_lines() -> None:
-    rounds = [PlayedRound("round-1", {}, {"ledger.py": BOOKS}, {"solution/ledger.py": BOOKS})]
+    rounds = [SolvedRound("round-1", {}, {"ledger.py": BOOKS}, {"solution/ledger.py": BOOKS})]
     assert find_leaks({"a.py": BOOKS}, rounds) == [f"a.py: is the same file as solution/ledger.py, {REMEDY}"]
 
 
 def test_a_solution_may_ship_files_that_it_leaves_as_they_are() -> None:
     workspace = {"lib/money.py": BOOKS}
-    rounds = [PlayedRound("round-1", workspace, workspace, {"solution/money.py": BOOKS})]
+    rounds = [SolvedRound("round-1", workspace, workspace, {"solution/money.py": BOOKS})]
     assert find_leaks({"environment/money.py": BOOKS}, rounds) == []
 
 
 def test_a_solution_may_ship_files_that_it_moves_or_puts_back() -> None:
     old, new, gone = {"a/money.py": BOOKS}, {"b/money.py": BOOKS}, {"a/money.py": b"pass\n"}
-    moves = PlayedRound("round-1", old, new, {"solution/money.py": BOOKS})
+    moves = SolvedRound("round-1", old, new, {"solution/money.py": BOOKS})
     assert find_leaks(old, [moves]) == []
-    restores = [PlayedRound("round-1", old, gone), PlayedRound("round-2", gone, old, {"solution/money.py": BOOKS})]
+    restores = [SolvedRound("round-1", old, gone), SolvedRound("round-2", gone, old, {"solution/money.py": BOOKS})]
     assert find_leaks(old, restores) == []
 
 
 def test_a_draft_of_the_solution_in_the_workspace_is_no_unchanged_file() -> None:
     workspace = {".old/money.py": BOOKS}
-    rounds = [PlayedRound("round-1", workspace, workspace | {"money.py": BOOKS}, {"solution/money.py": BOOKS})]
+    rounds = [SolvedRound("round-1", workspace, workspace | {"money.py": BOOKS}, {"solution/money.py": BOOKS})]
     assert find_leaks(workspace, rounds) == [f".old/money.py: is the same file as solution/money.py, {REMEDY}"]
 
 
 def test_the_script_of_a_solution_is_never_an_unchanged_file() -> None:
     workspace = {"solve.sh": BOOKS}
-    rounds = [PlayedRound("round-1", workspace, workspace, {"solution/solve.sh": BOOKS})]
+    rounds = [SolvedRound("round-1", workspace, workspace, {"solution/solve.sh": BOOKS})]
     assert find_leaks(workspace, rounds) == [f"solve.sh: is the same file as solution/solve.sh, {REMEDY}"]
 
 
-def brings(workdir: dict[str, bytes], after: dict[str, bytes], name: str = "round-2") -> PlayedRound:
+def brings(workdir: dict[str, bytes], after: dict[str, bytes], name: str = "round-2") -> SolvedRound:
     """A round whose workdir lies in the workspace when its solution begins."""
     script = joined(b"#!/bin/bash\n", *after.values())
-    return PlayedRound(name, workdir, after, {f"{name}/solve.sh": script}, workdir=workdir)
+    return SolvedRound(name, workdir, after, {f"{name}/solve.sh": script}, workdir=workdir)
 
 
 def test_a_workdir_must_not_hold_what_its_own_round_s_solution_adds() -> None:
@@ -89,7 +89,7 @@ def test_a_workdir_must_not_hold_what_its_own_round_s_solution_adds() -> None:
 
 
 def test_a_workdir_must_not_hold_what_a_later_round_hides() -> None:
-    later = PlayedRound("round-3", {}, {"ledger.py": PRICES}, tests={"round-3/cases": BINARY})
+    later = SolvedRound("round-3", {}, {"ledger.py": PRICES}, tests={"round-3/cases": BINARY})
     problems = find_leaks({}, [IDLE, brings({"a.txt": joined(PRICES, b"x\n"), "b": BINARY}, {}), later])
     assert [problem.partition(" that ")[0].partition(",")[0] for problem in problems] == [
         f"steps/round-2/workdir/a.txt:1: has {RUN} lines in a row",
@@ -98,14 +98,14 @@ def test_a_workdir_must_not_hold_what_a_later_round_hides() -> None:
 
 
 def test_a_workdir_may_hold_what_an_earlier_round_was_about() -> None:
-    earlier = PlayedRound("round-1", {}, {"ledger.py": PRICES}, tests={"round-1/cases": BINARY})
+    earlier = SolvedRound("round-1", {}, {"ledger.py": PRICES}, tests={"round-1/cases": BINARY})
     assert find_leaks({}, [earlier, brings({"ledger.py": PRICES, "b": BINARY}, {"ledger.py": PRICES})]) == []
 
 
 def test_a_solution_may_edit_the_file_that_the_workdir_brings() -> None:
     """Even where a setup.sh has made something else of it before the turn."""
     workdir = {"prices.py": PRICES}
-    edits = PlayedRound("round-2", {"prices.py": b"pass\n"}, {"prices.py": joined(PRICES, BOOKS)}, workdir=workdir)
+    edits = SolvedRound("round-2", {"prices.py": b"pass\n"}, {"prices.py": joined(PRICES, BOOKS)}, workdir=workdir)
     assert find_leaks({}, [IDLE, edits]) == []
 
 

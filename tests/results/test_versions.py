@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_evocode.errors import RecordFault
+from pytest_evocode.results.parsing import parse_object, read_record
 from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundRecord, RunRecord
-from pytest_evocode.results.versions import parse_object, read_record
 
 #: As version 1 wrote them: without what came later, and with the cases in result.json.
 ROUND_1: dict[str, Any] = {

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from pytest_evocode.checks.lint.material import Material, SourceFile
 from pytest_evocode.checks.lint.mentions import without_fences
+from pytest_evocode.checks.lint.sources import SourceFile, TaskSources
 from pytest_evocode.errors import TaskError
 
 _BACKUPS = ("*~", "*.orig", ".#*", "*.swp")
@@ -16,20 +16,20 @@ _CONFLICT = re.compile(r"^<{7} .*\n(?:.*\n)*?^={7}\r?\n(?:.*\n)*?^>{7} ", re.MUL
 _HERE_DOCUMENT = re.compile(r"<<-?\s*['\"]?\w")
 
 
-def find_leftovers(material: Material) -> Iterator[TaskError]:
+def find_leftovers(sources: TaskSources) -> Iterator[TaskError]:
     """Unfinished merges in what the author writes, backups anywhere, compiled Python in the build context."""
-    for file in (*material.hidden, *material.beside, *_dockerfile(material)):
+    for file in (*sources.hidden, *sources.beside, *_dockerfile(sources)):
         if line := _conflict(file):
             yield TaskError("holds the markers of an unfinished merge; resolve it", file.path, line)
-    for file in (*material.given, *material.hidden, *material.beside):
+    for file in (*sources.given, *sources.hidden, *sources.beside):
         if any(fnmatchcase(file.path.name, pattern) for pattern in _BACKUPS):
             yield TaskError("looks like an editor's or a merge's backup; remove it", file.path)
-    yield from _compiled(material)
+    yield from _compiled(sources)
 
 
-def _dockerfile(material: Material) -> Iterator[SourceFile]:
+def _dockerfile(sources: TaskSources) -> Iterator[SourceFile]:
     """Of the build context only this: programs that agents get may be broken on purpose."""
-    return (file for file in material.environment if file.place == "Dockerfile")
+    return (file for file in sources.environment if file.place == "Dockerfile")
 
 
 def _conflict(file: SourceFile) -> int:
@@ -54,9 +54,9 @@ def _is_python(text: str) -> bool:
     return True
 
 
-def _compiled(material: Material) -> Iterator[TaskError]:
-    directories = dict.fromkeys(file.path.parent for file in material.environment if "__pycache__/" in file.place)
-    ignored = any(file.place == ".dockerignore" and "__pycache__" in file.text for file in material.environment)
+def _compiled(sources: TaskSources) -> Iterator[TaskError]:
+    directories = dict.fromkeys(file.path.parent for file in sources.environment if "__pycache__/" in file.place)
+    ignored = any(file.place == ".dockerignore" and "__pycache__" in file.text for file in sources.environment)
     if not ignored:
         for directory in directories:
             message = "compiled Python in the build context becomes part of the image; remove it"

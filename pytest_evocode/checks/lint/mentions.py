@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from pytest_evocode.checks.lint.material import Material, SourceFile
+from pytest_evocode.checks.lint.sources import SourceFile, TaskSources
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import Task
 
@@ -47,20 +47,20 @@ _SYSTEM = re.compile(
 )
 
 
-def find_unmade_paths(material: Material) -> Iterator[TaskError]:
+def find_unmade_paths(sources: TaskSources) -> Iterator[TaskError]:
     """The first mention of each path of which there is neither a file nor a word in what is there by then.
 
     That is: the build context, and workdirs, solutions and tests of rounds up to the one that mentions it.
     """
-    dockerfile = next((file.text for file in material.environment if file.place == "Dockerfile"), "")
-    if not _image_is_known(material, dockerfile):
+    dockerfile = next((file.text for file in sources.environment if file.place == "Dockerfile"), "")
+    if not _image_is_known(sources, dockerfile):
         return
-    roots = _workspace_roots(material.task, dockerfile)
+    roots = _workspace_roots(sources.task, dockerfile)
     known = _Known()
-    known.add_files(material.environment)
-    known.add_texts(material.shared_tests)
+    known.add_files(sources.environment)
+    known.add_texts(sources.shared_tests)
     done: set[str] = set()
-    for each in material.rounds:
+    for each in sources.rounds:
         known.add_files((*each.workdir, *each.solution))
         known.add_texts(each.tests)
         # Without a solution nobody knows what its author would have made.
@@ -111,10 +111,10 @@ class _Known:
         )
 
 
-def _image_is_known(material: Material, dockerfile: str) -> bool:
+def _image_is_known(sources: TaskSources, dockerfile: str) -> bool:
     """Whether all files that the author puts into the image can be found in the build context."""
-    if material.task.config.environment.docker_image or any(
-        map(_ARCHIVE.search, (file.place for file in material.given))
+    if sources.task.config.environment.docker_image or any(
+        map(_ARCHIVE.search, (file.place for file in sources.given))
     ):
         return False
     instructions = "\n".join(line for line in dockerfile.splitlines() if not line.lstrip().startswith("#"))

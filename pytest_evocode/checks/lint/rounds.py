@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pytest_evocode.checks.lint.material import Material
+from pytest_evocode.checks.lint.sources import TaskSources
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.positions import Keys, find_line
 
 
-def find_round_mistakes(material: Material) -> Iterator[TaskError]:
+def find_round_mistakes(sources: TaskSources) -> Iterator[TaskError]:
     """Rounds out of order, a name that is not the directory's, rounds without a solution, requests made twice."""
-    yield from _disorder(material)
-    yield from _foreign_name(material)
-    yield from _missing_solutions(material)
-    yield from _repeated_requests(material)
+    yield from _disorder(sources)
+    yield from _foreign_name(sources)
+    yield from _missing_solutions(sources)
+    yield from _repeated_requests(sources)
 
 
-def _disorder(material: Material) -> Iterator[TaskError]:
+def _disorder(sources: TaskSources) -> Iterator[TaskError]:
     """Steps whose numbers fall, which happens to names that were sorted as texts."""
     highest: dict[str, tuple[int, str]] = {}
-    for index, step in enumerate(material.task.config.steps):
+    for index, step in enumerate(sources.task.config.steps):
         parts = re.fullmatch(r"(.*?)(\d+)", step.name)
         if parts is None:
             continue
@@ -29,21 +29,21 @@ def _disorder(material: Material) -> Iterator[TaskError]:
         before, name = highest.setdefault(kind, (number, step.name))
         if number < before:
             message = f"{step.name} comes after {name}; list the steps in the order in which they are played"
-            yield _in_configuration(material, ("steps", index, "name"), message)
+            yield _in_configuration(sources, ("steps", index, "name"), message)
         else:
             highest[kind] = number, step.name
 
 
-def _foreign_name(material: Material) -> Iterator[TaskError]:
-    info = material.task.config.task
-    if info is not None and info.name.rpartition("/")[2] != material.task.name:
-        message = f'the task is called "{info.name}" and its directory "{material.task.name}"; rename one of them'
-        yield _in_configuration(material, ("task", "name"), message)
+def _foreign_name(sources: TaskSources) -> Iterator[TaskError]:
+    info = sources.task.config.task
+    if info is not None and info.name.rpartition("/")[2] != sources.task.name:
+        message = f'the task is called "{info.name}" and its directory "{sources.task.name}"; rename one of them'
+        yield _in_configuration(sources, ("task", "name"), message)
 
 
-def _missing_solutions(material: Material) -> Iterator[TaskError]:
-    if any(each.round.has_solution for each in material.rounds):
-        for each in material.rounds:
+def _missing_solutions(sources: TaskSources) -> Iterator[TaskError]:
+    if any(each.round.has_solution for each in sources.rounds):
+        for each in sources.rounds:
             if not each.round.has_solution:
                 path = each.round.directory / "solution" / "solve.sh"
                 yield TaskError(
@@ -51,15 +51,15 @@ def _missing_solutions(material: Material) -> Iterator[TaskError]:
                 )
 
 
-def _repeated_requests(material: Material) -> Iterator[TaskError]:
+def _repeated_requests(sources: TaskSources) -> Iterator[TaskError]:
     first: dict[bytes, str] = {}
-    for each in material.rounds:
+    for each in sources.rounds:
         earlier = first.setdefault(each.instruction.content.strip(), each.round.name)
         if earlier != each.round.name:
             message = f"is the same request as {earlier}'s; write what {each.round.name} asks for"
             yield TaskError(message, each.instruction.path, 1)
 
 
-def _in_configuration(material: Material, keys: Keys, message: str) -> TaskError:
-    file = material.configuration
+def _in_configuration(sources: TaskSources, keys: Keys, message: str) -> TaskError:
+    file = sources.configuration
     return TaskError(message, file.path, find_line(file.text, keys))

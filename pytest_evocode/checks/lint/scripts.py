@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_evocode.checks.lint.material import Material, SourceFile
+from pytest_evocode.checks.lint.sources import SourceFile, TaskSources
 from pytest_evocode.errors import TaskError
 
 
-def find_script_mistakes(material: Material) -> Iterator[TaskError]:
+def find_script_mistakes(sources: TaskSources) -> Iterator[TaskError]:
     """Scripts that are not executable, entry points that name no interpreter, and carriage returns in shell scripts."""
-    entries = set(_entry_points(material))
-    for file in (*material.given, *material.hidden):
+    entries = set(_entry_points(sources))
+    for file in (*sources.given, *sources.hidden):
         # A project that agents are given may have modules with a #! that nobody runs by name.
-        is_module = file in material.environment and file.path.suffix not in ("", ".sh")
+        is_module = file in sources.environment and file.path.suffix not in ("", ".sh")
         if file.is_script and not file.is_executable and not is_module:
             yield TaskError("begins with #! but is not executable; chmod +x it", file.path, 1)
         if file in entries and file.read(2) != b"#!":
@@ -25,9 +25,9 @@ def find_script_mistakes(material: Material) -> Iterator[TaskError]:
             yield TaskError(message, file.path, line)
 
 
-def _entry_points(material: Material) -> Iterator[SourceFile]:
+def _entry_points(sources: TaskSources) -> Iterator[SourceFile]:
     """What the harness itself runs."""
-    yield from (file for file in material.tests if file.place == "test.sh")
-    for each in material.rounds:
+    yield from (file for file in sources.tests if file.place == "test.sh")
+    for each in sources.rounds:
         yield from (file for file in each.solution if file.place == "solve.sh")
         yield from (file for file in each.workdir if file.place == "setup.sh")

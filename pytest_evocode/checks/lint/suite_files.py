@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from pytest_evocode.checks.lint.material import Material, SourceFile
+from pytest_evocode.checks.lint.sources import SourceFile, TaskSources
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.layout import is_test_module
 
@@ -20,19 +20,19 @@ _RUNS_TESTS = re.compile(
 )
 
 
-def find_lost_tests(material: Material) -> Iterator[TaskError]:
+def find_lost_tests(sources: TaskSources) -> Iterator[TaskError]:
     """Test files that no suite has, and tests that another of the same name replaces."""
-    yield from _never_collected(material)
-    yield from _never_started(material)
-    for file in material.tests:
+    yield from _never_collected(sources)
+    yield from _never_started(sources)
+    for file in sources.tests:
         if is_test_module(file.path.name):
             yield from _replaced(file)
 
 
-def _never_collected(material: Material) -> Iterator[TaskError]:
+def _never_collected(sources: TaskSources) -> Iterator[TaskError]:
     """Files of native suites that hold tests under a name that pytest passes over."""
-    native = [each for each in material.rounds if not each.round.has_script]
-    files = [*(material.shared_tests if native else ()), *(file for each in native for file in each.tests)]
+    native = [each for each in sources.rounds if not each.round.has_script]
+    files = [*(sources.shared_tests if native else ()), *(file for each in native for file in each.tests)]
     modules = [file for file in files if file.path.suffix == ".py"]
     for file in modules:
         if is_test_module(file.path.name) or not _MEANT_AS_TESTS.fullmatch(file.path.stem):
@@ -43,12 +43,12 @@ def _never_collected(material: Material) -> Iterator[TaskError]:
             yield TaskError(f"holds tests that never run, because pytest collects test_*.py; {advice}", file.path)
 
 
-def _never_started(material: Material) -> Iterator[TaskError]:
+def _never_started(sources: TaskSources) -> Iterator[TaskError]:
     """Files of tests beside a ``test.sh`` that starts neither them nor anything that could."""
-    for each in material.rounds:
+    for each in sources.rounds:
         if not each.round.has_script:
             continue
-        files = [*material.shared_tests, *each.tests]
+        files = [*sources.shared_tests, *each.tests]
         others = [file for file in files if not is_test_module(file.path.name)]
         if any(_RUNS_TESTS.search(file.text) for file in others):
             continue

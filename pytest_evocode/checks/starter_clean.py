@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_evocode.checks.names import Doubt
-from pytest_evocode.checks.played_rounds import Stage, read_tree, read_workspace
-from pytest_evocode.checks.starter import SHORTEST, Files, PlayedRound, find_leaks
+from pytest_evocode.checks.catalogue import CheckWarning
+from pytest_evocode.checks.leaks import SHORTEST, Files, SolvedRound, find_leaks
+from pytest_evocode.checks.played_attempt import PlayedRound, read_tree, read_workspace
 from pytest_evocode.environments import Environment
 from pytest_evocode.tasks import Task
 
@@ -19,37 +19,37 @@ _STARTS = ("/", "/usr/local", "/usr/src")
 
 
 @dataclass(frozen=True, slots=True)
-class Visible:
+class VisibleFiles:
     """Files that agents see before round 1, those first that the author can change."""
 
     files: Files
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[CheckWarning, ...] = ()
     """What of the image could not be looked at."""
 
 
-def find_visible(environment: Environment, task: Task) -> Visible:
+def find_visible(environment: Environment, task: Task) -> VisibleFiles:
     """The build context, the workspace, and whatever is a copy of a hidden file anywhere else in the image."""
     files = {f"environment/{path}": contents for path, contents in read_tree(task.environment_directory).items()}
     files |= {f"{environment.workdir}/{path}": contents for path, contents in read_workspace(environment).items()}
     copies = _find_copies(environment, _hidden(task))
     if copies is None:
         doubt = "the image has no find or no sha256sum, so only its workspace and the build context were looked at"
-        return Visible(files, (Doubt(doubt),))
-    return Visible(files | copies)
+        return VisibleFiles(files, (CheckWarning(doubt),))
+    return VisibleFiles(files | copies)
 
 
-def starter_clean(task: Task, stages: Sequence[Stage], visible: Visible) -> list[str]:
+def starter_clean(task: Task, played_rounds: Sequence[PlayedRound], visible: VisibleFiles) -> list[str]:
     """No test and no solution, nor a part of one, is there before it is asked for."""
     rounds = []
-    for stage in stages:
-        round_ = stage.round
+    for played in played_rounds:
+        round_ = played.round
         own = "" if round_.directory == task.directory else f"steps/{round_.name}/"
         tests = round_.directory / "tests" if round_.has_tests else None
         rounds.append(
-            PlayedRound(
+            SolvedRound(
                 name=round_.name,
-                before=stage.files_before,
-                after=stage.files_after,
+                before=played.files_before,
+                after=played.files_after,
                 solution={f"{own}solution/{path}": contents for path, contents in read_tree(round_.solution).items()},
                 tests={f"{own}tests/{path}": contents for path, contents in read_tree(tests).items()},
                 workdir=read_tree(round_.workdir),

@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 from pytest_evocode.errors import RecordFault, UnreadableCases, VerifierFault
 from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines
-from pytest_evocode.results.foreign_turns import Turn, read_turn, read_turns_by_round
+from pytest_evocode.results.foreign.tasks import TaskLookup, old_round_name
+from pytest_evocode.results.foreign.turns import ForeignTurn, read_turn, read_turns_by_round
 from pytest_evocode.results.records import AttemptRecord, Case, Mode, RoundRecord, Verdict
 from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward
 from pytest_evocode.results.task_facts import TaskFacts
-from pytest_evocode.results.task_files import TaskLookup, old_round_name
 
 OLD_RESULTS = Path("verifier", "multiround_results.json")
 
@@ -41,7 +41,7 @@ def is_trial(values: dict[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class HarborTrial:
     """A trial directory of Harbor's; ``values`` is its ``result.json``, or ``config.json`` while there is none."""
 
     path: Path
@@ -106,7 +106,7 @@ def read_trial(path: Path, values: dict[str, Any], number: int, tasks: TaskLooku
     A round of which there is nothing was not reached. Without a task.toml the rounds are those that the trial tells of.
     Raises :class:`~pytest_evocode.errors.RecordFault`.
     """
-    trial = Trial(path, values)
+    trial = HarborTrial(path, values)
     facts = tasks.find(trial.task, *trial.directories)
     old = (path / OLD_RESULTS).is_file()
     rounds = _OldRounds(trial) if old else _Steps(trial) if (path / "steps").is_dir() else _OnlyRound(trial)
@@ -144,7 +144,7 @@ class _Evidence:
     verifier: Path
     """A directory and what its files' names begin with."""
     told: dict[str, Any]
-    turn: Turn
+    turn: ForeignTurn
     reached: bool
     rewards: dict[str, float] | None = None
     """Those that a file of the whole trial has."""
@@ -154,7 +154,7 @@ class _Evidence:
 class _Steps:
     """Rounds as Harbor's multi-step trials leave them."""
 
-    trial: Trial
+    trial: HarborTrial
 
     def names(self) -> tuple[str, ...]:
         """Those that were begun, in order."""
@@ -177,7 +177,7 @@ class _Steps:
 class _OnlyRound:
     """The round that a trial of a task without steps is."""
 
-    trial: Trial
+    trial: HarborTrial
 
     def names(self) -> tuple[str, ...]:
         """One."""
@@ -187,14 +187,14 @@ class _OnlyRound:
         """What there is of the first; the others were not reached."""
         path, values = self.trial.path, self.trial.values
         if index > 1:
-            return _Evidence(path, {}, Turn(), reached=False)
+            return _Evidence(path, {}, ForeignTurn(), reached=False)
         return _Evidence(path / "verifier", values, read_turn(path / "agent" / "trajectory.json", values), reached=True)
 
 
 class _OldRounds:
     """Rounds of the layout before steps: ``verifier/multiround_results.json`` and files with the rounds' numbers."""
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: HarborTrial) -> None:
         from pydantic_core import from_json
 
         self._path = trial.path
@@ -218,14 +218,14 @@ class _OldRounds:
         return _Evidence(
             self._path / "verifier" / f"{old_round_name(index)}_",
             entry,
-            self._turns.get(index, Turn()),
+            self._turns.get(index, ForeignTurn()),
             reached=bool(entry),
             rewards={"reward": float(reward)} if isinstance(reward, int | float) else None,
         )
 
 
 def _record(
-    trial: Trial, number: int, evidence: _Evidence, *, name: str, index: int, declared: int, cases: bool
+    trial: HarborTrial, number: int, evidence: _Evidence, *, name: str, index: int, declared: int, cases: bool
 ) -> RoundRecord:
     outcome, cause, verdict = _verdict(evidence, cases=cases)
     exception = _table(evidence.told.get("exception_info"))

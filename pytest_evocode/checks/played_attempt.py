@@ -1,4 +1,4 @@
-"""Playing a task's rounds for the checks: the states before and after each round, kept for suites to run on."""
+"""An attempt played for the checks: the workspace before and after each round, kept for suites to run on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Files = Mapping[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Conditions:
+class CheckSettings:
     """What all that is played for the checks of one task has in common."""
 
     task: Task
@@ -40,7 +40,7 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PlayedRound:
     """One round that was played, and its suite."""
 
     round: Round
@@ -60,38 +60,38 @@ class Stage:
         return {case.id: case.requirement for case in verdict.cases if case.status == "passed"} if verdict else {}
 
 
-class Playing:
+class PlayedAttempt:
     """An environment in which an agent takes its turns; to be used while :meth:`started`."""
 
     def __init__(
-        self, conditions: Conditions, agent: Agent, *, with_files: bool = False, until_failure: bool = False
+        self, settings: CheckSettings, agent: Agent, *, with_files: bool = False, until_failure: bool = False
     ) -> None:
-        """``with_files`` says whether stages hold the files of the workspace.
+        """``with_files`` says whether played rounds hold the files of the workspace.
 
         ``until_failure`` has the suites of rounds end with the first case that fails.
         """
-        self.task = conditions.task
-        self.engine = conditions.engine
-        self._conditions = conditions
+        self.task = settings.task
+        self.engine = settings.engine
+        self._settings = settings
         self._with_files = with_files
         self._until_failure = until_failure
-        self._withheld = withheld_from_agent(conditions.environ, ())
+        self._withheld = withheld_from_agent(settings.environ, ())
         self._turns = AgentTurns(
-            conditions.task,
+            settings.task,
             agent,
-            environ=conditions.environ,
-            timeout_multiplier=conditions.timeout_multiplier,
-            cancelled=conditions.cancelled,
+            environ=settings.environ,
+            timeout_multiplier=settings.timeout_multiplier,
+            cancelled=settings.cancelled,
         )
         self._suites = SuiteRunner(
-            conditions.task,
-            environ=conditions.environ,
+            settings.task,
+            environ=settings.environ,
             withheld=self._withheld,
-            timeout_multiplier=conditions.timeout_multiplier,
-            slots=conditions.slots,
+            timeout_multiplier=settings.timeout_multiplier,
+            slots=settings.slots,
             strict=False,
             artifacts=None,
-            cancelled=conditions.cancelled,
+            cancelled=settings.cancelled,
         )
         self._environment: Environment | None = None
         self._snapshots: list[Snapshot] = []
@@ -109,7 +109,7 @@ class Playing:
         """The environment as an agent finds it at first; nothing is left of it or its states in the end."""
         task = self.task
         path = task.directory / "task.toml"
-        env = resolve_env(task.config.environment.env, self._conditions.environ, path=path, withheld=self._withheld)
+        env = resolve_env(task.config.environment.env, self._settings.environ, path=path, withheld=self._withheld)
         self._suites.prepare(self.engine)
         self._turns.refuse_when_cancelled()
         self._environment = environment = self.engine.create(task, env=env, network=task.rounds[0].agent_network)
@@ -135,7 +135,7 @@ class Playing:
             with contextlib.suppress(EnvironmentFault):
                 self._environment.stop()
 
-    def play(self, round_: Round, suites: Executor) -> Stage:
+    def play(self, round_: Round, suites: Executor) -> PlayedRound:
         """Prepare a round, let the agent work, keep both states and have the suite run.
 
         Raises what keeps the round from being played.
@@ -156,7 +156,7 @@ class Playing:
             suite.set_result(self._suites.run_in_place(environment, round_))
         else:
             suite = suites.submit(self._run, after, round_, until_failure=self._until_failure)
-        return Stage(round_, before, after, files_before, files_after, suite)
+        return PlayedRound(round_, before, after, files_before, files_after, suite)
 
     def limit(self, round_: Round) -> float:
         """Seconds that the suite of a round has."""
@@ -164,20 +164,20 @@ class Playing:
 
     def run_again(
         self,
-        stage: Stage,
+        played: PlayedRound,
         snapshot: Snapshot,
         *,
         change: Callable[[Environment], None] = lambda fork: None,
         offline: bool = False,
         **settings: Any,
     ) -> SuiteRun:
-        """Run a stage's suite once more on some state, knowing which cases pass after its round.
+        """Run a played's suite once more on some state, knowing which cases pass after its round.
 
         ``change`` may change the state before; ``settings`` has fields of
         :class:`~pytest_evocode.verifier.SuiteSettings`.
         """
-        round_ = replace(stage.round, verifier_network="no-network") if offline else stage.round
-        return self._run(snapshot, round_, change=change, pinned=stage.pinned, **settings)
+        round_ = replace(played.round, verifier_network="no-network") if offline else played.round
+        return self._run(snapshot, round_, change=change, pinned=played.pinned, **settings)
 
     def _run(
         self,

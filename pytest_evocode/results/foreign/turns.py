@@ -14,14 +14,14 @@ from pytest_evocode.results.records import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ForeignTurn:
     """One round's part of what an agent did; None is unknown."""
 
     tool_calls: int | None = None
     usage: Usage | None = None
 
 
-def read_turn(path: Path, told: Mapping[str, Any]) -> Turn:
+def read_turn(path: Path, told: Mapping[str, Any]) -> ForeignTurn:
     """The turn of a trajectory; ``told`` is what Harbor says of it, whose tokens are its agent's own."""
     trajectory, steps = _read(path)
     context = told.get("agent_result")
@@ -33,10 +33,10 @@ def read_turn(path: Path, told: Mapping[str, Any]) -> Turn:
         final = trajectory.get("final_metrics")
         names = ("total_prompt_tokens", "total_cached_tokens", "total_completion_tokens", "total_cost_usd")
         usage = _usage(final if isinstance(final, dict) else {}, names)
-    return Turn(None if steps is None else _tool_calls(steps), usage or _summed(steps or []))
+    return ForeignTurn(None if steps is None else _tool_calls(steps), usage or _summed(steps or []))
 
 
-def read_turns_by_round(path: Path) -> dict[int, Turn]:
+def read_turns_by_round(path: Path) -> dict[int, ForeignTurn]:
     """The turns of a trajectory of a whole trial whose steps say which round they are of, by its number."""
     rounds: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for step in _read(path)[1] or ():
@@ -44,7 +44,7 @@ def read_turns_by_round(path: Path) -> dict[int, Turn]:
         number = extra.get("round") if isinstance(extra, dict) else None
         if isinstance(number, int):
             rounds[number].append(step)
-    return {number: Turn(_tool_calls(steps), _summed(steps)) for number, steps in rounds.items()}
+    return {number: ForeignTurn(_tool_calls(steps), _summed(steps)) for number, steps in rounds.items()}
 
 
 def _read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]] | None]:

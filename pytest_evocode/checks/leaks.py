@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from pytest_evocode.checks.shared_lines import RUN, Text, Texts
+from pytest_evocode.checks.line_runs import RUN, Text, Texts
 
 Files = Mapping[str, bytes]
 """Contents by path."""
@@ -19,7 +19,7 @@ SHORTEST = 64
 
 
 @dataclass(frozen=True)
-class PlayedRound:
+class SolvedRound:
     """A round with what its reference solution did.
 
     Paths in ``before``, ``after`` and ``workdir`` are relative to the workspace; those of ``solution`` and ``tests``
@@ -37,7 +37,7 @@ class PlayedRound:
 
 
 @dataclass(frozen=True)
-class _Visible:
+class _VisibleFiles:
     """Files that agents see from a round on; ``first`` is that round's index."""
 
     files: Files
@@ -56,7 +56,7 @@ class _Hidden(NamedTuple):
     source: str
 
 
-def find_leaks(starter: Files, rounds: Sequence[PlayedRound], shared_tests: Files | None = None) -> list[str]:
+def find_leaks(starter: Files, rounds: Sequence[SolvedRound], shared_tests: Files | None = None) -> list[str]:
     """One line for each file that agents see too early, and for each that has such lines: what it is and what to do.
 
     ``starter`` is all that they see before round 1: the build context and the image's workspace. Of equal files only
@@ -67,20 +67,20 @@ def find_leaks(starter: Files, rounds: Sequence[PlayedRound], shared_tests: File
     what it puts back into a file from which an earlier round took it.
     """
     finder = _Finder(rounds, shared_tests or {})
-    places = [_Visible(starter, 0, "before round 1", "take it out of the image and the build context")]
+    places = [_VisibleFiles(starter, 0, "before round 1", "take it out of the image and the build context")]
     for index, each in enumerate(rounds):
         remedy = f"take it out of the workdir of {each.name}"
-        places.append(_Visible(each.workdir, index, f"from {each.name} on", remedy, f"steps/{each.name}/workdir/"))
+        places.append(_VisibleFiles(each.workdir, index, f"from {each.name} on", remedy, f"steps/{each.name}/workdir/"))
     return [message for visible in places for message in finder.leaks(visible)]
 
 
 class _Finder:
-    def __init__(self, rounds: Sequence[PlayedRound], shared_tests: Files) -> None:
+    def __init__(self, rounds: Sequence[SolvedRound], shared_tests: Files) -> None:
         self.rounds = rounds
         self.shared_tests = shared_tests
         self.texts = Texts()
 
-    def leaks(self, visible: _Visible) -> Iterator[str]:
+    def leaks(self, visible: _VisibleFiles) -> Iterator[str]:
         """What is wrong with some visible files, file by file."""
         paths: dict[bytes, str] = {}
         for path, content in visible.files.items():
@@ -96,7 +96,7 @@ class _Finder:
                 found = _stretches(texts[path], hidden)
                 yield from (f"{visible.prefix}{path}:{line}: {message}" for line, message in _describe(found, visible))
 
-    def _equal_files(self, visible: _Visible, contents: Collection[bytes]) -> dict[bytes, str]:
+    def _equal_files(self, visible: _VisibleFiles, contents: Collection[bytes]) -> dict[bytes, str]:
         """Those of ``contents`` that are hidden files, each with the path of the first."""
         equal: dict[bytes, str] = {}
         for index, each in enumerate(self.rounds[visible.first :], visible.first):
@@ -121,7 +121,7 @@ class _Finder:
         moved = any(before[place] == content != after.get(place) for place in before)
         return moved or all(content in self._earlier(index, place) for place in places)
 
-    def _added_runs(self, visible: _Visible, wanted: Set[int]) -> dict[int, _Hidden]:
+    def _added_runs(self, visible: _VisibleFiles, wanted: Set[int]) -> dict[int, _Hidden]:
         """Those of the ``wanted`` runs that solutions add from the visible files' round on."""
         hidden: dict[int, _Hidden] = {}
         for index, each in enumerate(self.rounds[visible.first :], visible.first):
@@ -162,7 +162,7 @@ class _Finder:
         """The runs of the workspace when a round's solution begins."""
         return set().union(*(self.texts.of(content).runs for content in self.rounds[index].before.values()))
 
-    def _source(self, played: PlayedRound, run: int) -> str:
+    def _source(self, played: SolvedRound, run: int) -> str:
         """Where a solution's own files hold a run; empty where they do not."""
         for path, content in played.solution.items():
             for text in (self.texts.of(content), self.texts.of(_without_signs(content))):
@@ -195,7 +195,7 @@ def _stretches(text: Text, hidden: Mapping[int, _Hidden]) -> Iterator[_Stretch]:
             start = end
 
 
-def _describe(found: Iterable[_Stretch], visible: _Visible) -> Iterator[tuple[int, str]]:
+def _describe(found: Iterable[_Stretch], visible: _VisibleFiles) -> Iterator[tuple[int, str]]:
     """A line number and a message for each round and file that stretches come from: its longest, and how many more."""
     by_origin: dict[tuple[str, str], list[_Stretch]] = {}
     for stretch in found:

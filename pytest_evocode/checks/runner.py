@@ -8,10 +8,10 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 from pytest_evocode.agents.nop import NopAgent
 from pytest_evocode.agents.oracle import OracleAgent
-from pytest_evocode.checks import kinds
-from pytest_evocode.checks.names import Check
-from pytest_evocode.checks.played_rounds import Conditions, Playing, Stage
-from pytest_evocode.checks.visible import Visible, find_visible, starter_clean
+from pytest_evocode.checks import executed_checks
+from pytest_evocode.checks.catalogue import Check
+from pytest_evocode.checks.played_attempt import CheckSettings, PlayedAttempt, PlayedRound
+from pytest_evocode.checks.starter_clean import VisibleFiles, find_visible, starter_clean
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import CannotBeChecked, EnvironmentFault, EvocodeError
 from pytest_evocode.tasks import Task
@@ -19,7 +19,7 @@ from pytest_evocode.trial.agent_turns import STOPPED
 from pytest_evocode.trial.verifier_slots import VerifierSlots
 
 
-class Workbench:
+class CheckRunner:
     """The checks of one task, which begin with :meth:`start`, in threads of their own."""
 
     def __init__(
@@ -41,10 +41,10 @@ class Workbench:
         # More threads than suites at once: many wait for another suite's verdict, or for a slot.
         self._suites = 2 * slots.count
         self._cancelled = threading.Event()
-        conditions = Conditions(task, engine, environ, timeout_multiplier, slots, self._cancelled)
+        settings = CheckSettings(task, engine, environ, timeout_multiplier, slots, self._cancelled)
         with_files = any(check.kind in ("active", "starter-clean") for check in checks)
-        self._oracle = Playing(conditions, OracleAgent(), with_files=with_files)
-        self._nop = Playing(conditions, NopAgent(), until_failure=True)
+        self._oracle = PlayedAttempt(settings, OracleAgent(), with_files=with_files)
+        self._nop = PlayedAttempt(settings, NopAgent(), until_failure=True)
         self._thread = threading.Thread(target=self._run, name=f"checks-{task.name}", daemon=True)
 
     def start(self) -> None:
@@ -75,7 +75,7 @@ class Workbench:
         of_solutions = [check for check in self._answers if check.kind != "nop"]
         try:
             self._engine.image_key(self._task)  # An image that cannot be built is tried once.
-            with ThreadPoolExecutor(2, thread_name_prefix="playing") as players:
+            with ThreadPoolExecutor(2, thread_name_prefix="attempt") as players:
                 if of_solutions:
                     players.submit(self._play, self._oracle, self._play_solutions, of_solutions)
                 if of_nop:
@@ -83,10 +83,10 @@ class Workbench:
         except BaseException as error:
             self._leave_open([*self._answers], error)
 
-    def _play(self, playing: Playing, play: Callable[[Executor], None], checks: Sequence[Check]) -> None:
+    def _play(self, attempt: PlayedAttempt, play: Callable[[Executor], None], checks: Sequence[Check]) -> None:
         """Play, and leave none of the checks without an answer."""
         try:
-            with playing.started(), ThreadPoolExecutor(self._suites, thread_name_prefix="checks") as pool:
+            with attempt.started(), ThreadPoolExecutor(self._suites, thread_name_prefix="checks") as pool:
                 play(pool)
         except EnvironmentFault as error:
             self._leave_open(checks, error)
@@ -97,61 +97,71 @@ class Workbench:
         self._leave_open(checks, CannotBeChecked(STOPPED))
 
     def _play_nothing(self, pool: Executor) -> None:
-        stages: list[Stage] = []
+        played_rounds: list[PlayedRound] = []
         try:
             for round_ in self._task.rounds:
-                stages.append(self._nop.play(round_, pool))
+                played_rounds.append(self._nop.play(round_, pool))
         except EnvironmentFault:
             raise
         except EvocodeError:
             pass  # A round that needs what an earlier one brings is out of reach for whoever does nothing.
-        self._answer(pool, Check("nop"), lambda: kinds.nop(stages))
+        self._answer(pool, Check("nop"), lambda: executed_checks.nop(played_rounds))
 
     def _play_solutions(self, pool: Executor) -> None:
-        visible = Visible({})
+        visible = VisibleFiles({})
         if Check("starter-clean") in self._answers:
             visible = find_visible(self._oracle.environment, self._task)
-        stages: list[Stage] = []
+        played_rounds: list[PlayedRound] = []
         cause: EvocodeError | None = None
         try:
             for round_ in self._task.rounds:
-                stages.append(self._oracle.play(round_, pool))
+                played_rounds.append(self._oracle.play(round_, pool))
         except EvocodeError as error:
             cause = error
         if not isinstance(cause, EnvironmentFault):
-            self._answer(pool, Check("oracle"), lambda: [*kinds.oracle(stages), *([str(cause)] if cause else [])])
+            self._answer(
+                pool,
+                Check("oracle"),
+                lambda: [*executed_checks.oracle(played_rounds), *([str(cause)] if cause else [])],
+            )
         # Only now, so that the suites which oracle waits for come first: where they fail, so do most checks.
-        for stage in stages:
-            self._follow(pool, stage)
+        for played in played_rounds:
+            self._follow(pool, played)
         if cause is not None:
             raise cause
-        self._answer(pool, Check("time"), lambda: kinds.timing(self._oracle, stages))
-        self._follow_scripts(pool, [stage for stage in stages if stage.round.has_script])
-        self._answer(pool, Check("starter-clean"), lambda: starter_clean(self._task, stages, visible))
+        self._answer(pool, Check("time"), lambda: executed_checks.timing(self._oracle, played_rounds))
+        self._follow_scripts(pool, [played for played in played_rounds if played.round.has_script])
+        self._answer(pool, Check("starter-clean"), lambda: starter_clean(self._task, played_rounds, visible))
 
-    def _follow(self, pool: Executor, stage: Stage) -> None:
+    def _follow(self, pool: Executor, played: PlayedRound) -> None:
         """Begin the checks that are about one round, now that it was played."""
-        name, playing = stage.round.name, self._oracle
-        self._answer(pool, Check("needs-work", name), lambda: kinds.needs_work(playing, stage))
+        name, attempt = played.round.name, self._oracle
+        self._answer(pool, Check("needs-work", name), lambda: executed_checks.needs_work(attempt, played))
         if self._answers.keys() & {Check("deterministic", name), Check("hermetic", name)}:
-            offline = stage.round.verifier_network != "public"
-            second = pool.submit(playing.run_again, stage, stage.after, offline=offline)
-            self._answer(pool, Check("hermetic", name), lambda: kinds.hermetic(playing, stage, second.result()))
+            offline = played.round.verifier_network != "public"
+            second = pool.submit(attempt.run_again, played, played.after, offline=offline)
             self._answer(
-                pool, Check("deterministic", name), lambda: kinds.deterministic(playing, stage, second.result())
+                pool, Check("hermetic", name), lambda: executed_checks.hermetic(attempt, played, second.result())
+            )
+            self._answer(
+                pool,
+                Check("deterministic", name),
+                lambda: executed_checks.deterministic(attempt, played, second.result()),
             )
         introduced = [each.id for each in self._task.requirements if each.introduced == name]
         wanted = [id for id in introduced if Check("active", id) in self._answers]
         if wanted:
-            found = pool.submit(kinds.active, playing, stage, wanted)
+            found = pool.submit(executed_checks.active, attempt, played, wanted)
             for id in wanted:
                 self._answer(pool, Check("active", id), lambda id=id: found.result()[id])  # type: ignore[misc]
 
-    def _follow_scripts(self, pool: Executor, stages: Sequence[Stage]) -> None:
+    def _follow_scripts(self, pool: Executor, played_rounds: Sequence[PlayedRound]) -> None:
         """Begin the check of what the cases of scripts name, which only they tell."""
         if Check("active") in self._answers:
-            found = [pool.submit(kinds.active_script, self._oracle, stage) for stage in stages]
-            self._answer(pool, Check("active"), lambda: kinds.active_scripts([each.result() for each in found]))
+            found = [pool.submit(executed_checks.active_script, self._oracle, played) for played in played_rounds]
+            self._answer(
+                pool, Check("active"), lambda: executed_checks.active_scripts([each.result() for each in found])
+            )
 
     def _answer(self, pool: Executor, check: Check, find: Callable[[], list[str]]) -> None:
         """Have a check answered in the pool, if it is wanted."""

@@ -18,7 +18,7 @@ class Check(NamedTuple):
         return f"{self.kind}[{self.subject}]" if self.subject else self.kind
 
 
-class Doubt(str):
+class CheckWarning(str):
     """A line about what a check could not look at; it warns of that and does not fail."""
 
 

@@ -65,7 +65,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True)
-class RoundFiles:
+class RoundSources:
     """What a round brings; without tests and workdir for a single-step task, whose tests are the task's."""
 
     round: Round
@@ -75,7 +75,7 @@ class RoundFiles:
     tests: tuple[SourceFile, ...]
 
 
-class Material:
+class TaskSources:
     """All files of a task, sorted by what they are for."""
 
     def __init__(self, task: Task) -> None:
@@ -85,9 +85,9 @@ class Material:
         self.shared_tests = _files(task.directory / "tests")
         self.rounds = tuple(self._round(round_) for round_ in task.rounds)
 
-    def _round(self, round_: Round) -> RoundFiles:
+    def _round(self, round_: Round) -> RoundSources:
         is_step = round_.directory != self.task.directory
-        return RoundFiles(
+        return RoundSources(
             round_,
             SourceFile(round_.instruction, "instruction.md"),
             _files(round_.directory / "solution"),

@@ -1,0 +1,1 @@
+"""Reading results that Harbor or the scripts of EvoCode-Bench wrote."""
