@@ -1,7 +1,7 @@
-"""What README's two commands print and write is what they printed and wrote before the code was moved about.
+"""What README's two commands print and write is what they printed and wrote before the package's modules were moved.
 
-``python -m tests.acceptance.test_golden_results`` writes the expectations anew, from the package that is installed: after
-a change that is meant to change records or tables, and is in CHANGELOG.md.
+After a change that is meant to change records or tables, and has a line in CHANGELOG.md, write the expectations anew with
+``python -m tests.acceptance.test_golden_results``.
 """
 
 from __future__ import annotations
