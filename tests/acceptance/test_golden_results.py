@@ -1,7 +1,7 @@
 """What README's two commands print and write is what they printed and wrote before the package's modules were moved.
 
-After a change that is meant to change records or tables, and has a line in CHANGELOG.md, write the expectations anew with
-``python -m tests.acceptance.test_golden_results``.
+After a change that is meant to change records or tables, write the expectations anew with
+``python -m tests.acceptance.test_golden_results``, and say so in CHANGELOG.md.
 """
 
 from __future__ import annotations
