@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerEngine]:
 @pytest.fixture(scope="module")
 def host(engine: DockerEngine) -> str:
     """This machine's address for containers."""
-    return str(engine._client.inspect_network("bridge")["IPAM"]["Config"][0]["Gateway"])
+    (network,) = engine._client.inspect_network("bridge")["IPAM"]["Config"]
+    # Until its next start an engine that has just made the network lists no gateway, which is the first address.
+    return str(network.get("Gateway") or ip_network(network["Subnet"])[1])
 
 
 @pytest.fixture(scope="module")
