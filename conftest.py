@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,16 @@ if TYPE_CHECKING:
     from pytest_evocode.environments import Engine
 
 pytest_plugins = ["pytester"]
+
+
+def pytest_configure() -> None:
+    """Let the programs that tests start have a signal's default action, however this session was started.
+
+    What ``nohup`` or a shell starts in the background ignores some of them, and so would all its children.
+    """
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

@@ -86,8 +86,6 @@ class Running:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                # A job in the background of a shell has it ignored, and a session would inherit that.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
         self.seen: set[Process] = set()
 
