@@ -20,7 +20,7 @@ from pytest_evocode.cli.selection import (
 )
 from pytest_evocode.metrics.comparison import Comparison
 from pytest_evocode.metrics.comparison import compare as compare_rounds
-from pytest_evocode.metrics.rows import Row, Rows, rows_of
+from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
 from pytest_evocode.metrics.scores import pinned_case_score
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.comparison import TITLES, comparison_lines
@@ -94,7 +94,7 @@ class _Side:
     """What A or B stands for; ``where`` is empty for an agent, whose name says it all."""
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[ScoreRow, ...]
     where: str
 
 
@@ -112,25 +112,25 @@ def _read_side(name: str, directory: Path, agent: str | None, task_directory: Pa
     results = read_results([directory], tasks=tasks)
     if run is None and not path.is_dir() and name in {attempt.run for attempt in results.attempts}:
         run = name
-    rows = rows_of(results, run=run, tasks=tasks)
+    table = score_table(results, run=run, tasks=tasks)
     wanted = agent if path.is_dir() or run is not None else name
-    chosen = tuple(row for row in rows.rows if wanted in (None, row.agent, row.name))
+    chosen = tuple(row for row in table.rows if wanted in (None, row.agent, row.name))
     exact = tuple(row for row in chosen if row.name == wanted)
     if not chosen:
-        known = ", ".join(row.name for row in rows.rows)
+        known = ", ".join(row.name for row in table.rows)
         what = f"{name} is no directory, run or agent" if wanted == name else f"{name} has no agent {wanted}"
         raise click.UsageError(f"{what}; the agents in {directory} are {known}")
-    _note(rows, chosen)
+    _note(table, chosen)
     where = run or (str(directory) if path.is_dir() else "")
     return _Side(name, exact or chosen, where)
 
 
-def _note(rows: Rows, chosen: tuple[Row, ...]) -> None:
-    for note in notes(replace(rows, rows=chosen, superseded=0)):
+def _note(table: ScoreTable, chosen: tuple[ScoreRow, ...]) -> None:
+    for note in notes(replace(table, rows=chosen, superseded=0)):
         click.echo(f"note: {note}", err=True)
 
 
-def _pairs(first: _Side, second: _Side) -> list[tuple[Row, Row]]:
+def _pairs(first: _Side, second: _Side) -> list[tuple[ScoreRow, ScoreRow]]:
     """The rows to compare: those of one name, or the only ones."""
     if len(first.rows) == len(second.rows) == 1:
         pairs = [(first.rows[0], second.rows[0])]
@@ -152,11 +152,11 @@ def _pairs(first: _Side, second: _Side) -> list[tuple[Row, Row]]:
     return pairs
 
 
-def _protocol(row: Row) -> tuple[str, str | None]:
+def _protocol(row: ScoreRow) -> tuple[str, str | None]:
     return row.mode, row.from_round
 
 
-def _compared(first: Row, second: Row) -> dict[Metric, Comparison]:
+def _compared(first: ScoreRow, second: ScoreRow) -> dict[Metric, Comparison]:
     """The comparisons by metric, without those that one of them was not measured in."""
     found: dict[Metric, Comparison] = {}
     for metric in TITLES:
@@ -180,12 +180,12 @@ def _is_worse(found: Comparison, regression: Regression) -> bool:
     return found.lost > 0 and found.difference < 0
 
 
-def _title(side: _Side, row: Row) -> str:
+def _title(side: _Side, row: ScoreRow) -> str:
     return f"{row.name} in {side.where}" if side.where else row.name
 
 
 def _as_json(
-    sides: list[_Side], first: Row, second: Row, found: dict[Metric, Comparison], *, worse: bool
+    sides: list[_Side], first: ScoreRow, second: ScoreRow, found: dict[Metric, Comparison], *, worse: bool
 ) -> dict[str, Any]:
     headline = found["dataset_score"]
     metrics = {}

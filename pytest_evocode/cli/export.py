@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from pytest_evocode.cli.selection import directories_argument, print_json, read_rows, selection_options
+from pytest_evocode.cli.selection import directories_argument, print_json, read_score_table, selection_options
 from pytest_evocode.report.export import (
     CASE_COLUMNS,
     ROUND_COLUMNS,
@@ -49,7 +49,7 @@ def export_command(
     form = form or _form_of(out)
     if form == "parquet" and out is None:
         raise click.UsageError("Parquet is nothing to print; name a file with -o")
-    read = read_rows(directories, cases=cases, run=run, all_runs=all_runs, task_directory=task_directory)
+    read = read_score_table(directories, cases=cases, run=run, all_runs=all_runs, task_directory=task_directory)
     table = list(case_rows(read.rows) if cases else round_rows(read.rows))
     columns = CASE_COLUMNS if cases else ROUND_COLUMNS
     if form == "json":

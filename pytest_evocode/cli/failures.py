@@ -7,7 +7,13 @@ from pathlib import Path
 
 import click
 
-from pytest_evocode.cli.selection import directories_argument, json_option, print_json, read_rows, selection_options
+from pytest_evocode.cli.selection import (
+    directories_argument,
+    json_option,
+    print_json,
+    read_score_table,
+    selection_options,
+)
 from pytest_evocode.metrics.failures import failure_kinds
 from pytest_evocode.metrics.requirements import worst_requirements
 from pytest_evocode.metrics.survival import first_failures, survival
@@ -30,7 +36,7 @@ def failures_command(
     as_json: bool,
 ) -> None:
     """Print the kinds of failures, where attempts fail first, and the requirements that are failed most."""
-    read = read_rows(directories, cases=True, run=run, all_runs=all_runs, task_directory=task_directory)
+    read = read_score_table(directories, cases=True, run=run, all_runs=all_runs, task_directory=task_directory)
     rows = [row for row in read.rows if agent in (None, row.agent, row.name)]
     if not rows:
         raise click.UsageError(f"there is no agent {agent}; there are {', '.join(row.name for row in read.rows)}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pytest_evocode.cli.selection import directories_argument, print_json, read_rows, selection_options
+from pytest_evocode.cli.selection import directories_argument, print_json, read_score_table, selection_options
 from pytest_evocode.report.leaderboard import as_csv, as_markdown, entries
 
 
@@ -28,9 +28,9 @@ def leaderboard_command(
     Scores are 0 to 100, in JSON null where nothing was measured. What an agent did in another mode than whole chains
     has a row of its own, which names the mode; but its single rounds are the SR and the Gap of its other rows.
     """
-    rows = read_rows(directories, run=run, all_runs=all_runs, task_directory=task_directory)
-    paired = {id(rows.single_rounds(row)) for row in rows.rows}
-    board = entries({row.name: rows.scores(row) for row in rows.rows if id(row) not in paired})
+    table = read_score_table(directories, run=run, all_runs=all_runs, task_directory=task_directory)
+    paired = {id(table.single_rounds(row)) for row in table.rows}
+    board = entries({row.name: table.scores(row) for row in table.rows if id(row) not in paired})
     if as_json or form == "json":
         print_json(board)
     else:

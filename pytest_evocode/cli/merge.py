@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pytest_evocode.cli.selection import DIRECTORY, json_option, listed, print_json
-from pytest_evocode.metrics.rows import rows_of
+from pytest_evocode.metrics.score_table import score_table
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.merging import merge, missing_shards
 
@@ -30,7 +30,7 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
         raise click.ClickException(f"there are no results in {listed(directories)}")
     left_out = merge(sources, out)
     merged = load_results([out])
-    rows = rows_of(merged).rows
+    rows = score_table(merged).rows
     shards = missing_shards(merged.runs)
     missing = [(row.name, *attempt) for row in rows for attempt in row.missing]
     unfinished = [attempt for row in rows for attempt in row.attempts if not attempt.finished]

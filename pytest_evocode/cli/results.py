@@ -8,11 +8,17 @@ from typing import Any
 
 import click
 
-from pytest_evocode.cli.selection import directories_argument, json_option, print_json, read_rows, selection_options
+from pytest_evocode.cli.selection import (
+    directories_argument,
+    json_option,
+    print_json,
+    read_score_table,
+    selection_options,
+)
 from pytest_evocode.metrics.breakdown import Dimension, breakdown
 from pytest_evocode.metrics.intervals import Interval, intervals
 from pytest_evocode.metrics.rewards import mean_rewards
-from pytest_evocode.metrics.rows import Row, Rows
+from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import mt_at_k
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.scores import group_lines, score_lines
@@ -40,45 +46,45 @@ def results_command(
     DIR is a directory that pytest or Harbor wrote, or one of tasks with their harbor_jobs; without any it is
     evocode-results. Of several attempts with the same number at the same task the newest counts.
     """
-    rows = read_rows(directories, run=run, all_runs=all_runs, task_directory=task_directory)
+    table = read_score_table(directories, run=run, all_runs=all_runs, task_directory=task_directory)
     if as_json:
-        print_json({"rows": [_as_json(rows, row, by, with_intervals) for row in rows.rows]})
+        print_json({"rows": [_as_json(table, row, by, with_intervals) for row in table.rows]})
     elif by is not None:
-        click.echo("\n\n".join("\n".join(_group_lines(rows, row, by)) for row in rows.rows))
+        click.echo("\n\n".join("\n".join(_group_lines(table, row, by)) for row in table.rows))
     else:
-        _print_table(rows, with_intervals)
+        _print_table(table, with_intervals)
 
 
-def _print_table(rows: Rows, with_intervals: bool) -> None:
-    scores = {row.name: rows.scores(row) for row in rows.rows}
-    spent = {row.name: spending(row.records) for row in rows.rows}
-    found = {row.name: _headline(row, _intervals(rows, row)) for row in rows.rows} if with_intervals else None
+def _print_table(table: ScoreTable, with_intervals: bool) -> None:
+    scores = {row.name: table.scores(row) for row in table.rows}
+    spent = {row.name: spending(row.records) for row in table.rows}
+    found = {row.name: _headline(row, _intervals(table, row)) for row in table.rows} if with_intervals else None
     click.echo("\n".join(score_lines(scores, spent, found)))
 
 
-def _headline(row: Row, found: dict[str, Interval | None]) -> Interval | None:
+def _headline(row: ScoreRow, found: dict[str, Interval | None]) -> Interval | None:
     return found["sr" if row.mode == "single-round" else "dataset_score"]
 
 
-def _intervals(rows: Rows, row: Row) -> dict[str, Interval | None]:
+def _intervals(table: ScoreTable, row: ScoreRow) -> dict[str, Interval | None]:
     if row.mode == "single-round":
         return intervals((), row.grid)
-    single = rows.single_rounds(row)
+    single = table.single_rounds(row)
     return intervals(row.grid, single.grid if single else (), row.strategies)
 
 
-def _group_lines(rows: Rows, row: Row, by: Dimension) -> list[str]:
-    lines = list(group_lines(by, breakdown(row.grid, by, rows.facts)))
-    return [f"{row.name}:", *lines] if len(rows.rows) > 1 or row.name != row.agent else lines
+def _group_lines(table: ScoreTable, row: ScoreRow, by: Dimension) -> list[str]:
+    lines = list(group_lines(by, breakdown(row.grid, by, table.facts)))
+    return [f"{row.name}:", *lines] if len(table.rows) > 1 or row.name != row.agent else lines
 
 
-def _as_json(rows: Rows, row: Row, by: Dimension | None, with_intervals: bool) -> dict[str, Any]:
+def _as_json(table: ScoreTable, row: ScoreRow, by: Dimension | None, with_intervals: bool) -> dict[str, Any]:
     values: dict[str, Any] = {
         "name": row.name,
         "agent": row.agent,
         "mode": row.mode,
         "from_round": row.from_round,
-        "scores": asdict(rows.scores(row)),
+        "scores": asdict(table.scores(row)),
         # MT@k as EvoCode-Bench's compute_metrics.py has it, which lets a chain go on behind a failed round.
         "best_of_attempts": mt_at_k(row.grid, fail_stop=False),
         "rewards": mean_rewards(row.grid, row.strategies),
@@ -86,9 +92,9 @@ def _as_json(rows: Rows, row: Row, by: Dimension | None, with_intervals: bool) -
         "missing": [{"task": task, "attempt": number} for task, number in row.missing],
     }
     if with_intervals:
-        found = _intervals(rows, row)
+        found = _intervals(table, row)
         values["intervals"] = {name: None if each is None else [each.low, each.high] for name, each in found.items()}
     if by is not None:
         values["by"] = by
-        values["groups"] = {name: asdict(group) for name, group in breakdown(row.grid, by, rows.facts).items()}
+        values["groups"] = {name: asdict(group) for name, group in breakdown(row.grid, by, table.facts).items()}
     return values

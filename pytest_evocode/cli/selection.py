@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.metrics.rows import Rows, rows_of
+from pytest_evocode.metrics.score_table import ScoreTable, score_table
 from pytest_evocode.results.foreign.tasks import read_task_directories
 from pytest_evocode.results.loading import Results, load_results
 from pytest_evocode.results.task_facts import TaskFacts
@@ -68,33 +68,35 @@ def read_results(
     return results
 
 
-def read_rows(
+def read_score_table(
     directories: Sequence[Path],
     *,
     cases: bool = False,
     run: str | None = None,
     all_runs: bool = False,
     task_directory: Path | None = None,
-) -> Rows:
-    """The rows of the directories; what does not count, and what is missing, is told on standard error."""
+) -> ScoreTable:
+    """Read the score table of the directories; what does not count, and what is missing, is told on standard error."""
     tasks = read_tasks(task_directory)
     results = read_results(directories, cases=cases, tasks=tasks)
-    rows = rows_of(results, run=run, all_runs=all_runs, tasks=tasks)
-    if not rows.rows:
+    table = score_table(results, run=run, all_runs=all_runs, tasks=tasks)
+    if not table.rows:
         runs = sorted({attempt.run for attempt in results.attempts})
         what = f"there is no run {run}; there are {', '.join(runs)}" if run else "none of the results is of these tasks"
         raise click.ClickException(what)
-    for note in notes(rows):
+    for note in notes(table):
         click.echo(f"note: {note}", err=True)
-    return rows
+    return table
 
 
-def notes(rows: Rows) -> list[str]:
+def notes(table: ScoreTable) -> list[str]:
     """What whoever reads the numbers has to know besides."""
     found = []
-    if rows.superseded:
-        found.append(f"older attempts that newer ones replace do not count ({rows.superseded}); --all-runs counts them")
-    for row in rows.rows:
+    if table.superseded:
+        found.append(
+            f"older attempts that newer ones replace do not count ({table.superseded}); --all-runs counts them"
+        )
+    for row in table.rows:
         unfinished = [attempt for attempt in row.attempts if not attempt.finished]
         if unfinished:
             places = (f"{attempt.record.task} ({attempt.run})" for attempt in unfinished)
@@ -104,7 +106,7 @@ def notes(rows: Rows) -> list[str]:
             found.append(f"{row.name}: nothing was recorded, which counts as not passed: {listed(places)}")
     unknown = {
         attempt.record.task
-        for row in rows.rows
+        for row in table.rows
         for attempt in row.attempts
         if attempt.layout != "evocode" and attempt.record.facts is None
     }

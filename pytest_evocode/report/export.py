@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.metrics.rows import Row
+from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.task_facts import TaskFacts
@@ -30,7 +30,7 @@ CASE_COLUMNS: dict[str, type] = {
 }  # fmt: skip
 
 
-def round_rows(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
+def round_rows(rows: Iterable[ScoreRow]) -> Iterator[dict[str, Any]]:
     """One for each round record, by :data:`ROUND_COLUMNS`; None is unknown."""
     for row in rows:
         for attempt in row.attempts:
@@ -38,7 +38,7 @@ def round_rows(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
                 yield _round_row(attempt, record, row.facts.get(record.task))
 
 
-def case_rows(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
+def case_rows(rows: Iterable[ScoreRow]) -> Iterator[dict[str, Any]]:
     """One for each case of each round, by :data:`CASE_COLUMNS`."""
     for row in rows:
         for attempt in row.attempts:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.metrics.rows import Row, Rows, rows_of
+from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
 from pytest_evocode.results.foreign.tasks import read_task_directories
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.task_facts import TaskFacts
@@ -17,11 +17,11 @@ OLD, NEW = "2026-01-01__00-00-00", "2026-02-01__00-00-00"
 FACTS = TaskFacts(rounds=("round-1", "round-2", "round-3"))
 
 
-def rows(directory: Path, **options: Any) -> Rows:
-    return rows_of(load_results([directory]), **options)
+def rows(directory: Path, **options: Any) -> ScoreTable:
+    return score_table(load_results([directory]), **options)
 
 
-def only(directory: Path, **options: Any) -> Row:
+def only(directory: Path, **options: Any) -> ScoreRow:
     (row,) = rows(directory, **options).rows
     return row
 
@@ -32,7 +32,7 @@ def scores(directory: Path, **options: Any) -> dict[str, float | None]:
     return {row.name: found.scores(row).dataset_score for row in found.rows}
 
 
-def attempts(row: Row) -> list[tuple[str, int, str]]:
+def attempts(row: ScoreRow) -> list[tuple[str, int, str]]:
     return [(each.record.task, each.record.attempt, each.run) for each in row.attempts]
 
 

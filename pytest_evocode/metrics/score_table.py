@@ -24,7 +24,7 @@ _Identity = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Row:
+class ScoreRow:
     """One agent's attempts in one mode; scores of different modes do not compare."""
 
     agent: str
@@ -41,7 +41,7 @@ class Row:
     def name(self) -> str:
         """The agent, with all that is not a whole chain of rounds.
 
-        >>> Row("gpt", "fail-stop", "round-3", (), (), {}).name
+        >>> ScoreRow("gpt", "fail-stop", "round-3", (), (), {}).name
         'gpt (fail-stop, from round-3)'
         """
         return scored_name(self.agent, self.mode, self.from_round)
@@ -91,22 +91,22 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ScoreTable:
     """All rows of some directories, by agent and mode."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ScoreRow, ...]
     facts: Mapping[str, TaskFacts]
     superseded: int
     """Attempts that do not count because a newer one has the same number."""
 
-    def single_rounds(self, row: Row) -> Row | None:
+    def single_rounds(self, row: ScoreRow) -> ScoreRow | None:
         """The row in single-round mode of the agent of one of whole chains; None where there is none."""
         if row.mode == "single-round" or row.from_round is not None:
             return None
         alone = (each for each in self.rows if each.agent == row.agent and each.mode == "single-round")
         return next(alone, None)
 
-    def scores(self, row: Row) -> Scores:
+    def scores(self, row: ScoreRow) -> Scores:
         """All scores of a row; SR and Gap come from the same agent's single rounds."""
         if row.mode == "single-round":
             return scores((), row.grid)
@@ -114,13 +114,13 @@ class Rows:
         return scores(row.grid, single.grid if single else (), row.strategies)
 
 
-def rows_of(
+def score_table(
     results: Results,
     *,
     run: str | None = None,
     all_runs: bool = False,
     tasks: Mapping[str, TaskFacts] | None = None,
-) -> Rows:
+) -> ScoreTable:
     """The rows of what was loaded.
 
     Of attempts with the same number at the same task the newest counts, or with ``all_runs`` all do, and have new
@@ -141,7 +141,7 @@ def rows_of(
         _row(place, places[place], missing[place], facts, all_runs)
         for place in sorted({*places, *missing}, key=lambda place: (place[0], place[1], place[2] or ""))
     ]
-    return Rows(tuple(rows), facts, len(found) - sum(len(row.attempts) for row in rows))
+    return ScoreTable(tuple(rows), facts, len(found) - sum(len(row.attempts) for row in rows))
 
 
 def _row(
@@ -150,7 +150,7 @@ def _row(
     missing: Sequence[_Identity],
     facts: Mapping[str, TaskFacts],
     all_runs: bool,
-) -> Row:
+) -> ScoreRow:
     counting = _renumbered(attempts) if all_runs else _newest(attempts)
     used = {(attempt.record.task, attempt.record.attempt) for attempt in counting}
     free = []
@@ -160,7 +160,7 @@ def _row(
         used.add((task, number))
         free.append((task, number))
     counting.sort(key=lambda each: (each.record.task, each.record.attempt, str(each.path)))
-    return Row(*place, tuple(counting), tuple(sorted(free)), facts)
+    return ScoreRow(*place, tuple(counting), tuple(sorted(free)), facts)
 
 
 def _place(attempt: StoredAttempt) -> _Place:
