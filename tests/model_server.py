@@ -64,6 +64,13 @@ class ModelServer:
         """Without ``/v1``; a container takes :attr:`port` at an address of the host that it can reach."""
         return f"http://{self._server.server_address[0]!s}:{self.port}"
 
+    def is_left(self, seconds: float = 10.0) -> bool:
+        """Whether all clients close their connections within so many seconds."""
+        until = time.monotonic() + seconds
+        while self._server.connections and time.monotonic() < until:
+            time.sleep(0.02)
+        return not self._server.connections
+
     @property
     def left(self) -> int:
         """How many steps of a list nobody has asked for yet."""
@@ -113,6 +120,19 @@ class _Server(ThreadingHTTPServer):
     """Keeps what goes wrong, in place of printing it."""
 
     troubles: list[Exception]
+
+    def __init__(self, *arguments: Any) -> None:
+        self.connections: set[Any] = set()
+        super().__init__(*arguments)
+
+    def get_request(self) -> tuple[Any, Any]:
+        connection, address = super().get_request()
+        self.connections.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        self.connections.discard(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if isinstance(error := sys.exception(), Exception) and not isinstance(error, ConnectionError):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pytest_evocode.agents.protocol import (
     Agent,
     CheckedAgent,
+    ClosableAgent,
     PreparedAgent,
     ResumableAgent,
     RoundContext,
     RoundTranscript,
     SelectiveAgent,
+    close_agent,
     declared_secrets,
     installation_of,
 )
@@ -18,11 +20,13 @@ from pytest_evocode.agents.specs import make_agent
 __all__ = [
     "Agent",
     "CheckedAgent",
+    "ClosableAgent",
     "PreparedAgent",
     "ResumableAgent",
     "RoundContext",
     "RoundTranscript",
     "SelectiveAgent",
+    "close_agent",
     "declared_secrets",
     "installation_of",
     "make_agent",

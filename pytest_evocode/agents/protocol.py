@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from pytest_evocode.llm.budget import AttemptSpending, Budget
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trajectories.atif import Trajectory
 from pytest_evocode.trajectories.recorder import Recorder
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,17 @@ class PreparedAgent(Agent, Protocol):
 
 
 @runtime_checkable
+class ClosableAgent(Agent, Protocol):
+    """An agent that holds what has to be given back, such as connections to its model."""
+
+    def close(self) -> None:
+        """Give it back.
+
+        Called once, when the agent's last turn is over, whether the attempt was completed or broken off.
+        """
+
+
+@runtime_checkable
 class SelectiveAgent(Agent, Protocol):
     """An agent that cannot work on every task."""
 
@@ -118,6 +132,15 @@ class SelectiveAgent(Agent, Protocol):
 
         ``engine`` is the name of the engine that the attempt is about to get its container from.
         """
+
+
+def close_agent(agent: Agent) -> None:
+    """Have an agent give back what it holds; what goes wrong in that is logged, as its work is done."""
+    if isinstance(agent, ClosableAgent):
+        try:
+            agent.close()
+        except Exception:
+            logger.warning("the agent %s could not be closed", agent.name, exc_info=True)
 
 
 def installation_of(agent: Agent) -> Installation | None:

@@ -28,6 +28,10 @@ class BaseClient:
         """Import the SDK and make its client, which takes a second."""
         self._connection.prepare(self._resource)
 
+    def close(self) -> None:
+        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
+        self._connection.close()
+
     def _resource(self, sdk: Any) -> Any:
         """The part of the SDK's client that is asked."""
         raise NotImplementedError

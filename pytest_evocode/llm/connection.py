@@ -7,16 +7,16 @@ import importlib.util
 import json
 import os
 import random
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from time import sleep
 from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_evocode.errors import (
     AgentFault,
+    Cancelled,
     ConnectionBroken,
     ContextOverflow,
     RequestRefused,
@@ -63,6 +63,9 @@ class ProviderConnection:
     def __init__(self, provider: Provider, model: str, options: ModelOptions) -> None:
         self._provider, self._options = provider, options
         self._was_reached = False
+        self._sdk_client: Any = None
+        self._making = threading.Lock()
+        self._closed = threading.Event()
         self.label = f"{provider.name}/{model}"
         """What messages call the model."""
 
@@ -96,7 +99,7 @@ class ProviderConnection:
 
     def prepare(self, resource: Callable[[Any], Any]) -> None:
         """Have all imported that a request needs."""
-        resource(self._client)
+        resource(self._client())
 
     def post(
         self, resource: Callable[[Any], Any], payload: Json, options: Json, timeout: float | None
@@ -127,7 +130,7 @@ class ProviderConnection:
                 raise self._given_up(fault, patience)
             if ends is not None and time.monotonic() + seconds >= ends:
                 raise self._fault("the turn's time is over before the provider can be asked again", fault)
-            sleep(seconds)
+            self._pause(seconds)
 
     def explain(self, fault: Fault) -> ContextOverflow | AgentFault:
         """What to raise for a request that is not worth a repetition."""
@@ -177,7 +180,7 @@ class ProviderConnection:
         until = time.monotonic() + left
         limits = sdk.Timeout(left, connect=min(left, _CONNECT))
         try:
-            written, headers = _read(resource(self._client), payload | {"timeout": limits}, until)
+            written, headers = _read(resource(self._client()), payload | {"timeout": limits}, until)
         except sdk.APIStatusError as error:
             raise RequestUnanswered(from_status(error.status_code, error.body, error.response.headers)) from None
         except (sdk.APIConnectionError, ConnectionBroken) as error:
@@ -205,13 +208,38 @@ class ProviderConnection:
         variable = None if self._options.key_env else self._provider.token_variable
         return (os.environ.get(variable) or None) if variable else None
 
-    @cached_property
     def _client(self) -> Any:
-        self.check()
-        sdk = importlib.import_module(self._provider.name)
-        # A server of one's own takes any key, but the SDKs want one.
-        auth = {"auth_token": self._token} if self._token and not self._key else {"api_key": self._key or "none"}
-        return getattr(sdk, self._provider.sdk_class)(base_url=self.base_url, max_retries=0, **auth)
+        """Return the SDK's client, which is made for the first request and lives until :meth:`close`."""
+        with self._making:
+            self._refuse_when_closed()
+            if self._sdk_client is None:
+                self.check()
+                sdk = importlib.import_module(self._provider.name)
+                # A server of one's own takes any key, but the SDKs want one.
+                auth = (
+                    {"auth_token": self._token} if self._token and not self._key else {"api_key": self._key or "none"}
+                )
+                make = getattr(sdk, self._provider.sdk_class)
+                self._sdk_client = make(base_url=self.base_url, max_retries=0, **auth)
+            return self._sdk_client
+
+    def close(self) -> None:
+        """Close all connections to the provider, for good.
+
+        A request that another thread waits for fails, and is not repeated.
+        """
+        with self._making:
+            self._closed.set()
+            if self._sdk_client is not None:
+                self._sdk_client.close()
+
+    def _pause(self, seconds: float) -> None:
+        self._closed.wait(seconds)
+        self._refuse_when_closed()
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed.is_set():
+            raise Cancelled(f"{self.label}: the connection was closed")
 
 
 class _Patience:

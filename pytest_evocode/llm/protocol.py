@@ -81,6 +81,12 @@ class ModelClient(Protocol):
     def prepare(self) -> None:
         """Do what takes time before the first request, such as importing a package, while no turn's clock runs."""
 
+    def close(self) -> None:
+        """Close the connections to the provider, for good; whoever made the client calls it.
+
+        A request that another thread still waits for fails.
+        """
+
     def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
         """The model's next message, within so many seconds.
 

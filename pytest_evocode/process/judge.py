@@ -83,6 +83,7 @@ class ModelJudge:
         self.name = name
         self._make = client
         self._client: ModelClient | None = None
+        self._temperature: float | None = 0.0
         self._votes = votes
         self._cache = cache or cache_directory() / "judge"
 
@@ -116,29 +117,38 @@ class ModelJudge:
         with contextlib.suppress(OSError, ValueError):
             known = json.loads(path.read_bytes())
         costs: list[float | None] = []
-        while len(known) < self._votes:
-            reply = self._ask(prompt, tool)
-            costs.append(reply.usage.cost_usd)
-            known.append(_answer(reply))
-            write_atomically(path, json.dumps(known))
+        try:
+            while len(known) < self._votes:
+                reply = self._ask(prompt, tool)
+                costs.append(reply.usage.cost_usd)
+                known.append(_answer(reply))
+                write_atomically(path, json.dumps(known))
+        finally:
+            self._disconnect()
         unknown = any(cost is None for cost in costs)
         return known[: self._votes], None if unknown else sum(cost for cost in costs if cost is not None)
 
     def _ask(self, prompt: str, tool: Tool) -> Reply:
         conversation = (Message("system", _SYSTEM), Message("user", prompt))
         try:
-            return self._connected(0.0).complete(conversation, [tool], timeout=_SECONDS)
+            return self._connected().complete(conversation, [tool], timeout=_SECONDS)
         except AgentFault as fault:
             if "temperature" not in str(fault):
                 raise
-            self._client = None
-            return self._connected(None).complete(conversation, [tool], timeout=_SECONDS)
+            self._disconnect()
+            self._temperature = None
+            return self._connected().complete(conversation, [tool], timeout=_SECONDS)
 
-    def _connected(self, temperature: float | None) -> ModelClient:
+    def _connected(self) -> ModelClient:
         if self._client is None:
-            self._client = self._make(temperature)
+            self._client = self._make(self._temperature)
             self._client.prepare()
         return self._client
+
+    def _disconnect(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
 
 
 def _key(name: str, prompt: str, tool: Tool) -> str:

@@ -14,6 +14,7 @@ from pytest_evocode.agents import (
     PreparedAgent,
     ResumableAgent,
     SelectiveAgent,
+    close_agent,
     declared_secrets,
 )
 from pytest_evocode.agents.oracle import OracleAgent
@@ -277,6 +278,7 @@ class Trial:
         except BaseException as error:  # An agent may call sys.exit(): nobody must wait for its records for ever.
             self._break_off(ended + 1, error)
         finally:
+            close_agent(self.agent)
             self._finish()
 
     def _look_back(self, until_started: contextlib.ExitStack) -> Resumption:

@@ -62,6 +62,7 @@ def test_a_model_solves_an_example_task_and_the_summary_has_what_it_took(
     with ModelServer(script, tokens=Tokens(prompt=1000, completion=50)) as server:
         session = run_tasks(*at(server, spec), priced, str(EXAMPLE), agent=None, env=env)
         requests = len(server.asked)
+        assert server.is_left()
     name = spec.partition("/")[2]
     assert session.outcomes == {"passed": 3}
     assert requests == 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -28,6 +29,16 @@ each_api = pytest.mark.parametrize("api", MODELS)
 each_openai_api = pytest.mark.parametrize("api", ["chat", "responses"])
 
 
+_made: list[ModelClient] = []
+
+
+@pytest.fixture(autouse=True)
+def _clients_are_closed() -> Iterator[None]:
+    yield
+    while _made:
+        _made.pop().close()
+
+
 @pytest.fixture(autouse=True)
 def _nothing_of_the_machines_own(monkeypatch: pytest.MonkeyPatch) -> None:
     for provider in ("OPENAI", "ANTHROPIC"):
@@ -36,10 +47,9 @@ def _nothing_of_the_machines_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def client_for(api: str, server: ModelServer, model: str | None = None, **options: Any) -> ModelClient:
-    """A client that speaks to the server through that API."""
-    chosen = model or MODELS[api]
+    """A client that speaks to the server through that API, until the test ends."""
+    provider, more = ("openai", {"api": api, "base_url": f"{server.url}/v1"})
     if api == "messages":
-        return make_client("anthropic", chosen, ModelOptions(base_url=server.url, **options))
-    return make_client(
-        "openai", chosen, ModelOptions.model_validate({"api": api, "base_url": f"{server.url}/v1"} | options)
-    )
+        provider, more = ("anthropic", {"base_url": server.url})
+    _made.append(make_client(provider, model or MODELS[api], ModelOptions.model_validate(more | options)))
+    return _made[-1]

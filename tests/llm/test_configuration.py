@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from pydantic import ValidationError
@@ -14,7 +15,7 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.openai_chat import ChatClient
 from pytest_evocode.llm.openai_responses import ResponsesClient
-from tests.llm.conftest import ASK, BASH, SECONDS
+from tests.llm.conftest import ASK, BASH, SECONDS, client_for
 from tests.model_scripts import Say
 from tests.model_server import ModelServer
 
@@ -75,7 +76,7 @@ def test_anthropics_other_variable_is_a_key_too(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "token")
     make_client("anthropic", "m").check()
     with ModelServer([Say("Done.")]) as server:
-        make_client("anthropic", "m", ModelOptions(base_url=server.url)).complete(ASK, [BASH], timeout=SECONDS)
+        client_for("messages", server, "m").complete(ASK, [BASH], timeout=SECONDS)
     assert server.asked[0].headers["authorization"] == "Bearer token"
 
 
@@ -85,9 +86,9 @@ def test_a_server_of_ones_own_needs_no_key_and_may_be_given_by_the_sdks_variable
 ) -> None:
     with ModelServer([Say("Done.")]) as server:
         monkeypatch.setenv(f"{provider.upper()}_BASE_URL", server.url)
-        client = make_client(provider, "m")
-        client.check()
-        assert client.complete(ASK, [BASH], timeout=SECONDS).text == "Done."
+        with closing(make_client(provider, "m")) as client:
+            client.check()
+            assert client.complete(ASK, [BASH], timeout=SECONDS).text == "Done."
     assert server.asked[0].path == ("/chat/completions" if provider == "openai" else "/v1/messages")
 
 

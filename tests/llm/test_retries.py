@@ -5,11 +5,13 @@ from __future__ import annotations
 import email.utils
 import socket
 import time
+from contextlib import closing
 
 import pytest
 
 from pytest_evocode.errors import AgentFault
 from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.llm.connection import ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.provider_errors import from_status
 from tests.llm.conftest import ASK, BASH, MODELS, SECONDS, client_for, each_api
@@ -21,7 +23,7 @@ from tests.model_server import ModelServer
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses that clients make, in seconds, none of which takes any time."""
     pauses: list[float] = []
-    monkeypatch.setattr("pytest_evocode.llm.connection.sleep", pauses.append)
+    monkeypatch.setattr(ProviderConnection, "_pause", lambda self, seconds: pauses.append(seconds))
     return pauses
 
 
@@ -173,8 +175,10 @@ def test_a_host_that_cannot_be_reached_is_named() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        client = make_client("openai", "gpt-5.2", ModelOptions(base_url=url, retries=0))
-        with pytest.raises(
-            AgentFault, match=rf"openai/gpt-5.2: {url} cannot be reached, tried once: .*[Cc]onnection refused"
+        with (
+            closing(make_client("openai", "gpt-5.2", ModelOptions(base_url=url, retries=0))) as client,
+            pytest.raises(
+                AgentFault, match=rf"openai/gpt-5.2: {url} cannot be reached, tried once: .*[Cc]onnection refused"
+            ),
         ):
             client.complete(ASK, [BASH], timeout=SECONDS)

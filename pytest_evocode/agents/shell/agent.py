@@ -82,6 +82,10 @@ class ShellAgent:
         """See :class:`~pytest_evocode.agents.protocol.PreparedAgent`."""
         self._client.prepare()
 
+    def close(self) -> None:
+        """See :class:`~pytest_evocode.agents.protocol.ClosableAgent`."""
+        self._client.close()
+
     def save_state(self) -> Any:
         """The conversation; see :class:`~pytest_evocode.agents.protocol.ResumableAgent`."""
         return {"conversation": self._conversation.as_json(), "filled": self._filled}

@@ -1,0 +1,43 @@
+"""Connections to a provider end with their client."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from pytest_evocode.errors import Cancelled
+from tests.llm.conftest import ASK, BASH, SECONDS, client_for, each_api
+from tests.model_scripts import Fail, Say
+from tests.model_server import ModelServer
+
+
+@each_api
+def test_a_closed_client_leaves_no_connection(api: str) -> None:
+    with ModelServer([Say("Done.")]) as server:
+        client = client_for(api, server)
+        client.complete(ASK, [BASH], timeout=SECONDS)
+        assert not server.is_left(seconds=0)
+        client.close()
+        client.close()
+        assert server.is_left()
+
+
+@each_api
+def test_a_closed_client_asks_nobody_any_more(api: str) -> None:
+    with ModelServer([]) as server:
+        client = client_for(api, server)
+        client.close()
+        with pytest.raises(Cancelled, match=r"/.*: the connection was closed"):
+            client.complete(ASK, [BASH], timeout=SECONDS)
+        assert server.asked == []
+
+
+def test_a_client_that_is_closed_while_it_waits_to_ask_again_does_not() -> None:
+    with ModelServer([Fail(429, "Slow down", retry_after=60)]) as server:
+        client = client_for("chat", server)
+        threading.Timer(0.3, client.close).start()
+        with pytest.raises(Cancelled):
+            client.complete(ASK, [BASH], timeout=None)
+        assert len(server.asked) <= 1
+        assert server.is_left()
