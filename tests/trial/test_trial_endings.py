@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.agents import RoundContext
+from pytest_evocode.agents import Agent, RoundContext, make_agent
 from pytest_evocode.agents.nop import NopAgent
+from pytest_evocode.agents.specs import Option
 from pytest_evocode.environments import Engine
 from pytest_evocode.errors import AgentFault, EnvironmentFault
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.trial.trial import Trial
+from tests.model_scripts import Delay, Say
+from tests.model_server import ModelServer
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -284,3 +287,50 @@ assert "pytest" not in sys.modules
     env = {**os.environ, "EVOCODE_CACHE": str(tmp_path / "cache")}
     ended = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=60)
     assert (ended.stdout, ended.returncode) == ("round-1 passed\nround-2 failed\n", 0), ended.stderr
+
+
+# What the agent holds.
+
+
+@pytest.fixture
+def asking(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModelServer], Agent]:
+    """Makes an agent that asks a server for its model."""
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-the-tests")
+    return lambda server: make_agent("openai/gpt-5", {"base_url": Option(f"{server.url}/v1", "the test")})
+
+
+def test_an_agent_is_closed_when_its_last_turn_is_over(
+    engine: Engine, make_task: MakeTask, finish: Finish, asking: Callable[[ModelServer], Agent]
+) -> None:
+    with ModelServer([Say("Done."), Say("Done.")]) as server:
+        assert [record.outcome for record in finish(Trial(make_task(PASS, PASS), asking(server), engine))] == [
+            "passed",
+            "passed",
+        ]
+        assert server.is_left()
+
+
+def test_an_agent_that_waits_for_its_model_is_closed_with_the_session(
+    engine: Engine, make_task: MakeTask, asking: Callable[[ModelServer], Agent]
+) -> None:
+    with ModelServer([[Delay(2), Say("Too late.")]]) as server:
+        with Trial(make_task(PASS), asking(server), engine):
+            wait_until(lambda: bool(server.asked))
+        assert len(server.asked) == 1
+        assert server.is_left()
+
+
+def test_an_agent_that_cannot_be_closed_is_logged_and_no_error(
+    engine: Engine,
+    make_task: MakeTask,
+    finish: Finish,
+    scripted: type[Scripted],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Stuck(scripted):  # type: ignore[misc,valid-type]
+        def close(self) -> None:
+            raise OSError("it is stuck")
+
+    (record,) = finish(Trial(make_task(PASS), Stuck("true"), engine))
+    assert record.outcome == "passed"
+    assert "the agent scripted could not be closed" in caplog.text
