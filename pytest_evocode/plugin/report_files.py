@@ -110,40 +110,21 @@ def _with_plain_properties(finalize: Callable[[pytest.TestReport], None]) -> Cal
             others = [(name, value) for name, value in report.user_properties if not name.startswith("evocode")]
             # Others read the records from the same report.
             report = copy.copy(report)
-            report.user_properties = [*plain_properties(record_from(properties)), *others]
+            report.user_properties = [*_plain_properties(record_from(properties)), *others]
         finalize(report)
 
     return finalize_plainly
 
 
-def plain_properties(record: RoundRecord) -> list[tuple[str, object]]:
-    """A round as names and plain values; what is not known is left out."""
-    verdict, usage = record.verdict, record.usage
-    passed, cases = record.case_counts
-    failing = [case.id for case in verdict.cases if case.failing] if verdict else []
-    values = {
-        "task": record.task,
-        "agent": record.agent,
-        "attempt": record.attempt,
-        "round": record.round,
-        "outcome": record.outcome,
-        "fault": record.fault,
-        "timed_out": record.timed_out,
-        "stopped": record.stopped or None,
-        "reward": verdict.reward if verdict else None,
-        "cases_passed": passed if cases else None,
-        "cases": cases or None,
-        "failed_cases": ", ".join(failing) or None,
-        "tool_calls": record.tool_calls,
-        **({name: getattr(usage, name) for name in type(usage).model_fields} if usage else {}),
-        "agent_seconds": _rounded(record.agent_seconds),
-        "verifier_seconds": _rounded(record.verifier_seconds),
-    }
-    return [(name, value) for name, value in values.items() if value is not None]
+def _plain_properties(record: RoundRecord) -> list[tuple[str, object]]:
+    """Return a round as names and plain values, without those that are not known."""
+    from pytest_evocode.report.export import round_values
 
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 3)
+    values = round_values(record)
+    if not values["cases"]:
+        values |= {"cases_passed": None, "cases": None}
+    shown = {name: round(value, 3) if name.endswith("_seconds") and value else value for name, value in values.items()}
+    return [(name, value) for name, value in shown.items() if value is not None]
 
 
 class GitHub:
@@ -199,13 +180,13 @@ class GitHub:
 
     def _summary(self) -> str:
         from pytest_evocode.metrics.spending import spending
-        from pytest_evocode.report.markdown import summary
+        from pytest_evocode.report.markdown import session_summary
 
         mode = self._plugin.run_mode
         # Its scores are not mixed with those of other modes.
         measured = {mode.name(agent): each for agent, each in _measure(self._plugin).items()}
         headline = "sr" if mode.mode == "single-round" else "dataset_score"
-        return summary(
+        return session_summary(
             self._plugin.records,
             {name: each.scores for name, each in measured.items()},
             {name: spending(each.grid.records()) for name, each in measured.items()},
@@ -215,12 +196,12 @@ class GitHub:
         )
 
     def _about(self) -> Iterator[str]:
-        from pytest_evocode.report.benchmark import explain
+        from pytest_evocode.report.benchmark import describe_mode
 
         run = self._plugin.run
         if run is not None:
             yield f"Run {run.run}, environment {run.environment}"
-            if said := explain(self._plugin.run_mode):
+            if said := describe_mode(self._plugin.run_mode):
                 yield f"{self._plugin.settings.protocol}: {said}"
             if run.shard is not None:
                 yield "Shard {} of {}: these are the scores of its attempts only".format(*run.shard)

@@ -276,9 +276,9 @@ class SessionPlugin:
             names += ", shard {}/{}".format(*self.settings.shard)
         lines = ["evocode: checking tasks" if self.settings.check else f"evocode: agent {names}"]
         if said := self.settings.protocol:
-            from pytest_evocode.report.benchmark import explain
+            from pytest_evocode.report.benchmark import describe_mode
 
-            lines.append(f"evocode: mode {said}: {explain(self.run_mode)}")
+            lines.append(f"evocode: mode {said}: {describe_mode(self.run_mode)}")
         if self._engine is not None:
             lines.append(f"evocode: environment {self.engine.name} ({self._why}; {self.engine.description})")
         if self._run is not None:

@@ -1,1 +1,1 @@
-"""Reports for people: pure functions from records to text."""
+"""Text for people and other programs, made from records by pure functions: tables, Markdown, CSV and Parquet."""

@@ -1,4 +1,4 @@
-"""The benchmark table and the rounds x tasks grid, as plain lines."""
+"""The terminal summary of a session: the benchmark table, and the grid of rounds and tasks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CHAIN = RunMode()
 _MARKS: dict[Outcome, str] = {"passed": ".", "failed": "F", "error": "E", "not reached": "-"}
 
 
-def explain(mode: RunMode) -> str:
-    """What a mode that is not whole chains does, in one line."""
+def describe_mode(mode: RunMode) -> str:
+    """Return what a mode does in one line; empty for whole chains, the default."""
     parts = []
     if mode.mode == "single-round":
         parts.append("each round begins where the reference solutions of those before it lead")
@@ -31,14 +31,21 @@ def explain(mode: RunMode) -> str:
 
 
 def lowest_score(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> float:
-    """The Dataset Score, or what the mode has in its place, of the agent that has the lowest, 0 to 100."""
+    """Return the lowest Dataset Score of all agents, 0 to 100; in mode single-round, the lowest SR."""
     return min(mode.score(of_agent) for of_agent in by_agent(records).values())
 
 
 def benchmark_lines(
     records: Sequence[RoundRecord], mode: RunMode = CHAIN, *, grid: bool, fail_under: float | None = None
 ) -> Iterator[str]:
-    """The summary of a session; ``grid`` adds a line of marks per task and attempt."""
+    """Yield the summary of a session.
+
+    Args:
+        records: The records of all rounds.
+        mode: The mode of the session.
+        grid: Whether to add a line of marks for each task and attempt.
+        fail_under: The score that ``--evocode-fail-under`` asks for, 0 to 100.
+    """
     agents = {mode.name(agent): of_agent for agent, of_agent in by_agent(records).items()}
     found = {agent: mode.scores(of_agent) for agent, of_agent in agents.items()}
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
@@ -77,14 +84,14 @@ _TITLES: dict[Mode, tuple[str, ...]] = {
     ),
     "single-round": ("SR", "SR macro", "k", "Avg Rounds", "time"),
 }
-#: Columns that are there only if an agent has something in them.
+#: Columns that are left out where no agent has a number in them.
 _RARE = frozenset({"Pinned Case Score", *SPENT})
 
 
 def _partly_run(records: Sequence[RoundRecord], *, single: bool) -> list[str]:
-    """The tasks with an attempt that ends before its last round; what was not reached has a record too.
+    """Return the tasks with an attempt that lacks a record of its last round, or with ``single`` of any round.
 
-    With ``single`` rounds it is those of which any is missing.
+    Rounds that were selected and not reached have a record too.
     """
     last: dict[tuple[str, str, int], int] = defaultdict(int)
     for record in records:
@@ -101,9 +108,10 @@ def _grid(records: Sequence[RoundRecord]) -> Iterator[str]:
 
 
 def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
-    """A head and a row per attempt, with one of ``.FE-`` per round: passed, failed, error, not reached.
+    """Return a head and a row for each attempt, with a mark for each round.
 
-    Blank is what was not selected.
+    The marks are ``.`` (passed), ``F`` (failed), ``E`` (error) and ``-`` (not reached); empty is a round that was not
+    selected.
     """
     agents = by_agent(records)
     longest = max(record.declared_rounds for record in records)

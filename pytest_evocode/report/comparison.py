@@ -1,4 +1,4 @@
-"""Two sides compared, as plain lines."""
+"""What ``evocode compare`` prints: the scores of two agents side by side, and the rounds that only one passes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.comparison import Comparison, Flip
 from pytest_evocode.metrics.task_values import Metric
-from pytest_evocode.report.scores import interval
+from pytest_evocode.report.scores import format_interval
 from pytest_evocode.report.tables import aligned
 
 TITLES: dict[Metric, str] = {
@@ -23,7 +23,14 @@ TITLES: dict[Metric, str] = {
 def comparison_lines(
     first: str, second: str, found: Mapping[Metric, Comparison], *, single_rounds: bool = False
 ) -> Iterator[str]:
-    """The table of metrics, and which rounds flipped; the Dataset Score is one of them."""
+    """Yield the table of metrics, and the rounds that only one of two agents passes.
+
+    Args:
+        first: The name of A.
+        second: The name of B.
+        found: The comparisons by metric; the Dataset Score is one of them, and its flips are listed.
+        single_rounds: Whether the two were measured in mode single-round, where the Dataset Score is the SR by task.
+    """
     headline = found["dataset_score"]
     yield f"A: {first}"
     yield f"B: {second}"
@@ -32,7 +39,7 @@ def comparison_lines(
     rows = [("", "A", "B", "B - A", "95 %", "won", "tied", "lost")]
     for metric, each in found.items():
         title = "SR, by task" if single_rounds and metric == "dataset_score" else TITLES[metric]
-        numbers = f"{each.first:.1f}", f"{each.second:.1f}", f"{each.difference:+.1f}", interval(each.interval)
+        numbers = f"{each.first:.1f}", f"{each.second:.1f}", f"{each.difference:+.1f}", format_interval(each.interval)
         rows.append((title, *numbers, str(each.won), str(each.tied), str(each.lost)))
     yield from aligned(rows)
     yield from _flips("passed in A, not in B", [flip for flip in headline.flips if flip.lost])

@@ -1,4 +1,4 @@
-"""Results as tables for other programs: a row for each round, or for each case."""
+"""Results as tables for other programs, CSV or Parquet, with a row for each round or for each case."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CASE_COLUMNS: dict[str, type] = {
 
 
 def round_rows(rows: Iterable[ScoreRow]) -> Iterator[dict[str, Any]]:
-    """One for each round record, by :data:`ROUND_COLUMNS`; None is unknown."""
+    """Yield a row for each round record, by :data:`ROUND_COLUMNS`; None is unknown."""
     for row in rows:
         for attempt in row.attempts:
             for record in attempt.record.rounds:
@@ -39,7 +39,7 @@ def round_rows(rows: Iterable[ScoreRow]) -> Iterator[dict[str, Any]]:
 
 
 def case_rows(rows: Iterable[ScoreRow]) -> Iterator[dict[str, Any]]:
-    """One for each case of each round, by :data:`CASE_COLUMNS`."""
+    """Yield a row for each case of each round, by :data:`CASE_COLUMNS`."""
     for row in rows:
         for attempt in row.attempts:
             for record in attempt.record.rounds:
@@ -62,40 +62,51 @@ def _which(attempt: StoredAttempt, record: RoundRecord) -> dict[str, Any]:
 
 
 def _round_row(attempt: StoredAttempt, record: RoundRecord, facts: TaskFacts | None) -> dict[str, Any]:
-    verdict, usage = record.verdict, record.usage
-    passed, total = record.case_counts if verdict else (None, None)
-    pinned_passed, pinned = verdict.pinned if verdict and verdict.pinned else (None, None)
-    return {
+    pinned_passed, pinned = record.verdict.pinned if record.verdict and record.verdict.pinned else (None, None)
+    values = {
+        **round_values(record),
         **_which(attempt, record),
         "finished": attempt.finished,
         "declared_rounds": record.declared_rounds,
-        "outcome": record.outcome,
         "passed": record.passed,
-        "fault": record.fault,
-        "timed_out": record.timed_out,
-        "stopped": record.stopped or None,
         "cause": record.cause or None,
-        "reward": verdict.reward if verdict else None,
-        "cases_passed": passed,
-        "cases": total,
         "pinned_passed": pinned_passed,
         "pinned": pinned,
-        "tool_calls": record.tool_calls,
-        "prompt_tokens": usage.prompt_tokens if usage else None,
-        "cached_tokens": usage.cached_tokens if usage else None,
-        "completion_tokens": usage.completion_tokens if usage else None,
-        "requests": usage.requests if usage else None,
-        "cost_usd": usage.cost_usd if usage else None,
-        "agent_seconds": record.agent_seconds,
-        "verifier_seconds": record.verifier_seconds,
-        "activity": facts.activity if facts else None,
-        "interaction": facts.interaction if facts else None,
-        "category": facts.category if facts else None,
-        "difficulty": facts.difficulty if facts else None,
+        **(
+            {name: getattr(facts, name) for name in ("activity", "interaction", "category", "difficulty")}
+            if facts
+            else {}
+        ),
         "change_types": " ".join(facts.changes(record.index)) if facts else None,
         "environment": attempt.record.environment,
         "started": attempt.record.started or None,
         "directory": str(attempt.path),
+    }
+    return {name: values.get(name) for name in ROUND_COLUMNS}
+
+
+def round_values(record: RoundRecord) -> dict[str, Any]:
+    """Return a round as names and plain values, for one cell each; None is unknown."""
+    verdict, usage = record.verdict, record.usage
+    passed, cases = record.case_counts if verdict else (None, None)
+    failing = [case.id for case in verdict.cases if case.failing] if verdict else []
+    return {
+        "task": record.task,
+        "agent": record.agent,
+        "attempt": record.attempt,
+        "round": record.round,
+        "outcome": record.outcome,
+        "fault": record.fault,
+        "timed_out": record.timed_out,
+        "stopped": record.stopped or None,
+        "reward": verdict.reward if verdict else None,
+        "cases_passed": passed,
+        "cases": cases,
+        "failed_cases": ", ".join(failing) or None,
+        "tool_calls": record.tool_calls,
+        **(dict(usage) if usage else {}),
+        "agent_seconds": record.agent_seconds,
+        "verifier_seconds": record.verifier_seconds,
     }
 
 

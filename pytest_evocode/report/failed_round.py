@@ -1,4 +1,4 @@
-"""What a failed round says: which cases failed, new ones apart from old ones, and where to read on."""
+"""The text of a failed test: the cases that failed, new misses apart from regressions, and where the output is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN_CHARACTERS = 300
 
 
 def describe_failure(record: RoundRecord, output: Path) -> str:
-    """The report of a failed round; its first line is a summary of the rest. ``output`` is its suite's output."""
+    """Return the report of a failed round, whose first line sums up the rest; ``output`` is its suite's output."""
     verdict = record.verdict
     assert verdict is not None
     failing = [case for case in verdict.cases if case.failing]

@@ -1,4 +1,4 @@
-"""What went wrong, and where first, as plain lines."""
+"""What ``evocode failures`` prints: kinds of failures, where attempts fail first, the requirements failed most."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_evocode.metrics.failures import FailureKinds
 from pytest_evocode.metrics.requirements import RequirementFailures
 from pytest_evocode.metrics.survival import FirstFailure, Share
-from pytest_evocode.report.scores import number
-from pytest_evocode.report.tables import aligned
+from pytest_evocode.report.tables import aligned, format_number
 
 
 def kind_lines(kinds: Mapping[str, FailureKinds]) -> Iterator[str]:
-    """How often what went wrong, by the name of the row; kinds that nobody met are left out."""
+    """Yield how often each agent had each kind of failure; kinds that no agent had are left out."""
     yield "failed rounds, by what kept them from passing"
     yield from _counts({name: _rounds(found) for name, found in kinds.items()})
     yield ""
@@ -42,7 +41,7 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
 def survival_lines(
     shares: Mapping[str, Mapping[int, Share]], first: Mapping[str, Sequence[FirstFailure]]
 ) -> Iterator[str]:
-    """By round index, of each row: the share of tasks that pass it, and how many attempts first fail there."""
+    """Yield, for each agent and round, the share of tasks that pass it and how many attempts fail there first."""
     yield "by round: share of the tasks that pass it, and how many attempts fail there first"
     longest = max((index for of_row in shares.values() for index in of_row), default=0)
     rows = [("  agent", *map(str, range(1, longest + 1)))]
@@ -51,13 +50,13 @@ def survival_lines(
         cells = []
         for index in range(1, longest + 1):
             share = of_row[index].percent if index in of_row else None
-            cells.append("" if share is None else f"{number(share)} ({failing[index]})")
+            cells.append("" if share is None else f"{format_number(share)} ({failing[index]})")
         rows.append((f"  {name}", *cells))
     yield from aligned(rows)
 
 
 def first_failure_lines(first: Mapping[str, Sequence[FirstFailure]], shown: int) -> Iterator[str]:
-    """The attempts that failed, the earliest first."""
+    """Yield the first failures of attempts, the earliest first, no more than ``shown`` of them."""
     failures = sorted(
         ((failure, name) for name, of_row in first.items() for failure in of_row),
         key=lambda pair: (pair[0].position, pair[0].task, pair[1], pair[0].attempt),
@@ -73,7 +72,7 @@ def first_failure_lines(first: Mapping[str, Sequence[FirstFailure]], shown: int)
 
 
 def requirement_lines(worst: Sequence[RequirementFailures], shown: int) -> Iterator[str]:
-    """The requirements that were failed, the worst first."""
+    """Yield the requirements that were failed, the worst first, no more than ``shown`` of them."""
     yield f"requirements that were failed ({len(worst)}), by the share of the rounds that checked them"
     if worst:
         rows = [("  task", "requirement", "failed", "of", "%", "cases")]

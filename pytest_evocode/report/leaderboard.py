@@ -1,4 +1,4 @@
-"""The leaderboard: one row for each agent, the best first, for people, spreadsheets and programs."""
+"""The leaderboard, a row for each agent with the best first, as Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -8,22 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_evocode.metrics.scores import Scores
-from pytest_evocode.report.scores import number, of_tasks
+from pytest_evocode.report.scores import format_part
+from pytest_evocode.report.tables import format_number
 
-FIELDS = (
-    "dataset_score",
-    "case_score",
-    "avg_rounds",
-    "perfect_tasks",
-    "final_round_completion",
-    "hard_tasks",
-    "mean_reward",
-    "mt_at_k",
-    "sr",
-    "gap",
-    "tasks",
-    "rounds",
-)
 _TITLES = {
     "dataset_score": "Dataset Score",
     "case_score": "Case Score",
@@ -41,8 +28,8 @@ _TITLES = {
 
 
 def entries(scores: Mapping[str, Scores]) -> list[dict[str, Any]]:
-    """The rows, the best first, with full precision; None where nothing was measured."""
-    found = [{"agent": name, **{field: getattr(row, field) for field in FIELDS}} for name, row in scores.items()]
+    """Return the rows with numbers in full precision, the best first; what was not measured is None."""
+    found = [{"agent": name, **{field: getattr(row, field) for field in _TITLES}} for name, row in scores.items()]
     return sorted(found, key=lambda entry: (-_or_last(entry["dataset_score"]), -_or_last(entry["sr"]), entry["agent"]))
 
 
@@ -51,7 +38,7 @@ def _or_last(value: float | None) -> float:
 
 
 def as_markdown(board: Sequence[Mapping[str, Any]]) -> str:
-    """A table as GitHub shows them."""
+    """Return the board as a Markdown table for GitHub."""
     rows = [["Agent", *_TITLES.values()], [":--", *("--:" for _ in _TITLES)]]
     rows += [[str(entry["agent"]).replace("|", "\\|"), *_cells(entry)] for entry in board]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
@@ -59,14 +46,14 @@ def as_markdown(board: Sequence[Mapping[str, Any]]) -> str:
 
 def _cells(entry: Mapping[str, Any]) -> list[str]:
     whole = {"tasks": str(entry["tasks"]), "rounds": str(entry["rounds"])}
-    whole["perfect_tasks"] = of_tasks(entry["perfect_tasks"], entry["tasks"])
-    return [whole.get(field) or number(entry[field]) for field in FIELDS]
+    whole["perfect_tasks"] = format_part(entry["perfect_tasks"], entry["tasks"])
+    return [whole.get(field) or format_number(entry[field]) for field in _TITLES]
 
 
 def as_csv(board: Sequence[Mapping[str, Any]]) -> str:
-    """With full precision, and nothing where nothing was measured."""
+    """Return the board as CSV with numbers in full precision; what was not measured is empty."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, ("agent", *FIELDS), lineterminator="\n")
+    writer = csv.DictWriter(text, ("agent", *_TITLES), lineterminator="\n")
     writer.writeheader()
     writer.writerows(board)
     return text.getvalue()

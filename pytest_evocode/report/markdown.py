@@ -1,4 +1,4 @@
-"""A session in Markdown, as GitHub shows it below a job: scores, the grid of rounds, and what did not pass."""
+"""The summary of a session in Markdown, which GitHub shows below a job."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pytest_evocode.report.failed_round import describe_failure
 from pytest_evocode.report.scores import score_rows
 from pytest_evocode.results.records import RoundRecord
 
-#: Bytes of the rounds that did not pass; GitHub shows nothing at all of more than a MiB in one step.
-_MOST = 400_000
+#: Bytes that rounds which did not pass may take; GitHub shows nothing of a step that writes more than a MiB.
+_MOST_BYTES = 400_000
 _MARKS = {".": "✅", "F": "❌", "E": "⚠️"}
 _LEGEND = "✅ passed, ❌ failed, ⚠️ error, - not reached"
 
 
-def summary(
+def session_summary(
     records: Sequence[RoundRecord],
     scores: Mapping[str, Scores],
     spent: Mapping[str, Spending],
@@ -31,27 +31,36 @@ def summary(
     about: Sequence[str],
     output_of: Callable[[RoundRecord], Path],
 ) -> str:
-    """The whole of it; scores, spending and intervals by agent, ``about`` the lines that say which session it was."""
+    """Return the scores, the grid of rounds, and a section to unfold for each round that did not pass.
+
+    Args:
+        records: The records of all rounds.
+        scores: The scores by agent.
+        spent: The tokens and costs by agent.
+        intervals: 95 % intervals of the headline score by agent.
+        about: Lines that tell the run, its environment and its mode.
+        output_of: Returns where the output of a round's suite is.
+    """
     (head, *rows) = grid_rows(records)
     marks = [(name, *(_MARKS.get(cell, cell) for cell in cells)) for name, *cells in rows]
     parts = [
         "## Benchmark",
         "  \n".join(map(_plain, about)),
-        table(score_rows(scores, spent, intervals)),
-        table([head, *marks]),
+        markdown_table(score_rows(scores, spent, intervals)),
+        markdown_table([head, *marks]),
         _LEGEND,
         *_not_passed(records, output_of),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """A table with its first row as the head, and all columns but the first to the right.
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    r"""Return a table with its first row as the head and all columns but the first aligned to the right.
 
-    >>> print(table([("agent", "score"), ("a|b", "9.5")]))
+    >>> print(markdown_table([("agent", "score"), ("a|b", "9.5")]))
     | agent | score |
     | :-- | --: |
-    | a\\|b | 9.5 |
+    | a\|b | 9.5 |
     """
     head, *rest = rows
     align = [":--", *("--:" for _ in head[1:])]
@@ -59,19 +68,19 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _not_passed(records: Sequence[RoundRecord], output_of: Callable[[RoundRecord], Path]) -> Iterator[str]:
-    """What failed and what broke down, each to be unfolded, as far as there is room."""
+    """Yield a section to unfold for each error and each failed round, errors first, up to ``_MOST_BYTES``."""
     found = [record for record in records if record.outcome in ("failed", "error")]
-    room, left = _MOST, 0
+    free, omitted = _MOST_BYTES, 0
     for record in sorted(found, key=lambda record: record.outcome != "error"):
         text = describe_failure(record, output_of(record)) if record.outcome == "failed" else record.cause
         part = _folded(f"{record.task} {attempt_name(record.agent, record.attempt)}", record, text)
-        room -= len(part.encode(errors="replace"))
-        if room < 0:
-            left += 1
+        free -= len(part.encode(errors="replace"))
+        if free < 0:
+            omitted += 1
         else:
             yield part
-    if left:
-        yield f"And {left} more that did not pass, for which there is no room."
+    if omitted:
+        yield f"And {omitted} more that did not pass, for which there is no room."
 
 
 def _folded(name: str, record: RoundRecord, text: str) -> str:
@@ -84,7 +93,7 @@ def _folded(name: str, record: RoundRecord, text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    r"""A text that Markdown takes for nothing else.
+    r"""Escape what Markdown and HTML would take for markup.
 
     >>> print(_plain("a|b *c* <d>"))
     a\|b \*c\* &lt;d&gt;

@@ -1,4 +1,4 @@
-"""Process discipline as text: the pillars by agent, task and round, what speaks for them, and what they go with."""
+"""What ``evocode process`` prints: RigorBench's pillars by agent, task and round, with the evidence for them."""
 
 from __future__ import annotations
 
@@ -19,31 +19,24 @@ from pytest_evocode.process.scores.summary import (
     summarise_agent,
     summarise_task,
 )
-from pytest_evocode.report.tables import aligned
-
-NOT_MEASURED = "n/a"
+from pytest_evocode.report.tables import NOT_MEASURED, aligned, format_number
 
 
-def number(value: float | None) -> str:
-    """Two decimals, or n/a.
-
-    >>> number(0.5), number(None)
-    ('0.50', 'n/a')
-    """
-    return NOT_MEASURED if value is None else f"{value:.2f}"
+def _number(value: float | None) -> str:
+    return format_number(value, digits=2)
 
 
-def score_text(score: RigorScore | None) -> str:
-    """A score with what it covers.
+def _score_text(score: RigorScore | None) -> str:
+    """Return a score with the share of the weights that was measured.
 
-    >>> score_text(RigorScore(value=0.61, coverage=0.75))
+    >>> _score_text(RigorScore(value=0.61, coverage=0.75))
     '0.61 over 75 %'
     """
     return NOT_MEASURED if score is None else f"{score.value:.2f} over {score.coverage:.0%}".replace("%", " %")
 
 
 def process_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> Iterator[str]:
-    """The whole report."""
+    """Yield the whole report: pillars, sub-metrics beyond RigorBench's, sensitivity to weights, outcome, judge."""
     yield "Process discipline, 0 to 1 (n/a: not measured). RigorScore over the share of the weight that was measured."
     yield ""
     yield from aligned(list(_pillar_rows(attempts, weights)))
@@ -58,32 +51,32 @@ _HEADINGS = tuple(name.upper() for name in PILLARS)
 
 
 def agent_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:
-    """A row for each agent."""
+    """Yield the table of pillars with a row for each agent."""
     rows = [("agent", *_HEADINGS, "RigorScore", "attempts")]
     rows += [
-        (agent, *_cells(summary.values), score_text(summary.score), str(summary.attempts))
+        (agent, *_cells(summary.values), _score_text(summary.score), str(summary.attempts))
         for agent, summary in agents.items()
     ]
     yield from aligned(rows)
 
 
 def _cells(values: Values) -> tuple[str, ...]:
-    return tuple(number(values[name]) for name in PILLARS)
+    return tuple(_number(values[name]) for name in PILLARS)
 
 
 def _pillar_rows(attempts: Iterable[AttemptProcess], weights: Mapping[str, float]) -> Iterator[tuple[str, ...]]:
     yield ("agent, task, round", *_HEADINGS, "RigorScore", "outcome")
     for agent, tasks in by_task(attempts).items():
         whole = summarise_agent(tasks, weights)
-        yield (agent, *_cells(whole.values), score_text(whole.score), number(whole.outcome))
+        yield (agent, *_cells(whole.values), _score_text(whole.score), _number(whole.outcome))
         for task, found in tasks.items():
             some = summarise_task(found, weights)
-            yield (f"  {task}", *_cells(some.values), score_text(some.score), number(some.outcome))
+            yield (f"  {task}", *_cells(some.values), _score_text(some.score), _number(some.outcome))
             for attempt in found:
                 mark = f" (attempt {attempt.attempt})" if len(found) > 1 else ""
                 for round_ in attempt.rounds:
-                    score = score_text(round_.score(weights))
-                    yield (f"    {round_.round}{mark}", *_cells(round_.values), score, number(round_.outcome))
+                    score = _score_text(round_.score(weights))
+                    yield (f"    {round_.round}{mark}", *_cells(round_.values), score, _number(round_.outcome))
 
 
 def _extended_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:
@@ -92,7 +85,7 @@ def _extended_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:
     yield ""
     yield f"Extended: {', '.join(f'{name} {what}' for name, what in EXTENDED.items())}"
     rows = [("agent", *EXTENDED)]
-    rows += [(agent, *(number(summary.extended[name]) for name in EXTENDED)) for agent, summary in agents.items()]
+    rows += [(agent, *(_number(summary.extended[name]) for name in EXTENDED)) for agent, summary in agents.items()]
     yield from aligned(rows)
 
 
@@ -111,7 +104,7 @@ def _sensitivity_lines(agents: Mapping[str, ProcessSummary], weights: Mapping[st
 
 
 def outcome_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> Iterator[str]:
-    """RigorScore and outcome side by side, task by task, and how they go together."""
+    """Yield RigorScore and outcome side by side, by task, and how they correlate."""
     pairs = _pairs(attempts, weights)
     if not pairs:
         return
@@ -168,7 +161,7 @@ def _closing_lines(attempts: Sequence[AttemptProcess]) -> Iterator[str]:
 
 
 def _judge_lines(attempts: Sequence[AttemptProcess]) -> Iterator[str]:
-    """How far a judge and the rules agree, and what it cost, which is no cost of an agent."""
+    """Yield how far a judging model agrees with the rules, and what it cost, which counts for no agent."""
     found = judged(attempts)
     if not found:
         return
@@ -185,14 +178,14 @@ def _judge_lines(attempts: Sequence[AttemptProcess]) -> Iterator[str]:
 
 
 def explain_lines(attempts: Iterable[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> Iterator[str]:
-    """All evidence for attempts, round by round."""
+    """Yield all evidence for the attempts, round by round."""
     for attempt in attempts:
         about = OF_CATEGORY.get(attempt.category or "")
         category = f", {attempt.category} (about {about.upper()})" if about else ""
         yield f"{attempt.task}: {attempt.agent}, attempt {attempt.attempt}{category}"
         for round_ in attempt.rounds:
             yield ""
-            yield f"  {round_.round}: RigorScore {score_text(round_.score(weights))}"
+            yield f"  {round_.round}: RigorScore {_score_text(round_.score(weights))}"
             yield from _explain_round(round_)
         yield from (f"  {note}" for note in attempt.notes)
         yield ""
@@ -201,7 +194,7 @@ def explain_lines(attempts: Iterable[AttemptProcess], weights: Mapping[str, floa
 def _explain_round(round_: RoundProcess) -> Iterator[str]:
     for name, title in PILLARS.items():
         pillar = round_.pillars[name]
-        yield f"    {name.upper()} {number(pillar.value)}  {title}"
+        yield f"    {name.upper()} {_number(pillar.value)}  {title}"
         for part, measure in pillar.parts.items():
             yield from _explain_measure(part, measure)
     if round_.extended:
@@ -214,7 +207,7 @@ def _explain_round(round_: RoundProcess) -> Iterator[str]:
 
 def _explain_measure(name: str, measure: Measure) -> Iterator[str]:
     sure = f" ({measure.certainty})" if measure.certainty else ""
-    yield f"      {name} {number(measure.value)}{sure}: {measure.reason}"
+    yield f"      {name} {_number(measure.value)}{sure}: {measure.reason}"
     for evidence in measure.evidence:
         place = f"step {evidence.step}: " if evidence.step is not None else ""
         quote = f": {evidence.quote}" if evidence.quote else ""

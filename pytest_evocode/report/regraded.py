@@ -1,4 +1,4 @@
-"""What verifying again has changed, round by round and in the scores."""
+"""What ``evocode regrade`` prints: the verdicts and scores that are different after verifying again."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from pytest_evocode.report.tables import aligned
 from pytest_evocode.results.records import RoundRecord
 
 Pair = tuple[RoundRecord, RoundRecord]
-"""A round before and after."""
+"""The records of a round before and after it was verified again."""
 
 
 def changes(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """The rounds of which the outcome, the reward or the number of passed cases is another one now."""
+    """Return the rounds whose outcome, reward or number of passed cases has changed, ready for JSON."""
     return [
         {
             "task": after.task,
             "agent": after.agent,
             "attempt": after.attempt,
             "round": after.round,
-            "before": _said(before),
-            "after": _said(after),
+            "before": _verdict(before),
+            "after": _verdict(after),
         }
         for before, after in pairs
-        if _said(before) != _said(after)
+        if _verdict(before) != _verdict(after)
     ]
 
 
-def _said(record: RoundRecord) -> dict[str, Any]:
+def _verdict(record: RoundRecord) -> dict[str, Any]:
     passed, cases = record.case_counts
     reward = record.verdict.reward if record.verdict is not None else None
     return {"outcome": record.outcome, "reward": reward, "passed_cases": passed, "cases": cases}
 
 
 def score_changes(pairs: Sequence[Pair]) -> dict[str, dict[str, float]]:
-    """The Dataset Score, 0 to 100, by agent: over all rounds of the attempts, before and after."""
+    """Return each agent's Dataset Score, 0 to 100, over all rounds of the attempts before and after."""
     before, after = by_agent(pair[0] for pair in pairs), by_agent(pair[1] for pair in pairs)
     return {agent: {"before": dataset_score(before[agent]), "after": dataset_score(after[agent])} for agent in after}
 
 
 def change_lines(pairs: Sequence[Pair]) -> Iterator[str]:
-    """The table of what is different, and each agent's score."""
+    """Yield the table of changed rounds, and each agent's Dataset Score before and after."""
     found = changes(pairs)
     if not found:
         yield "no round has another verdict"
@@ -60,6 +60,6 @@ def change_lines(pairs: Sequence[Pair]) -> Iterator[str]:
         yield f"{agent}: Dataset Score {score['before']:.1f} -> {score['after']:.1f}"
 
 
-def _in_words(said: dict[str, Any]) -> str:
-    cases = f" {said['passed_cases']}/{said['cases']}" if said["cases"] else ""
-    return f"{said['outcome']}{cases}"
+def _in_words(verdict: dict[str, Any]) -> str:
+    cases = f" {verdict['passed_cases']}/{verdict['cases']}" if verdict["cases"] else ""
+    return f"{verdict['outcome']}{cases}"

@@ -1,21 +1,37 @@
-"""Tables as plain text."""
+"""Tables as plain text, and numbers as their cells show them.
+
+Not with rich: it takes 43 ms and 13 MB, fits tables to the width of the terminal, and a table here is ten lines.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
+NOT_MEASURED = "n/a"
+
 
 def aligned(rows: Sequence[Sequence[str]], *, left: Container[int] = (0,)) -> Iterator[str]:
-    """Columns two spaces apart, those whose numbers (from 0) are in ``left`` to the left and the others to the right.
+    r"""Yield the rows as lines with columns two spaces apart.
 
-    >>> print(*aligned([("agent", "time"), ("oracle", "4.5 s"), ("nop", "11.0 s")]), sep="\\n")
+    Columns whose index, from 0, is in ``left`` are aligned to the left, the others to the right.
+
+    >>> print(*aligned([("agent", "time"), ("oracle", "4.5 s"), ("nop", "11.0 s")]), sep="\n")
     agent     time
     oracle   4.5 s
     nop     11.0 s
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = zip(row, widths, strict=True)
+        cells = enumerate(zip(row, widths, strict=True))
         yield "  ".join(
-            cell.ljust(width) if number in left else cell.rjust(width) for number, (cell, width) in enumerate(cells)
+            cell.ljust(width) if index in left else cell.rjust(width) for index, (cell, width) in cells
         ).rstrip()
+
+
+def format_number(value: float | None, unit: str = "", *, digits: int = 1) -> str:
+    """Return a number with so many decimals, or ``n/a``.
+
+    >>> format_number(12.345, " s"), format_number(0.5, digits=2), format_number(None, " s")
+    ('12.3 s', '0.50', 'n/a')
+    """
+    return NOT_MEASURED if value is None else f"{value:.{digits}f}{unit}"

@@ -1,4 +1,4 @@
-"""A task's rounds and requirements, as plain lines."""
+"""What ``evocode show`` prints: a task's rounds and the requirements that they introduce and retire."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ _SHOWN_CHARACTERS = 72
 _NONE, _UNKNOWN = "-", "?"
 
 Pinned = Mapping[str, Mapping[str, str]]
-"""By round, the ids of its suite's cases with the requirements that they check."""
+"""For each round by name, the ids of its suite's cases, each with the id of the requirement that it checks."""
 
 
 def task_lines(task: Task, pinned: Pinned, *, stale: bool = False) -> Iterator[str]:
-    """What ``evocode show`` prints; ``pinned`` is empty where the cases are not known, ``stale`` says why."""
+    """Yield the tables of rounds and requirements, and notes on where the numbers of cases come from.
+
+    Args:
+        task: The task.
+        pinned: The cases in evocode.lock; empty without one that is up to date.
+        stale: Whether there is an evocode.lock that the task has changed since.
+    """
     rounds = [round_.name for round_ in task.rounds]
     written = {requirement.id for requirement in task.requirements}
     only_pinned = [each for each in _pinned_requirements(pinned, rounds) if each.id not in written]
@@ -37,7 +43,7 @@ def task_lines(task: Task, pinned: Pinned, *, stale: bool = False) -> Iterator[s
 
 
 def _pinned_requirements(pinned: Pinned, rounds: Sequence[str]) -> Iterator[Requirement]:
-    """What the pinned cases require: from the first round that has a case of it until none has one any more."""
+    """Yield the requirements that pinned cases name, each active from the first round with such a case to the last."""
     known = [name for name in rounds if name in pinned]
     for id in dict.fromkeys(id for name in known for id in pinned[name].values() if id):
         having = [index for index, name in enumerate(known) if id in pinned[name].values()]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pytest_evocode.metrics.scores import scores
 from pytest_evocode.metrics.spending import spending
-from pytest_evocode.report.markdown import summary
+from pytest_evocode.report.markdown import session_summary
 from pytest_evocode.results.records import RoundRecord
 
 
@@ -29,7 +29,7 @@ def lines_of(*records: RoundRecord) -> list[str]:
     found = {"gpt": scores(records)}
     spent = {"gpt": spending(records)}
     about = ["Run 1", "a <b>"]
-    text = summary(records, found, spent, {}, about=about, output_of=lambda each: Path("out.txt"))
+    text = session_summary(records, found, spent, {}, about=about, output_of=lambda each: Path("out.txt"))
     return text.splitlines()
 
 
