@@ -5,23 +5,33 @@ from __future__ import annotations
 from pytest_evocode.environments.choice import choose_engine
 from pytest_evocode.environments.protocol import (
     Command,
+    DistrustingEnvironment,
     Engine,
     Environment,
     ExecResult,
+    FileContents,
     Installation,
+    InteractiveEnvironment,
+    ReferenceKeepingEngine,
     Snapshot,
     User,
-    found_or_refused,
+    read_environment_file,
+    require_readable,
 )
 
 __all__ = [
     "Command",
+    "DistrustingEnvironment",
     "Engine",
     "Environment",
     "ExecResult",
+    "FileContents",
     "Installation",
+    "InteractiveEnvironment",
+    "ReferenceKeepingEngine",
     "Snapshot",
     "User",
     "choose_engine",
-    "found_or_refused",
+    "read_environment_file",
+    "require_readable",
 ]

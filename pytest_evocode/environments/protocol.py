@@ -1,35 +1,42 @@
-"""The contract between an attempt and the place it lives in; every implementation passes one test suite."""
+"""What an environment and an engine can do, as protocols; every implementation passes one test suite.
+
+:class:`Environment` and :class:`Engine` are what an attempt needs. What only some features need is in protocols that an
+implementation may leave out: :class:`InteractiveEnvironment`, :class:`DistrustingEnvironment` and
+:class:`ReferenceKeepingEngine`. :class:`~pytest_evocode.environments.command_environment.CommandEnvironment` is a base
+class with the part of ``exec`` that is the same everywhere.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from pytest_evocode.environments.archive import Source
-from pytest_evocode.errors import EnvironmentFault, UnreadableFile
+from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.tasks import Network, Task
 
 User = str | int
 
-#: Bytes of a command's output that are kept: this much of its head and as much of its tail.
-OUTPUT_LIMIT = 8 * 2**20
+#: What :meth:`Environment.read_files` finds at a path: contents, a refusal, or nothing.
+FileContents = bytes | UnreadableFile | None
 
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """How a command ended.
-
-    ``exit_code`` is the shell's (128 + n for signal n) and None when the command was killed at its deadline.
-    ``output`` is stdout and stderr as they came, decoded as UTF-8 with replacement characters; of more than
-    ``2 * OUTPUT_LIMIT`` bytes the middle is left out and the gap says so. ``seconds`` is wall-clock time.
-    """
+    """How a command ended."""
 
     exit_code: int | None
+    """The shell's, 128 + n for signal n; None when the command was killed at its deadline."""
     output: str
+    """Stdout and stderr as they came, decoded as UTF-8 with replacement characters.
+
+    Of more than 16 MiB the first and the last 8 MiB are kept, and a line between them says how much was left out.
+    """
     timed_out: bool
     seconds: float
+    """Wall-clock time."""
 
     @property
     def ok(self) -> bool:
@@ -39,33 +46,49 @@ class ExecResult:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What is put on top of a task's image: once for each content of the two, whatever the number of attempts."""
+    """Software that an agent needs on top of a task's image; installed once per content of image and script."""
 
     name: str
-    """What it installs, for messages."""
+    """What is installed, for messages."""
     script: str
     """Run by ``bash -c`` as root, with a network.
 
-    ``$EVOCODE_ENGINE`` is ``docker`` or ``sandbox``; in a sandbox the system is the host's, and no package manager can
-    add to it. What it prints last is shown when it fails.
+    ``$EVOCODE_ENGINE`` is the engine's name, ``docker`` or ``sandbox``. In a sandbox the system is the host's, and no
+    package manager can add to it. The last lines of its output are shown when it fails.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to run on a terminal, with the arguments of :meth:`Environment.exec`."""
+    """A command with the arguments of :meth:`Environment.exec`."""
 
     argv: tuple[str, ...]
     user: User | None = None
+    """A name or uid; None for the image's user."""
     env: Mapping[str, str] = field(default_factory=dict)
+    """Variables in addition to those of the image and the task."""
     cwd: str | None = None
+    """None for the environment's working directory."""
 
 
-def found_or_refused(found: bytes | UnreadableFile | None) -> bytes | None:
-    """What :meth:`Environment.read` gives or raises for one of :meth:`Environment.read_all`."""
+def require_readable(found: FileContents) -> bytes | None:
+    """Return the contents of a file that was read, None where there is no such file.
+
+    Raises:
+        UnreadableFile: The file was refused.
+    """
     if isinstance(found, UnreadableFile):
         raise found
     return found
+
+
+def read_environment_file(environment: Environment, path: str, limit: int) -> bytes | None:
+    """Return the contents of a file of at most ``limit`` bytes, None where there is no such file.
+
+    Raises:
+        UnreadableFile: There is something else, such as a symlink or a larger file.
+    """
+    return require_readable(environment.read_files({path: limit})[path])
 
 
 class Snapshot(Protocol):
@@ -73,30 +96,31 @@ class Snapshot(Protocol):
 
     @property
     def reference(self) -> str:
-        """What :meth:`Engine.find_snapshot` of a later session knows it by; empty where none can find it."""
+        """The name by which :meth:`Engine.find_snapshot` of a later session finds it; empty if none can."""
 
     def changed_paths(self, outside: str) -> list[str]:
-        """Absolute paths of what is not as in the task's image: files made, changed and deleted, directories emptied.
+        """Return the absolute paths at which the file system differs from the task's image.
 
-        Nothing below the directory ``outside`` is looked at.
+        They are those of files made, changed and deleted and of directories made empty or emptied. Nothing below the
+        directory ``outside`` is looked at.
         """
 
     def discard(self) -> None:
-        """Free what the snapshot takes; forks that run on it must have stopped."""
+        """Free the disk space of the snapshot; forks made from it must have stopped."""
 
 
 class Environment(Protocol):
     """One container or sandbox.
 
-    All methods may be called from any thread. They raise :class:`~pytest_evocode.errors.EnvironmentFault` when the
-    engine fails or the environment is gone; what the commands inside do is never an exception.
+    All methods may be called from any thread. Each raises :class:`~pytest_evocode.errors.EnvironmentFault` when the
+    engine fails or the environment is gone; what commands inside do is never an exception.
     """
 
     workdir: str
-    """Absolute path that commands start in."""
+    """Absolute path of the directory that commands start in."""
 
     def start(self) -> None:
-        """Make the environment ready for commands, with empty ``/logs/agent`` and ``/logs/artifacts``."""
+        """Make the environment ready for commands, with empty directories ``/logs/agent`` and ``/logs/artifacts``."""
 
     def exec(
         self,
@@ -108,98 +132,138 @@ class Environment(Protocol):
         timeout: float | None = None,
         stdout: BinaryIO | None = None,
     ) -> ExecResult:
-        """Run an argv, or a script given as one string with ``bash -c``.
+        """Run a command and wait for it to end.
 
-        ``user`` is a name or uid (default: the image's), ``env`` is added to the image's and the task's variables,
-        ``cwd`` defaults to ``workdir``. After ``timeout`` seconds *every* process but PID 1 is killed, so nothing that
-        the command started in the background survives its deadline. A command that ends by itself leaves its
-        background processes running. A command that cannot be started is a failing result whose output says why, with
-        exit code 127 where there is no such program, 126 where there is no such user or directory or no permission:
-        an agent may have removed any of them. All output, byte for byte and however much, goes to ``stdout``, too.
-        """
+        A command that ends by itself leaves its background processes running. One that cannot be started is a failing
+        result whose output says why, with exit code 127 where there is no such program and 126 where there is no such
+        user or directory or no permission, because an agent may have removed any of them.
 
-    def interact(self, command: Command, terminal: int) -> int:
-        """Run a command on a terminal until it ends, and return its exit code (128 + n for signal n).
-
-        ``terminal`` is an open file descriptor of the person's terminal. The command gets another one, of the same size
-        and with job control, and what is typed and printed is passed on between the two: every key is the command's,
-        and nothing inside ever holds the person's terminal. When that is closed, everything but PID 1 is killed.
+        Args:
+            command: An argv, or a script for ``bash -c`` given as one string.
+            user: A name or uid; by default the image's user.
+            env: Variables in addition to those of the image and the task.
+            cwd: The directory to start in, by default :attr:`workdir`.
+            timeout: Seconds after which *every* process but PID 1 is killed, so that nothing that the command started
+                in the background survives its deadline; None for no limit.
+            stdout: A file that gets the whole output, byte for byte, however long it is.
         """
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
-        """Put the contents of directories, one over the other, into the directory ``target``, made when missing.
+        """Copy the contents of directories of the host into a directory, which is made when missing.
 
-        A pair of a directory and a relative path puts its contents there below ``target``.
+        Files belong to root and keep their mode. Directories that exist keep owner and mode, and symlinks to
+        directories are followed; whatever else stands where a file or directory is to be is replaced.
 
-        Files belong to root and keep their mode; ``writable`` lets every user write them, and the directories they are
-        in. Directories that are there already keep owner and mode otherwise, and so do symlinks to directories;
-        whatever else stands where a file or directory is to be is replaced.
+        Args:
+            sources: Directories of the host, of which later ones win. A pair of a directory and a relative path puts
+                its contents there below ``target``.
+            target: Absolute path of a directory.
+            writable: Let every user write the files and the directories they are in.
         """
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
-        """Copy a file or directory tree, to be ``target`` on the host, and return what was left out, with reasons.
+        """Copy a file or directory tree to the host, to be ``target`` there.
 
-        Only regular files and directories come along; a missing ``source`` and an empty directory copy nothing.
-        ``exclude`` holds ``fnmatch`` patterns for names and for paths relative to ``source``.
+        Only regular files and directories are copied. A missing ``source`` and an empty directory copy nothing.
+
+        Args:
+            source: Absolute path in the environment.
+            target: The path of the copy on the host.
+            exclude: ``fnmatch`` patterns for names and for paths relative to ``source``.
+
+        Returns:
+            What was left out for another reason than ``exclude``, each with the reason.
         """
 
-    def read(self, path: str, limit: int) -> bytes | None:
-        """The contents of a regular file of at most ``limit`` bytes, None where there is no such file.
+    def read_files(self, limits: Mapping[str, int]) -> dict[str, FileContents]:
+        """Read several regular files, given as their paths with the size limit of each in bytes.
 
-        Raises :class:`UnreadableFile` for anything else; a symlink is not followed.
+        Returns:
+            For each path the contents, None where there is no such file, or
+            :class:`~pytest_evocode.errors.UnreadableFile` with the reason for anything else: a symlink, which is not
+            followed, a directory, a FIFO, a file above its limit.
         """
-
-    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | UnreadableFile | None]:
-        """As :meth:`read` for several files, by their paths and limits; what is refused is returned and not raised."""
 
     def remove(self, paths: Sequence[str]) -> None:
-        """Delete files or trees, and make sure that they are gone."""
+        """Delete files and directory trees, and check that they are gone."""
 
     def make_directories(self, paths: Sequence[str]) -> None:
-        """Make directories that every user can write."""
+        """Make directories that every user can write; what is no directory at or above a path is replaced."""
 
     def kill_processes(self) -> None:
-        """Kill everything but PID 1."""
-
-    def distrust(self) -> None:
-        """Rely from here on nothing that runs inside: an agent has worked here, and a suite is to."""
+        """Kill every process but PID 1."""
 
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """Record the file system, with all processes paused meanwhile.
 
-        With ``keep_for``, an attempt's directory, the snapshot outlives the session for as long as the ``state.json``
-        there mentions its reference.
+        Args:
+            keep_for: The directory of an attempt. The snapshot then outlives the session for as long as the attempt's
+                files mention its reference.
         """
 
     def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
-        """A new environment, not started, with the snapshot's files and none of its processes.
+        """Return a new environment, not started, with a snapshot's files and none of its processes.
 
-        The directories in ``fresh`` are empty in it and writable for every user, whatever the snapshot has there.
+        Args:
+            snapshot: Taken of this environment.
+            network: As in ``task.toml``; None for the engine's default.
+            fresh: Directories that are empty in the fork and writable for every user, whatever the snapshot has there.
         """
 
     def stop(self) -> None:
         """Kill everything and remove every trace, without a grace period; a second call does nothing."""
 
-    def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
-        """Kill everything and leave the files, which outlive the session until somebody runs ``evocode clean --kept``.
 
-        Returns the command line that runs ``command`` there on the terminal it is typed at; whatever that changes
-        stays, too. ``name`` (letters, digits, ``._-``) begins the name of what is left. The values of variables go
-        through ``conceal`` before they are written down. For this session the environment has been stopped.
+@runtime_checkable
+class InteractiveEnvironment(Environment, Protocol):
+    """An environment that a person can enter, with ``--evocode-shell``, ``--evocode-debug`` and ``--evocode-keep``."""
+
+    def interact(self, command: Command, terminal: int) -> int:
+        """Run a command on a terminal until it ends, and return its exit code (128 + n for signal n).
+
+        The command gets a terminal of its own, of the same size and with job control, and what is typed and printed is
+        passed on between the two: every key is the command's, and nothing inside ever holds the person's terminal. When
+        that is closed, every process but PID 1 is killed.
+
+        Args:
+            command: What to run.
+            terminal: An open file descriptor of the person's terminal.
+        """
+
+    def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
+        """Kill everything and leave the files on the machine until somebody runs ``evocode clean --kept``.
+
+        For this session the environment has been stopped.
+
+        Args:
+            name: The beginning of the name of what is left; letters, digits, ``._-``.
+            command: What the returned command line runs.
+            conceal: Takes secrets out of the values of variables before they are written down.
+
+        Returns:
+            A command line that runs ``command`` there on the terminal it is typed at. Changes made that way stay.
         """
 
 
+@runtime_checkable
+class DistrustingEnvironment(Environment, Protocol):
+    """An environment that does part of its work by a process inside, which an agent who is root may tamper with."""
+
+    def distrust(self) -> None:
+        """Rely from now on on nothing that runs inside: an agent has worked here, and a suite is to run."""
+
+
 class Engine(Protocol):
-    """Makes environments of one kind."""
+    """A maker of environments of one kind."""
 
     name: str
     """``docker`` or ``sandbox``."""
 
     description: str
-    """What it is on this machine, for the header."""
+    """What the engine is on this machine, for the header."""
 
     without_effect: tuple[str, ...]
-    """Keys below ``[environment]`` that tasks may have and that do nothing here."""
+    """Keys below ``[environment]`` of ``task.toml`` that have no effect here."""
 
     def create(
         self,
@@ -210,79 +274,52 @@ class Engine(Protocol):
         snapshot: Snapshot | None = None,
         installation: Installation | None = None,
     ) -> Environment:
-        """An environment of the task, not started; its image is built first when no build of the same content exists.
+        """Return a new environment of a task, not started; its image is built first unless one of its content exists.
 
-        It starts with the image's files and what an ``installation`` adds to them, or with those of a ``snapshot`` of
-        an environment of the same task and installation. ``env`` holds the task's variables with everything resolved.
-        Raises :class:`~pytest_evocode.errors.BuildError` with the build's last lines.
+        Args:
+            task: The task.
+            env: The task's variables, with everything resolved.
+            network: As in ``task.toml``; None for the engine's default.
+            snapshot: Its files are there in place of the image's; taken of an environment of the same task and
+                installation.
+            installation: Software to be on top of the image.
+
+        Raises:
+            BuildError: The image or the installation cannot be built; the message has the last lines of the build.
         """
 
     def find_snapshot(self, reference: str) -> Snapshot | None:
-        """A snapshot that was kept, by this session or an earlier one; None where it is gone."""
+        """Return a snapshot that this session or an earlier one has kept, None where it is gone."""
 
     def image_key(self, task: Task) -> str:
-        """What names the contents of the task's image, which is built first when it has to be."""
+        """Return a key of the contents of the task's image, which is built first when there is none.
+
+        Raises:
+            BuildError: It cannot be built.
+        """
 
     def build_seconds(self, task: Task) -> float | None:
-        """What it took to build the task's image here, which is built first when it has to be; None if it is not."""
+        """Return how long it took to build the task's image, which is built first when there is none.
 
-    def keep_reference(self, key: str, snapshot: Snapshot) -> int:
-        """Keep a copy of a snapshot beyond the session, under a name; returns the bytes it takes."""
+        None is for a task that names a finished image.
 
-    def find_reference(self, key: str) -> Snapshot | None:
-        """The copy of that name, for :meth:`create`; None where there is none."""
-
-    def drop_reference(self, key: str) -> None:
-        """Remove the copy of that name."""
+        Raises:
+            BuildError: It cannot be built.
+        """
 
     def close(self) -> None:
-        """Stop every environment that still runs, and drop what no attempt needs any more."""
+        """Stop every environment that still runs, and remove what no attempt needs any more."""
 
 
-class CappedOutput:
-    """Collects a command's output and keeps its head and its tail."""
+@runtime_checkable
+class ReferenceKeepingEngine(Engine, Protocol):
+    """An engine that keeps the states which reference solutions lead to, so that authors need not wait for them."""
 
-    def __init__(self, limit: int = OUTPUT_LIMIT, whole: BinaryIO | None = None) -> None:
-        """``whole`` is where all of it is written."""
-        self._whole = whole
-        self._unwritten: OSError | None = None
-        self._limit = limit
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._dropped = 0
+    def keep_reference(self, key: str, snapshot: Snapshot) -> int:
+        """Keep a copy of a snapshot beyond the session under a name, and return how many bytes it takes."""
 
-    def add(self, chunk: bytes) -> None:
-        """Take the next bytes."""
-        if self._whole is not None and self._unwritten is None:
-            try:
-                self._whole.write(chunk)
-            except OSError as error:  # Whoever reads the output has to go on, or the command would wait for ever.
-                self._unwritten = error
-        room = self._limit - len(self._head)
-        if room > 0:
-            self._head += chunk[:room]
-            chunk = chunk[room:]
-        self._tail += chunk
-        # Trimmed at twice the limit, so that a long stream costs one copy per `limit` bytes and not one per chunk.
-        if len(self._tail) > 2 * self._limit:
-            self._trim()
+    def find_reference(self, key: str) -> Snapshot | None:
+        """Return the copy of that name, for :meth:`create`; None where there is none."""
 
-    def _trim(self) -> None:
-        excess = max(0, len(self._tail) - self._limit)
-        del self._tail[:excess]
-        self._dropped += excess
-
-    def check_whole(self) -> None:
-        """Raise :class:`~pytest_evocode.errors.EnvironmentFault` when not all of it could be written."""
-        if self._unwritten is not None:
-            raise EnvironmentFault(f"a command's output could not be written: {self._unwritten}")
-
-    def text(self) -> str:
-        """What :meth:`bytes` has, decoded as UTF-8 with replacement characters."""
-        return self.bytes().decode("utf-8", "replace")
-
-    def bytes(self) -> bytes:
-        """All of it, or head and tail around a line that tells how many bytes are missing."""
-        self._trim()
-        gap = f"\n[... {self._dropped} bytes left out ...]\n".encode() if self._dropped else b""
-        return b"".join((self._head, gap, self._tail))
+    def drop_reference(self, key: str) -> None:
+        """Remove the copy of that name, if there is one."""

@@ -179,7 +179,7 @@ def _read(environment: Environment, base: str, changes: Sequence[Mapping[str, An
     """What is there of the files that are to be patched."""
     patches = {change["path"] for change in changes if change["kind"] == "modified" and change.get("diff") is not None}
     paths = {posixpath.join(base, path): path for path in sorted(patches)}
-    found = environment.read_all(dict.fromkeys(paths, _READABLE)) if paths else {}
+    found = environment.read_files(dict.fromkeys(paths, _READABLE)) if paths else {}
     return {
         paths[path]: File(content=content)
         for path, content in found.items()

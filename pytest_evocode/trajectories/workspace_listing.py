@@ -174,7 +174,7 @@ def read_files(environment: Environment, paths: Collection[str], limit: int) -> 
         for start in range(0, len(ordered), _PACKED):
             contents |= _unpacked(environment, ordered[start : start + _PACKED], limit)
     rest = {posixpath.join(environment.workdir, path): path for path in paths if path not in contents}
-    found = environment.read_all(dict.fromkeys(rest, limit)) if rest else {}
+    found = environment.read_files(dict.fromkeys(rest, limit)) if rest else {}
     return contents | {rest[path]: content for path, content in found.items() if isinstance(content, bytes)}
 
 

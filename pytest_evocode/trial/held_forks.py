@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pytest_evocode.environments import Command, Environment
+from pytest_evocode.environments import Command, InteractiveEnvironment
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier import SuiteSettings, debug_cases
 
@@ -14,7 +14,7 @@ from pytest_evocode.verifier import SuiteSettings, debug_cases
 class HeldFork:
     """A fork as the suite left it, with the tests in ``/tests`` and what it wrote in ``/logs/verifier``."""
 
-    environment: Environment
+    environment: InteractiveEnvironment
     task: Task
     round: Round
     settings: SuiteSettings

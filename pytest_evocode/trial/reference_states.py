@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 
 from filelock import Timeout
 
-from pytest_evocode.environments import Engine, Installation, Snapshot
+from pytest_evocode.environments import Engine, Installation, ReferenceKeepingEngine, Snapshot
 from pytest_evocode.environments.reference_index import ReferenceIndex, ReferenceState
 from pytest_evocode.errors import Cancelled, EnvironmentFault
 from pytest_evocode.tasks import Task, resolve_env, resolve_solution_env
@@ -43,6 +43,7 @@ class ReferenceStates:
         limit: int | None = None,
     ) -> None:
         self._engine = engine
+        self._store = engine if isinstance(engine, ReferenceKeepingEngine) else None
         self._task = task
         self._environ = environ
         self._withheld = withheld
@@ -76,9 +77,9 @@ class ReferenceStates:
     def find(self, index: int) -> Snapshot | None:
         """The state after a round (from 1); None where there is none. To be used while :meth:`held`."""
         state = self._index.read(self._key(index))
-        if state is None:
+        if state is None or self._store is None:
             return None
-        found = self._engine.find_reference(state.key)
+        found = self._store.find_reference(state.key)
         if found is None:
             self._index.forget(state.key)
         else:
@@ -87,25 +88,26 @@ class ReferenceStates:
 
     def keep(self, index: int, snapshot: Snapshot) -> None:
         """Keep the state after a round beyond the attempt, unless it is there; nothing depends on its success."""
-        if index >= len(self._task.rounds):
-            return  # No round begins there.
+        store = self._store
+        if store is None or index >= len(self._task.rounds):
+            return  # No round begins after the last.
         key = self._key(index)
         with contextlib.suppress(EnvironmentFault, OSError), self.held():
             if self._index.read(key) is not None:
                 self._index.touch(key)
                 return
-            size = self._engine.keep_reference(key, snapshot)
+            size = store.keep_reference(key, snapshot)
             self._index.write(ReferenceState(key, self._task.name, self._task.rounds[index - 1].name, size))
-            self._evict(key)
+            self._evict(store, key)
 
-    def _evict(self, newest: str) -> None:
+    def _evict(self, store: ReferenceKeepingEngine, newest: str) -> None:
         states = self._index.oldest_first()
         excess = sum(state.size for state in states) - self._limit
         for state in states:
             if excess > 0 and state.key != newest:
                 self._index.forget(state.key)  # First: half a state must not be found.
                 with contextlib.suppress(EnvironmentFault):
-                    self._engine.drop_reference(state.key)
+                    store.drop_reference(state.key)
                 excess -= state.size
 
     def _key(self, index: int) -> str:

@@ -7,7 +7,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from pytest_evocode.environments import Engine, Environment, Snapshot
+from pytest_evocode.environments import (
+    DistrustingEnvironment,
+    Engine,
+    Environment,
+    InteractiveEnvironment,
+    Snapshot,
+)
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
@@ -94,7 +100,7 @@ class SuiteRunner:
                 change(fork)
                 settings = vary(self._suite_settings(round_))
                 suite = self._run(fork, round_, changed, settings)
-                if self._hold:
+                if self._hold and isinstance(fork, InteractiveEnvironment):
                     self._held[round_.index] = HeldFork(fork, self._task, round_, settings, life.pop_all().close)
                 return suite
         except EnvironmentFault as error:
@@ -105,7 +111,8 @@ class SuiteRunner:
 
     def run_in_place(self, environment: Environment, round_: Round, *, collect: bool = True) -> SuiteRun:
         """Run a round's suite where the agent works, leave nothing of it there, and ``collect`` its artifacts."""
-        environment.distrust()
+        if isinstance(environment, DistrustingEnvironment):
+            environment.distrust()
         # All within the slot: while it waits for one, what the agent left running could still change a tool.
         with self._slots.take(self._cancelled), self._agent_kept_out(environment):
             snapshot = environment.snapshot()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.environments import Command, Environment, ExecResult, found_or_refused
+from pytest_evocode.environments import Command, Environment, ExecResult, require_readable
 from pytest_evocode.errors import UnreadableCases, UnreadableFile, VerifierFault
 from pytest_evocode.results.cases import parse_case_file
 from pytest_evocode.results.records import Case, Verdict
@@ -60,9 +60,9 @@ def _run(
     key = secrets.token_hex(32)
     argv = _bring(fork, task, round_, settings, key, retired=retired)
     result = fork.exec(argv, user=round_.verifier_user, env=settings.env, timeout=settings.timeout)
-    found = fork.read_all(_LIMITS)
+    found = fork.read_files(_LIMITS)
     try:
-        report, seal = found_or_refused(found[_REPORT]), found_or_refused(found[_SEAL])
+        report, seal = require_readable(found[_REPORT]), require_readable(found[_SEAL])
     except UnreadableFile:
         return result, _broken_off(result, found[_RUNNING], settings.timeout)
     if report is None or seal is None or not hmac.compare_digest(_seal(key, report), seal):

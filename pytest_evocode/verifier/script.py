@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_evocode.environments import Environment, found_or_refused
+from pytest_evocode.environments import Environment, require_readable
 from pytest_evocode.errors import UnreadableCases, UnreadableFile, VerifierFault
 from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines
 from pytest_evocode.results.records import Case, Verdict
@@ -37,7 +37,7 @@ def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSett
 def _read_logs(fork: Environment) -> Mapping[str, bytes | UnreadableFile | None]:
     """All that the suite may have left, at once, by name."""
     limits = dict.fromkeys(REWARD_FILES, _REWARD_LIMIT) | dict.fromkeys(CASE_FILES, _CASES_LIMIT)
-    found = fork.read_all({f"{LOGS}/{name}": limit for name, limit in limits.items()})
+    found = fork.read_files({f"{LOGS}/{name}": limit for name, limit in limits.items()})
     return {name: found[f"{LOGS}/{name}"] for name in limits}
 
 
@@ -59,7 +59,7 @@ def _rewards(logs: Mapping[str, bytes | UnreadableFile | None]) -> dict[str, flo
     """The rewards of the first reward file there is."""
     for name, parse in REWARD_FILES.items():
         try:
-            contents = found_or_refused(logs[name])
+            contents = require_readable(logs[name])
         except UnreadableFile as error:
             raise VerifierFault(f"{error}; a reward has to be a small regular file") from None
         if contents is not None:
@@ -74,7 +74,7 @@ def _cases(logs: Mapping[str, bytes | UnreadableFile | None], output: str) -> tu
     flags: list[str] = []
     for name in CASE_FILES:
         try:
-            contents = found_or_refused(logs[name])
+            contents = require_readable(logs[name])
             if contents is not None:
                 return parse_case_file(name, contents.decode("utf-8", "replace")), tuple(flags)
         except (UnreadableFile, UnreadableCases) as error:

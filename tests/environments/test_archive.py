@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments.archive import DEPTH_LIMIT, unpack
-from pytest_evocode.environments.protocol import CappedOutput
+from pytest_evocode.environments.command_environment import CappedOutput
 
 
 def entry(name: str, *, type: bytes = tarfile.REGTYPE, link: str = "", size: int = 1) -> tarfile.TarInfo:

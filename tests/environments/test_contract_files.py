@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments import Environment
+from pytest_evocode.environments import Environment, read_environment_file
 from pytest_evocode.errors import UnreadableFile
 
 if TYPE_CHECKING:
@@ -197,13 +197,13 @@ def test_a_huge_sparse_file_stays_behind(environment: Environment, tmp_path: Pat
 
 def test_read_gives_the_contents_of_a_regular_file(environment: Environment) -> None:
     environment.exec(r"printf '\x00\xff end' > /srv/file; chmod 000 /srv/file; touch /srv/empty")
-    assert environment.read("/srv/file", 6) == b"\x00\xff end"
-    assert environment.read("/srv/empty", 0) == b""
+    assert read_environment_file(environment, "/srv/file", 6) == b"\x00\xff end"
+    assert read_environment_file(environment, "/srv/empty", 0) == b""
 
 
 @pytest.mark.parametrize("path", ["/srv/missing", "/no/such/file", "/etc/passwd/below"])
 def test_read_of_a_missing_file_is_none(shared: Environment, path: str) -> None:
-    assert shared.read(path, 100) is None
+    assert read_environment_file(shared, path, 100) is None
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_read_of_a_missing_file_is_none(shared: Environment, path: str) -> None:
 def test_read_refuses_everything_else(environment: Environment, make: str, reason: str) -> None:
     assert environment.exec(make, env={"X": "/srv/x"}).ok
     with pytest.raises(UnreadableFile, match=reason):
-        environment.read("/srv/x", 100)
+        read_environment_file(environment, "/srv/x", 100)
 
 
 def test_remove_deletes_trees_links_and_what_is_locked(environment: Environment) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.environments import Engine, Environment, read_environment_file
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network, Task
 
@@ -214,7 +214,7 @@ def test_fresh_directories_are_empty_whatever_was_planted_there(environment: Env
         for path in FRESH:
             assert fork.exec(f"cd {path} && ls -A", cwd="/").output == ""
             assert fork.exec(["touch", f"{path}/written"], user="nobody").ok
-            assert fork.read(f"{path}/written", 10) == b""
+            assert read_environment_file(fork, f"{path}/written", 10) == b""
         assert fork.exec("ls -A elsewhere 2>/dev/null").output == ""
         assert fork.exec("cat from-image").output == "original\n"
 

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from pytest_evocode.environments import Command, Environment
+from pytest_evocode.environments import Command, Environment, InteractiveEnvironment
 from tests.environments.test_contract_processes import processes
 from tests.terminals import HANGS, Person
 
@@ -28,7 +28,12 @@ def person() -> Iterator[Person]:
 def start(person: Person) -> Iterator[Start]:
     """Runs a command on the person's terminal."""
     with ThreadPoolExecutor(1) as pool:
-        yield lambda environment, command: pool.submit(environment.interact, command, person.terminal)
+
+        def start(environment: Environment, command: Command) -> Future[int]:
+            assert isinstance(environment, InteractiveEnvironment)
+            return pool.submit(environment.interact, command, person.terminal)
+
+        yield start
         person.leave()  # Or what a failed test has started would be waited for.
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_evocode.environments import read_environment_file
 from pytest_evocode.environments.docker.engine import DockerEngine
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.errors import EnvironmentFault
@@ -129,9 +130,9 @@ def test_a_container_that_is_removed_under_a_command_is_a_fault(
 
 def test_a_file_that_bash_cannot_hold_is_read_whole(container: DockerEnvironment) -> None:
     container.exec("printf 'a\\0b' > /tmp/nul; printf '\\377\\n\\n' > /tmp/bytes; : > /tmp/empty")
-    assert container.read("/tmp/nul", 100) == b"a\0b"
-    assert container.read("/tmp/bytes", 100) == b"\377\n\n"
-    assert container.read("/tmp/empty", 100) == b""
+    assert read_environment_file(container, "/tmp/nul", 100) == b"a\0b"
+    assert read_environment_file(container, "/tmp/bytes", 100) == b"\377\n\n"
+    assert read_environment_file(container, "/tmp/empty", 100) == b""
 
 
 def test_an_image_without_tar_is_uploaded_to(container: DockerEnvironment, make_task: MakeTask) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments import Engine, Environment
-from pytest_evocode.environments.protocol import OUTPUT_LIMIT
+from pytest_evocode.environments import Engine, Environment, read_environment_file
+from pytest_evocode.environments.command_environment import OUTPUT_LIMIT
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Task
 
@@ -190,7 +190,7 @@ def test_a_stopped_environment_raises_a_fault(environment: Environment) -> None:
     with pytest.raises(EnvironmentFault):
         environment.exec(["true"])
     with pytest.raises(EnvironmentFault):
-        environment.read("/etc/passwd", 10_000)
+        read_environment_file(environment, "/etc/passwd", 10_000)
     with pytest.raises(EnvironmentFault):
         environment.snapshot()
 

@@ -14,7 +14,7 @@ from pytest_evocode.agents.harness import read_file
 from pytest_evocode.agents.installed.program_run import run_program
 from pytest_evocode.agents.installed.staged_files import INSTRUCTION, staged
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
-from pytest_evocode.environments import Installation
+from pytest_evocode.environments import Installation, read_environment_file
 from pytest_evocode.errors import AgentFault, UnreadableFile, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.trajectories.atif import Trajectory
@@ -167,7 +167,7 @@ class CommandAgent:
     def _read(self, context: RoundContext, path: str, *, cut_off: bool) -> Trajectory | None:
         """What the command wrote of its turn; None where it wrote nothing, or was killed before it had written all."""
         try:
-            text = context.environment.read(path, _TRAJECTORY_LIMIT)
+            text = read_environment_file(context.environment, path, _TRAJECTORY_LIMIT)
             return None if text is None else Trajectory.model_validate_json(text)
         except (UnreadableFile, ValidationError) as error:
             if cut_off:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_evocode.agents.protocol import RoundContext
-from pytest_evocode.environments import Environment, User
+from pytest_evocode.environments import Environment, User, read_environment_file
 from pytest_evocode.errors import AgentFault, UnreadableFile
 
 #: Not below /opt or /usr, where nothing may be changed after the image was made.
@@ -89,7 +89,7 @@ class StagedFiles:
     def errors(self) -> str:
         """What the program printed to stderr."""
         try:
-            written = self.environment.read(_ERRORS, _ERRORS_LIMIT)
+            written = read_environment_file(self.environment, _ERRORS, _ERRORS_LIMIT)
         except UnreadableFile:  # The agent put something else there, or it is endless.
             written = None
         return (written or b"").decode("utf-8", "replace")
@@ -110,7 +110,8 @@ class StagedFiles:
         """Have rules in a file of the workspace, before its own text, for as long as the context lasts."""
         text = f"{rules.rstrip()}\n\n".encode()
         try:
-            was_there = self.environment.read(posixpath.join(self.environment.workdir, file), 0) is not None
+            path = posixpath.join(self.environment.workdir, file)
+            was_there = read_environment_file(self.environment, path, 0) is not None
         except UnreadableFile:  # It is longer than nothing.
             was_there = True
         with tempfile.TemporaryDirectory() as directory:

@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.stream import FramedStream
-from pytest_evocode.environments.protocol import CappedOutput
 from pytest_evocode.errors import ChannelClosed
 
 if TYPE_CHECKING:

@@ -9,17 +9,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 from pytest_evocode.environments.archive import Source
+from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
 from pytest_evocode.environments.docker.channel import KEEPER, Channel
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
 from pytest_evocode.environments.docker.kept import docker_exec_line, keep_container
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot, commit_container
-from pytest_evocode.environments.protocol import CappedOutput, Command, Environment, ExecResult, Snapshot, User
-from pytest_evocode.errors import ChannelClosed, EnvironmentFault, UnreadableFile
+from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot
+from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class _Container:
     files: ContainerFiles
 
 
-class DockerEnvironment:
+class DockerEnvironment(CommandEnvironment):
     """An :class:`~pytest_evocode.environments.protocol.Environment` in a Docker container."""
 
     def __init__(
@@ -172,30 +173,16 @@ class DockerEnvironment:
     def _files(self) -> ContainerFiles:
         return self._here.files
 
-    def exec(
-        self,
-        command: str | Sequence[str],
-        *,
-        user: User | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        timeout: float | None = None,
-        stdout: BinaryIO | None = None,
-    ) -> ExecResult:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        started = time.monotonic()
+    def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
+        """Implement :meth:`~pytest_evocode.environments.command_environment.CommandEnvironment.run`."""
         self._files.make_pending()
-        output = CappedOutput(whole=stdout)
-        argv = ("bash", "-c", command) if isinstance(command, str) else tuple(command)
-        deadline = None if timeout is None else started + timeout
-        whole = self._filled_in(Command(argv, user, env or {}, cwd), deadline)
+        whole = self._filled_in(command, deadline)
         exit_code, timed_out = self._exec_by_channel(whole, output) or run_by_engine(
             self._client, self._id, whole, output, self._kill_by_engine
         )
         if self._running is None:
             raise EnvironmentFault("the container was stopped while a command ran")
-        output.check_whole()
-        return ExecResult(None if timed_out else exit_code, output.text(), timed_out, time.monotonic() - started)
+        return None if timed_out else exit_code
 
     def _filled_in(self, command: Command, deadline: float | None = None) -> EngineCommand:
         user = self._settings.user if command.user is None else str(command.user)
@@ -233,19 +220,9 @@ class DockerEnvironment:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         return self._files.download(source, target, exclude=exclude)
 
-    def read(self, path: str, limit: int) -> bytes | None:
+    def read_files(self, limits: Mapping[str, int]) -> dict[str, FileContents]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        return self._files.read(path, limit)
-
-    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | UnreadableFile | None]:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        found: dict[str, bytes | UnreadableFile | None] = {}
-        for path, limit in limits.items():
-            try:
-                found[path] = self.read(path, limit)
-            except UnreadableFile as refused:
-                found[path] = refused
-        return found
+        return {path: self._files.read(path, limit) for path, limit in limits.items()}
 
     def remove(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.stream import FramedStream, TerminalStream
-from pytest_evocode.environments.protocol import CappedOutput
 from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
 from pytest_evocode.errors import EnvironmentFault
 

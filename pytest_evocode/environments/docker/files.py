@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pytest_evocode.environments.archive import Source, add_directories, add_files, lay_over, pack, unpack
 from pytest_evocode.environments.docker.channel import Channel
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.protocol import FileContents
 from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 
 if TYPE_CHECKING:
@@ -145,13 +146,13 @@ class ContainerFiles:
                 raise
             return unpack(io.BufferedReader(ChunkReader(chunks)), target, exclude=exclude)
 
-    def read(self, path: str, limit: int) -> bytes | None:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+    def read(self, path: str, limit: int) -> FileContents:
+        """Read a file as :meth:`~pytest_evocode.environments.protocol.Environment.read_files` does."""
         found = self.look_up(path)
         if found is None:
             return None
         if why := refusal(found, limit):
-            raise UnreadableFile(f"{path} is {why}")
+            return UnreadableFile(f"{path} is {why}")
         # Bash reads it, by no tool but itself: a bash that lies could have lied when it ran the suite.
         if int(found["size"]) <= _SMALL:
             contents = self._ask(
@@ -162,7 +163,7 @@ class ContainerFiles:
                 return contents
         return self._read_by_engine(path, limit)
 
-    def _read_by_engine(self, path: str, limit: int) -> bytes | None:
+    def _read_by_engine(self, path: str, limit: int) -> FileContents:
         from docker.errors import NotFound
 
         with faults(f"reading {path}"):
@@ -172,12 +173,12 @@ class ContainerFiles:
                 return None
             with contextlib.closing(chunks):
                 if why := refusal(info, limit):
-                    raise UnreadableFile(f"{path} is {why}")
+                    return UnreadableFile(f"{path} is {why}")
                 with tarfile.open(fileobj=io.BufferedReader(ChunkReader(chunks)), mode="r|") as archive:
                     member = archive.next()
                     contents = archive.extractfile(member) if member is not None and member.isreg() else None
                     if contents is None:
-                        raise UnreadableFile(f"{path} is not a regular file")
+                        return UnreadableFile(f"{path} is not a regular file")
                     return contents.read(limit)
 
     def make_directories(self, paths: Sequence[str]) -> None:

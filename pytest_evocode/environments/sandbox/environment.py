@@ -12,18 +12,11 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pytest_evocode.environments.archive import Source, lay_over, pack, unpack
-from pytest_evocode.environments.protocol import (
-    CappedOutput,
-    Command,
-    Environment,
-    ExecResult,
-    Snapshot,
-    User,
-    found_or_refused,
-)
+from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
+from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot, User
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, check_host_command, receive, sandbox_argv
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER
@@ -49,8 +42,8 @@ _TAKING_PENDING = ("make_directories", "unpack", "remove")
 _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox counts as broken
 
 
-class SandboxEnvironment:
-    """An :class:`~pytest_evocode.environments.protocol.Environment` without an engine and without root."""
+class SandboxEnvironment(CommandEnvironment):
+    """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` without an engine and without root."""
 
     def __init__(
         self,
@@ -176,29 +169,17 @@ class SandboxEnvironment:
     def _ask(self, operation: str, fds: Sequence[int] = (), **arguments: Any) -> dict[str, Any]:
         return receive(self._begin(operation, fds, **arguments))
 
-    def exec(
-        self,
-        command: str | Sequence[str],
-        *,
-        user: User | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        timeout: float | None = None,
-        stdout: BinaryIO | None = None,
-    ) -> ExecResult:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        started = time.monotonic()
+    def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
+        """Implement :meth:`~pytest_evocode.environments.command_environment.CommandEnvironment.run`."""
         output_read, output_write = os.pipe()
         try:
-            argv = ("bash", "-c", command) if isinstance(command, str) else tuple(command)
-            reply = self._begin_command(Command(argv, user, env or {}, cwd), output_write, terminal=False)
+            reply = self._begin_command(command, output_write, terminal=False)
         except BaseException:
             os.close(output_read)
             raise
         finally:
             os.close(output_write)
-        output = CappedOutput(whole=stdout)
-        timed_out = not collect(output_read, reply, output, None if timeout is None else started + timeout)
+        timed_out = not collect(output_read, reply, output, deadline)
         if timed_out:
             self.kill_processes()
             if not collect(output_read, reply, output, time.monotonic() + _KILL_GRACE):
@@ -213,10 +194,7 @@ class SandboxEnvironment:
             output.add(f"{answer['complaint']}\n".encode())
         if timed_out or answer["exit_code"] != 0:
             output.add(self._notes.news().encode())
-        output.check_whole()
-        return ExecResult(
-            None if timed_out else answer["exit_code"], output.text(), timed_out, time.monotonic() - started
-        )
+        return None if timed_out else int(answer["exit_code"])
 
     def _begin_command(self, command: Command, output: int, *, terminal: bool) -> int:
         return self._begin(
@@ -281,13 +259,9 @@ class SandboxEnvironment:
         tops = [self.layers.top, *self.layers.below]
         return all(is_empty(top / "root", directory) for top in tops)
 
-    def read(self, path: str, limit: int) -> bytes | None:
+    def read_files(self, limits: Mapping[str, int]) -> dict[str, FileContents]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        return found_or_refused(self.read_all({path: limit})[path])
-
-    def read_all(self, limits: Mapping[str, int]) -> dict[str, bytes | UnreadableFile | None]:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        found: dict[str, bytes | UnreadableFile | None] = {}
+        found: dict[str, FileContents] = {}
         with open(os.memfd_create("contents"), "w+b") as contents:
             answer = self._ask("read", [contents.fileno()], files=list(limits.items()))
             contents.seek(0)
@@ -307,9 +281,6 @@ class SandboxEnvironment:
     def make_directories(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._pending += [(path, False) for path in paths]
-
-    def distrust(self) -> None:
-        """Nothing to do: commands and files never went by a process of the sandbox."""
 
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

@@ -8,7 +8,7 @@ import select
 import threading
 import time
 
-from pytest_evocode.environments.protocol import CappedOutput
+from pytest_evocode.environments.command_environment import CappedOutput
 
 
 def collect(output: int, reply: int, into: CappedOutput, deadline: float | None) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.environments import Environment, ExecResult, User
+from pytest_evocode.environments import Environment, ExecResult, User, read_environment_file
 from pytest_evocode.errors import UsageError
 
 _PLACE = "/tmp/evocode-coverage"
@@ -38,7 +38,7 @@ def run_with_coverage(
     started = {**settings, "COVERAGE_PROCESS_START": f"{_PLACE}/settings"}
     executed = environment.exec(f"{_IMPORTABLE}\n{command}", user=user, env=started, timeout=timeout)
     report = environment.exec(f"{_IMPORTABLE}\n{_REPORT}", user=user, env=settings, timeout=60)
-    found = environment.read(f"{_PLACE}/report.json", _REPORT_LIMIT) if report.ok else None
+    found = read_environment_file(environment, f"{_PLACE}/report.json", _REPORT_LIMIT) if report.ok else None
     if found is None:
         return executed, {"why": f"coverage could not be measured: {report.output.strip()[-200:] or 'nothing ran'}"}
     files = json.loads(found)["files"]

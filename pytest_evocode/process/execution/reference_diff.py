@@ -79,7 +79,7 @@ def _sources(environment: Environment, roles: FileRoles) -> dict[str, str | None
     # A script's role may show in its text only.
     wanted = {name for name in names if roles.of(name, "#!") == "source"}
     places = {posixpath.join(environment.workdir, name): name for name in sorted(wanted)}
-    found = environment.read_all(dict.fromkeys(places, _FILE_LIMIT)) if places else {}
+    found = environment.read_files(dict.fromkeys(places, _FILE_LIMIT)) if places else {}
     texts: dict[str, str | None] = {}
     for place, content in found.items():
         if isinstance(content, bytes) and not isinstance(content, UnreadableFile) and b"\0" not in content:
