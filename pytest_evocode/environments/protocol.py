@@ -216,7 +216,7 @@ class Environment(Protocol):
 
 @runtime_checkable
 class InteractiveEnvironment(Environment, Protocol):
-    """An environment that a person can enter, with ``--evocode-shell``, ``--evocode-debug`` and ``--evocode-keep``."""
+    """An environment that a person can enter, with ``--evocode-shell``, ``--pdb`` and ``--evocode-keep``."""
 
     def interact(self, command: Command, terminal: int) -> int:
         """Run a command on a terminal until it ends, and return its exit code (128 + n for signal n).
