@@ -40,34 +40,6 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     if options.in_use(config):
-        from pytest_evocode.plugin.session import SessionPlugin
+        from pytest_evocode.plugin.session_plugins import register_session_plugins
 
-        plugin = SessionPlugin(config)
-        config.pluginmanager.register(plugin, SessionPlugin.name)
-        if hasattr(config, "workerinput"):
-            from pytest_evocode.plugin.xdist.worker import WorkerPlugin
-
-            config.pluginmanager.register(WorkerPlugin(plugin), "evocode-worker")
-        elif config.pluginmanager.hasplugin("xdist"):
-            from pytest_evocode.plugin.xdist.controller import ControllerPlugin
-
-            config.pluginmanager.register(ControllerPlugin(plugin), "evocode-controller")
-        if plugin.settings.holds_forks:
-            from pytest_evocode.plugin.debugging import Inspection
-
-            config.pluginmanager.register(Inspection(plugin), Inspection.name)
-        if plugin.settings.pin and not hasattr(config, "workerinput"):
-            from pytest_evocode.plugin.pinning import PinPlugin
-
-            config.pluginmanager.register(PinPlugin(plugin), "evocode-pinning")
-        if plugin.settings.process is not None:
-            from pytest_evocode.plugin.process import ProcessPlugin
-
-            config.pluginmanager.register(ProcessPlugin(plugin, plugin.settings.process), ProcessPlugin.name)
-        from pytest_evocode.plugin.report_files import register_outputs
-
-        register_outputs(plugin)
-        from pytest_evocode.plugin.live import live_plugin
-
-        if (live := live_plugin(plugin)) is not None:
-            config.pluginmanager.register(live, "evocode-live")
+        register_session_plugins(config)

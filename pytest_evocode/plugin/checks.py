@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from pytest_evocode.checks.catalogue import LINT, Check, CheckWarning, checks_of
 from pytest_evocode.errors import CannotBeChecked, CheckFailed, EvocodeError, TaskError
 from pytest_evocode.plugin.longrepr import failure_of
+from pytest_evocode.plugin.session import session_of
 
 if TYPE_CHECKING:
     from pytest_evocode.checks.runner import CheckRunner
@@ -23,13 +24,23 @@ CHECK = "check"
 class Checks(pytest.Collector):
     """The checks of one task; those that are selected share what is played for them."""
 
-    def __init__(
-        self, *, task: Task | TaskError, make_runner: Callable[[Task, list[Check]], CheckRunner], **kwargs: Any
-    ) -> None:
+    def __init__(self, *, task: Task | TaskError, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.task = task
-        self._make_runner = make_runner
         self._runner: CheckRunner | None = None
+
+    @classmethod
+    def of(cls, file: pytest.File) -> Checks:
+        """Return the checks of the task whose task.toml ``file`` is, sound or not."""
+        from pytest_evocode.tasks import load_task
+
+        task: Task | TaskError
+        try:
+            task = load_task(file.path.parent)
+        except TaskError as error:
+            task = error
+        checks: Checks = cls.from_parent(file, name=CHECK, task=task)
+        return checks
 
     def collect(self) -> Iterable[pytest.Item]:
         """One item for each check; of a task that cannot be loaded only the one that says why."""
@@ -43,7 +54,17 @@ class Checks(pytest.Collector):
         selected = [item.check for item in self.session.items if isinstance(item, CheckItem) and item.parent is self]
         playing = [check for check in selected if check != LINT]
         if playing and not isinstance(self.task, TaskError):
-            self._runner = self._make_runner(self.task, playing)
+            from pytest_evocode.checks.runner import CheckRunner
+
+            session = session_of(self.config)
+            session.running = self._runner = CheckRunner(
+                self.task,
+                session.engine,
+                playing,
+                environ=os.environ,
+                timeout_multiplier=session.settings.timeout_multiplier,
+                verifiers=session.settings.verifiers,
+            )
             self._runner.start()
 
     def teardown(self) -> None:

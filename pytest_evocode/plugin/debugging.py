@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.errors import EnvironmentFault, RoundFailed
-from pytest_evocode.plugin.collection import InsideTask, RoundItem, TaskFile
-from pytest_evocode.plugin.session import SessionPlugin
+from pytest_evocode.plugin.attempts import RoundItem
+from pytest_evocode.plugin.collection import InsideTask, TaskFile
+from pytest_evocode.plugin.pytest_private import show_failure
+from pytest_evocode.plugin.session import EvocodeSession
 
 if TYPE_CHECKING:
     from pytest_evocode.environments import Command
@@ -29,12 +31,10 @@ class Inspection:
     It takes the place of pytest's own plugin for ``--pdb``, and leaves to it whatever is no round's verdict.
     """
 
-    name = "evocode-inspection"
-
-    def __init__(self, plugin: SessionPlugin) -> None:
-        self._plugin = plugin
-        self._settings = plugin.settings
-        plugins = plugin.config.pluginmanager
+    def __init__(self, session: EvocodeSession) -> None:
+        self._session = session
+        self._settings = session.settings
+        plugins = session.config.pluginmanager
         self._pdb: Any = plugins.unregister(name="pdbinvoke") if plugins.hasplugin("pdbinvoke") else None
         self._opens = self._settings.shell or self._settings.debug
         self._fault = ""
@@ -68,7 +68,7 @@ class Inspection:
             self._pdb.pytest_internalerror(excinfo)
 
     def _open(self, item: RoundItem, record: RoundRecord, report: pytest.TestReport) -> None:
-        plugins = self._plugin.config.pluginmanager
+        plugins = self._session.config.pluginmanager
         if (capture := plugins.getplugin("capturemanager")) is not None:
             capture.suspend_global_capture(in_=True)  # Until the next phase of a test; so does --pdb.
         reporter: pytest.TerminalReporter | None = plugins.getplugin("terminalreporter")
@@ -79,15 +79,14 @@ class Inspection:
         if not os.isatty(_STDIN):
             return reporter.write_line(f"{item.nodeid}: standard input is no terminal to enter the fork from")
         reporter.write_sep(">", item.nodeid)
-        report.toterminal(reporter._tw)
-        report._pdbshown = True  # type: ignore[attr-defined]  # Not once more at the session's end.
+        show_failure(report, reporter)
         try:
             for what, command in self._commands(fork, record):
                 reporter.write_sep(">", what)
                 reporter.flush()
                 fork.environment.interact(command, _STDIN)
         except EnvironmentFault as error:
-            reporter.write_line(self._plugin.scrubber.text(f"it ended: {error}"))
+            reporter.write_line(self._session.scrubber.text(f"it ended: {error}"))
         reporter.write_sep(">", "the session goes on")
 
     def _commands(self, fork: HeldFork, record: RoundRecord) -> Iterator[tuple[str, Command]]:
@@ -143,7 +142,7 @@ class Inspection:
         if (fork := _fork_of(item)) is None:
             return f"not kept: {_why_no_fork(item)}"
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{record.task}-{item.parent.name}-{record.round}")
-        return fork.environment.keep(name, fork.shell, self._plugin.scrubber.text)
+        return fork.environment.keep(name, fork.shell, self._session.scrubber.text)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Gather what was kept, by workers too."""
@@ -157,7 +156,7 @@ class Inspection:
             terminalreporter.section("evocode: forks of failed rounds")
             for nodeid, line in self._kept:
                 terminalreporter.write_line(nodeid)
-                terminalreporter.write_line(f"  {self._plugin.scrubber.text(line)}")
+                terminalreporter.write_line(f"  {self._session.scrubber.text(line)}")
             terminalreporter.write_line("remove all that is kept with: evocode clean --kept")
 
 

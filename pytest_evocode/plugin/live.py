@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.names import attempt_name
+from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
 from pytest_evocode.plugin.block import Block
-from pytest_evocode.plugin.collection import AttemptCollector, RoundItem
 from pytest_evocode.plugin.live_lines import round_line, status_lines
-from pytest_evocode.plugin.session import SessionPlugin, record_from
+from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.trial.progress import Progress
 
@@ -32,17 +32,17 @@ STATUS_FILE = "evocode_status_file"
 _INTERVAL = 0.2  # seconds
 
 
-def live_plugin(plugin: SessionPlugin) -> StatusFile | StatusLines | RoundLines | None:
+def live_plugin(session: EvocodeSession) -> StatusFile | StatusLines | RoundLines | None:
     """What shows attempts in this session, if anything does."""
-    config = plugin.config
+    config = session.config
     if (worker := getattr(config, "workerinput", None)) is not None:
         return StatusFile(Path(worker[STATUS_FILE])) if STATUS_FILE in worker else None
     reporter: pytest.TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or plugin.settings.check or config.option.collectonly or config.option.verbose < 0:
+    if reporter is None or session.settings.check or config.option.collectonly or config.option.verbose < 0:
         return None
     if os.environ.get("CI") or os.environ.get("GITHUB_ACTIONS"):
-        return RoundLines(plugin, reporter)
-    return StatusLines(plugin) if _is_ours_alone(config) else None
+        return RoundLines(session, reporter)
+    return StatusLines(session) if _is_ours_alone(config) else None
 
 
 def _is_ours_alone(config: pytest.Config) -> bool:
@@ -132,8 +132,8 @@ class StatusFile(_Watch):
 class StatusLines(_Watch):
     """Keeps a line for each running attempt below pytest's own output, whichever process runs it."""
 
-    def __init__(self, plugin: SessionPlugin) -> None:
-        self._plugin = plugin
+    def __init__(self, session: EvocodeSession) -> None:
+        self._session = session
         self._block: Block | None = None
         self._directory: Path | None = None
 
@@ -144,7 +144,7 @@ class StatusLines(_Watch):
         """Tell a worker where to write."""
         if self._directory is None:
             self._directory = directory = Path(tempfile.mkdtemp(prefix="evocode-live-"))
-            self._plugin.config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+            self._session.config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
         node.workerinput[STATUS_FILE] = str(self._directory / f"{node.gateway.id}.json")
 
     @pytest.hookimpl(optionalhook=True)
@@ -166,12 +166,12 @@ class StatusLines(_Watch):
 
     def begin(self) -> None:
         """Come between pytest and the terminal."""
-        self._block = Block(self._plugin.config.get_terminal_writer())
+        self._block = Block(self._session.config.get_terminal_writer())
 
     def update(self, running: dict[str, Progress]) -> None:
         """Show what runs here and elsewhere."""
         everywhere = (running | self._elsewhere()).items()
-        shown = {self._plugin.scrubber.text(name): progress for name, progress in everywhere}
+        shown = {self._session.scrubber.text(name): progress for name, progress in everywhere}
         if (block := self._block) is not None:
             block.show(lambda size: status_lines(shown, now=time.time(), columns=size.columns, rows=size.lines))
 
@@ -195,19 +195,19 @@ class StatusLines(_Watch):
 class RoundLines:
     """Prints a line for each round that has ended, where nobody watches."""
 
-    def __init__(self, plugin: SessionPlugin, reporter: pytest.TerminalReporter) -> None:
-        self._plugin = plugin
+    def __init__(self, session: EvocodeSession, reporter: pytest.TerminalReporter) -> None:
+        self._session = session
         self._reporter = reporter
         self._records: dict[str, RoundRecord] = {}
         """Of rounds that have no line yet, by node id."""
         self._finished: set[str] = set()
         self._line = ""
-        self._session: pytest.Session | None = None
+        self._pytest_session: pytest.Session | None = None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """The last line comes after pytest's own last word on its progress."""
-        self._session = session
+        self._pytest_session = session
         try:
             return (yield)
         finally:
@@ -218,15 +218,15 @@ class RoundLines:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in what a round's report brings."""
-        properties = dict(report.user_properties)
-        if report.when == "setup" and "evocode" in properties:
-            self._records[report.nodeid] = record_from(properties)
+        record = self._session.record_of(report.nodeid)
+        if report.when == "setup" and record is not None:
+            self._records[report.nodeid] = record
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Print it, now that pytest has said what it says of a test."""
         self._finished.add(nodeid)
-        if self._session is not None and len(self._finished) < self._session.testscollected:
+        if self._pytest_session is not None and len(self._finished) < self._pytest_session.testscollected:
             self._print(nodeid)
 
     def _print(self, nodeid: str) -> None:
@@ -234,8 +234,8 @@ class RoundLines:
         if record is None or record.outcome == "not reached":
             return
         name = f"{record.task} {attempt_name(record.agent, record.attempt)}"
-        line = self._plugin.scrubber.text(f"evocode: {round_line(name, record)}")
-        config, reporter = self._plugin.config, self._reporter
+        line = self._session.scrubber.text(f"evocode: {round_line(name, record)}")
+        config, reporter = self._session.config, self._reporter
         writer = config.get_terminal_writer()
         reporter.ensure_newline()
         if writer.width_of_current_line:  # Dots of workers, which the reporter does not take for a line.

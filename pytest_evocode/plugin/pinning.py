@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.errors import EvocodeError
-from pytest_evocode.plugin.collection import TASK_FILE
-from pytest_evocode.plugin.session import SessionPlugin, record_from
+from pytest_evocode.plugin.node_ids import task_directory
+from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import load_task
 from pytest_evocode.tasks.lockfile import Lock, content_hash, write_lock
@@ -25,20 +25,18 @@ class _Played:
 
 
 class PinPlugin:
-    """Registered beside the :class:`SessionPlugin` of a session that pins, in the process that reports."""
+    """Registered in a session that pins, in the process that reports."""
 
-    def __init__(self, plugin: SessionPlugin) -> None:
-        self._plugin = plugin
+    def __init__(self, session: EvocodeSession) -> None:
+        self._session = session
         self._played: dict[Path, _Played] = {}
         self._said: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Gather the rounds of each task."""
-        properties = dict(report.user_properties)
-        if report.when == "setup" and "evocode" in properties:
-            place, _, _ = report.nodeid.partition(f"{TASK_FILE}::")
-            directory = (self._plugin.config.rootpath / place).resolve()
-            record = record_from(properties)
+        record = self._session.record_of(report.nodeid)
+        if report.when == "setup" and record is not None:
+            directory = task_directory(report.nodeid, self._session.config.rootpath)
             if directory not in self._played:
                 self._played[directory] = _Played(content_hash(directory))
             self._played[directory].rounds[record.round] = record
@@ -65,7 +63,7 @@ class PinPlugin:
             for case in record.verdict.cases if record.verdict else ():
                 if case.status == "passed" and case.id:
                     rounds[name][case.id] = case.requirement
-        engine = self._plugin.engine
+        engine = self._session.engine
         lock = Lock(
             task_hash=played.task_hash, environment=engine.name, image=engine.image_key(task), rounds=dict(rounds)
         )

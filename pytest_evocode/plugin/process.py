@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.errors import EvocodeError, UsageError
-from pytest_evocode.plugin.collection import AttemptCollector, RoundItem
-from pytest_evocode.plugin.session import SessionPlugin
-from pytest_evocode.results.directory import AttemptDirectory, write_atomically
+from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
+from pytest_evocode.plugin.session import EvocodeSession
+from pytest_evocode.results.directory import write_atomically
 
 if TYPE_CHECKING:
     from pytest_evocode.process.protocols import Judge
@@ -25,21 +25,19 @@ PROCESS_FILE = "process.json"
 class ProcessPlugin:
     """Registered in every process of a session that asks for it: attempts are scored where they are made."""
 
-    name = "evocode-process"
-
-    def __init__(self, plugin: SessionPlugin, budget: float) -> None:
-        self._plugin = plugin
+    def __init__(self, session: EvocodeSession, budget: float) -> None:
+        self._session = session
         self._budget = budget
         self._judge: Judge | None = None
         if importlib.util.find_spec("tree_sitter_bash") is None:
             raise pytest.UsageError(
                 "--evocode-process needs parsers that are not installed: pip install 'pytest-evocode[process]'"
             )
-        if plugin.settings.judge is not None:
+        if session.settings.judge is not None:
             from pytest_evocode.process.judge import make_judge
 
             try:
-                self._judge = make_judge(plugin.settings.judge)
+                self._judge = make_judge(session.settings.judge)
             except UsageError as error:
                 raise pytest.UsageError(f"--evocode-judge: {error}") from None
 
@@ -54,25 +52,25 @@ class ProcessPlugin:
         from pytest_evocode.process.attempts import score_attempt
         from pytest_evocode.process.execution import Execution
 
-        plugin = self._plugin
+        session = self._session
         directory = self._directory(attempt.task.name, attempt.agent.id, attempt.number)
         if not any(directory.glob("steps/*/agent/trajectory.json")):
             return  # Such as of the oracle: without a trajectory there is no process.
         try:
-            with Execution(attempt.task, plugin.engine, budget=self._budget) as execution:
+            with Execution(attempt.task, session.engine, budget=self._budget) as execution:
                 scored = score_attempt(directory, attempt.task, executor=execution, judge=self._judge)
-            write_atomically(directory / PROCESS_FILE, plugin.scrubber.text(scored.model_dump_json(indent=1)) + "\n")
+            write_atomically(directory / PROCESS_FILE, session.scrubber.text(scored.model_dump_json(indent=1)) + "\n")
         except (EvocodeError, OSError) as error:
             attempt.warn(pytest.PytestWarning(f"{directory}: its process could not be scored: {error}"))
 
     def _directory(self, task: str, agent: str, number: int) -> Path:
-        return AttemptDirectory.of(self._plugin.settings.results, task, agent, self._plugin.run_name, number).path
+        return self._session.attempt_directory(task, agent, number).path
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the pillars of each agent, which workers have left beside their records."""
         found = list(self._found())
-        if not self._plugin.records:
+        if not self._session.records:
             return
         terminalreporter.section("evocode process")
         if not found:
@@ -83,14 +81,14 @@ class ProcessPlugin:
 
         agents = {agent: summarise_agent(tasks) for agent, tasks in by_task(found).items()}
         for line in agent_lines(agents):
-            terminalreporter.write_line(self._plugin.scrubber.text(line))
+            terminalreporter.write_line(self._session.scrubber.text(line))
         terminalreporter.write_line("evidence: evocode process DIR --explain TASK, of the results directory")
 
     def _found(self) -> Generator[AttemptProcess]:
         from pytest_evocode.process.scores.records import AttemptProcess
 
         for task, agent, number in dict.fromkeys(
-            (record.task, record.agent, record.attempt) for record in self._plugin.records
+            (record.task, record.agent, record.attempt) for record in self._session.records
         ):
             with contextlib.suppress(FileNotFoundError):
                 path = self._directory(task, agent, number) / PROCESS_FILE

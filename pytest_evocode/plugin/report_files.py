@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.plugin.collection import TASK_FILE
-from pytest_evocode.plugin.session import SessionPlugin, record_from
+from pytest_evocode.plugin.node_ids import TASK_FILE, is_in_task
+from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.scrubbing import scrubbed
 
@@ -28,47 +28,47 @@ _PLACE = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+): ")
 _SHOWN = 4000  # characters of an annotation
 
 
-def register_outputs(plugin: SessionPlugin) -> None:
+def register_outputs(session: EvocodeSession) -> None:
     """Register what applies to this session; workers leave it to their controller."""
-    config = plugin.config
+    config = session.config
     if hasattr(config, "workerinput"):
         return
-    config.pluginmanager.register(Reports(plugin), "evocode-reports")
+    config.pluginmanager.register(Reports(session), "evocode-reports")
     if os.environ.get("GITHUB_ACTIONS") == "true" and not config.option.collectonly:
-        config.pluginmanager.register(GitHub(plugin), "evocode-github")
+        config.pluginmanager.register(GitHub(session), "evocode-github")
 
 
 class Reports:
     """Adds to the files that ``--json-report`` and ``--junitxml`` ask for."""
 
-    def __init__(self, plugin: SessionPlugin) -> None:
+    def __init__(self, session: EvocodeSession) -> None:
         from _pytest.junitxml import xml_key
 
-        self._plugin = plugin
-        xml = plugin.config.stash.get(xml_key, None)
+        self._session = session
+        xml = session.config.stash.get(xml_key, None)
         if xml is not None:
             # It takes a report's properties from there, and has no hook for it.
-            xml.finalize = _with_plain_properties(xml.finalize)  # type: ignore[method-assign,assignment]
+            xml.finalize = _with_plain_properties(xml.finalize, session)  # type: ignore[method-assign,assignment]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
         """Add ``evocode``: the run, each agent's scores with intervals and tasks, and all rounds."""
-        plugin = self._plugin
-        if not plugin.records:
+        session = self._session
+        if not session.records:
             return
-        run = plugin.run
+        run = session.run.record if session.run is not None else None
         agents = {}
-        for agent, measured in _measure(plugin).items():
+        for agent, measured in _measure(session).items():
             found = {name: None if each is None else [each.low, each.high] for name, each in measured.intervals.items()}
             agents[agent] = {"scores": asdict(measured.scores), "intervals": found, "tasks": measured.tasks}
         block = {
-            "run": plugin.run_name,
-            "results": str(plugin.settings.results),
+            "run": session.run_name,
+            "results": str(session.settings.results),
             **(run.model_dump(mode="json", include={"environment", "mode", "from_round", "shard"}) if run else {}),
             "agents": agents,
-            "rounds": [record.without_cases().model_dump(mode="json") for record in plugin.records],
+            "rounds": [record.without_cases().model_dump(mode="json") for record in session.records],
         }
-        json_report["evocode"] = scrubbed(block, plugin.scrubber)
+        json_report["evocode"] = scrubbed(block, session.scrubber)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,30 +87,31 @@ class _Measured:
         return {task: asdict(group) for task, group in breakdown(self.grid, "task").items()}
 
 
-def _measure(plugin: SessionPlugin) -> dict[str, _Measured]:
+def _measure(session: EvocodeSession) -> dict[str, _Measured]:
     """The scores and intervals by agent, in the mode of the run."""
     from pytest_evocode.metrics.grid import by_agent
     from pytest_evocode.metrics.intervals import intervals
 
-    mode = plugin.run_mode
+    mode = session.run_mode
     measured = {}
-    for agent, records in by_agent(plugin.records).items():
+    for agent, records in by_agent(session.records).items():
         grid = mode.grid(records)
         found = intervals((), grid) if mode.mode == "single-round" else intervals(grid)
         measured[agent] = _Measured(grid, mode.scores(records), found)
     return measured
 
 
-def _with_plain_properties(finalize: Callable[[pytest.TestReport], None]) -> Callable[[pytest.TestReport], None]:
+def _with_plain_properties(
+    finalize: Callable[[pytest.TestReport], None], session: EvocodeSession
+) -> Callable[[pytest.TestReport], None]:
     """Have JUnit's file show values that people and CI servers can read in place of a round's record."""
 
     def finalize_plainly(report: pytest.TestReport) -> None:
-        properties = dict(report.user_properties)
-        if "evocode" in properties:
+        if (record := session.record_of(report.nodeid)) is not None:
             others = [(name, value) for name, value in report.user_properties if not name.startswith("evocode")]
             # Others read the records from the same report.
             report = copy.copy(report)
-            report.user_properties = [*_plain_properties(record_from(properties)), *others]
+            report.user_properties = [*_plain_properties(record), *others]
         finalize(report)
 
     return finalize_plainly
@@ -130,8 +131,8 @@ def _plain_properties(record: RoundRecord) -> list[tuple[str, object]]:
 class GitHub:
     """Writes the summary of a job on GitHub Actions, and marks what did not pass at the task's files."""
 
-    def __init__(self, plugin: SessionPlugin) -> None:
-        self._plugin = plugin
+    def __init__(self, session: EvocodeSession) -> None:
+        self._session = session
         self._marked: dict[str, str] = {}
         """Workflow commands by node id."""
         self._unwritten = ""
@@ -143,38 +144,38 @@ class GitHub:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Mark a round, or a task's check, that failed or broke down; not each case of it, which subtests may be."""
-        if not report.failed or f"{TASK_FILE}::" not in report.nodeid or getattr(report, "context", None) is not None:
+        if not report.failed or not is_in_task(report.nodeid) or getattr(report, "context", None) is not None:
             return
-        properties = dict(report.user_properties)
-        index = record_from(properties).index if "evocode" in properties else None
+        record = self._session.record_of(report.nodeid)
+        index = record.index if record is not None else None
         # Failed rounds are data where a score is what counts.
-        is_data = report.when == "call" and self._plugin.settings.fail_under is not None
+        is_data = report.when == "call" and self._session.settings.fail_under is not None
         level = "warning" if is_data else "error"
         self._mark(report.nodeid, report.longreprtext, title=report.location[2], level=level, index=index)
 
     def _mark(self, nodeid: str, text: str, *, title: str, level: str, index: int | None) -> None:
         text = _WORKER.sub("", text)
         place = _PLACE.match(text)
-        file, line = self._plugin.config.rootpath / nodeid.partition("::")[0], 1
+        file, line = self._session.config.rootpath / nodeid.partition("::")[0], 1
         if place is not None and Path(place["file"]).is_file():
             file, line, text = Path(place["file"]), int(place["line"]), text[place.end() :]
         elif index is not None:
             line = _line_of_round(file, index)
-        relative = os.path.relpath(file, os.environ.get("GITHUB_WORKSPACE") or self._plugin.config.rootpath)
+        relative = os.path.relpath(file, os.environ.get("GITHUB_WORKSPACE") or self._session.config.rootpath)
         # Shown beside the file, which whoever reads it has before them.
         where = f"file={_property(relative)},line={line},title={_property(title)}"
-        scrub = self._plugin.scrubber.text
+        scrub = self._session.scrubber.text
         self._marked.setdefault(nodeid, scrub(f"::{level} {where}::{_message(text[:_SHOWN])}"))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
         """Append the summary to the job's."""
         target = os.environ.get("GITHUB_STEP_SUMMARY")
-        if not target or not self._plugin.records:
+        if not target or not self._session.records:
             return
         try:
             with open(target, "a", encoding="utf-8", errors="replace") as file:
-                file.write(self._plugin.scrubber.text(self._summary()))
+                file.write(self._session.scrubber.text(self._summary()))
         except OSError as error:
             self._unwritten = f"evocode: no job summary: {target}: {error.strerror}"
 
@@ -182,27 +183,27 @@ class GitHub:
         from pytest_evocode.metrics.spending import spending
         from pytest_evocode.report.markdown import session_summary
 
-        mode = self._plugin.run_mode
+        mode = self._session.run_mode
         # Its scores are not mixed with those of other modes.
-        measured = {mode.name(agent): each for agent, each in _measure(self._plugin).items()}
+        measured = {mode.name(agent): each for agent, each in _measure(self._session).items()}
         headline = "sr" if mode.mode == "single-round" else "dataset_score"
         return session_summary(
-            self._plugin.records,
+            self._session.records,
             {name: each.scores for name, each in measured.items()},
             {name: spending(each.grid.records()) for name, each in measured.items()},
             {name: each.intervals[headline] for name, each in measured.items()},
             about=list(self._about()),
-            output_of=self._plugin.output_of,
+            output_of=self._session.output_of,
         )
 
     def _about(self) -> Iterator[str]:
         from pytest_evocode.report.benchmark import describe_mode
 
-        run = self._plugin.run
+        run = self._session.run.record if self._session.run is not None else None
         if run is not None:
             yield f"Run {run.run}, environment {run.environment}"
-            if said := describe_mode(self._plugin.run_mode):
-                yield f"{self._plugin.settings.protocol}: {said}"
+            if said := describe_mode(self._session.run_mode):
+                yield f"{self._session.settings.protocol}: {said}"
             if run.shard is not None:
                 yield "Shard {} of {}: these are the scores of its attempts only".format(*run.shard)
 

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 
-from pytest_evocode.plugin.collection import AttemptCollector, RoundItem
+from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
+from pytest_evocode.plugin.session import Selected
 from pytest_evocode.tasks import Round as TaskRound
 
 Shard = tuple[int, int]
 """One of several sessions that make attempts together: which, from 1, of how many."""
-Selected = dict[str, dict[str, tuple[int, ...]]]
-"""Numbers of attempts by task and agent."""
 
 #: What an agent's turn counts for that has no timeout, in seconds.
 _NO_TIMEOUT = 3600.0

@@ -14,12 +14,13 @@ import pytest
 
 from pytest_evocode.errors import EvocodeError, TaskError
 from pytest_evocode.names import attempt_name
-from pytest_evocode.plugin.collection import TASK_FILE, report_properties
-from pytest_evocode.plugin.session import SessionPlugin
+from pytest_evocode.plugin.node_ids import TASK_FILE, task_directory
+from pytest_evocode.plugin.report_properties import report_properties
+from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.plugin.sharding import allowed_seconds
 from pytest_evocode.plugin.xdist.worker import SELECTED, STOP_SIGN
 from pytest_evocode.report.failed_round import describe_failure
-from pytest_evocode.results.directory import AttemptDirectory, last_seconds
+from pytest_evocode.results.directory import last_seconds
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task, load_task
 
@@ -33,11 +34,11 @@ Phases = dict[Literal["setup", "call", "teardown"], Literal["passed", "failed", 
 
 
 class ControllerPlugin:
-    """Registered beside the :class:`SessionPlugin` of a session that may have workers."""
+    """Registered in a session that may have workers, in the process that starts them."""
 
-    def __init__(self, plugin: SessionPlugin) -> None:
-        self._plugin = plugin
-        self._config = plugin.config
+    def __init__(self, session: EvocodeSession) -> None:
+        self._session = session
+        self._config = session.config
         self._scheduling: AttemptScheduling | None = None
         self._reported: set[str] = set()
         """Node ids of the rounds that have their outcome."""
@@ -48,8 +49,8 @@ class ControllerPlugin:
         self._config.add_cleanup(lambda: shutil.rmtree(self._signs, ignore_errors=True))
         self._attempts = {
             attempt_name(agent.id, number): (agent.id, number)
-            for agent in plugin.agents
-            for number in range(1, plugin.settings.attempts + 1)
+            for agent in session.roster.agents
+            for number in range(1, session.settings.attempts + 1)
         }
 
     @property
@@ -61,7 +62,7 @@ class ControllerPlugin:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
         """Tell a worker the run's name, and how it will be told to stop."""
-        node.workerinput["evocode_run"] = self._plugin.run_name
+        node.workerinput["evocode_run"] = self._session.run_name
         node.workerinput[STOP_SIGN] = str(self._stop_sign)
         node.workerinput[SELECTED] = str(self._signs / "selected.json")
 
@@ -70,7 +71,7 @@ class ControllerPlugin:
         """Learn from the first worker that is ready what the session is to make, of which xdist tells the node ids."""
         with contextlib.suppress(OSError):
             selected = json.loads((self._signs / "selected.json").read_bytes())
-            self._plugin.select({task: {a: tuple(n) for a, n in agents.items()} for task, agents in selected.items()})
+            self._session.select({task: {a: tuple(n) for a, n in agents.items()} for task, agents in selected.items()})
 
     @pytest.hookimpl(optionalhook=True, wrapper=True)
     def pytest_xdist_make_scheduler(self) -> Generator[None, Scheduling | None, Scheduling | None]:
@@ -140,21 +141,21 @@ class ControllerPlugin:
     # Attempts by their node ids.
 
     def _task(self, nodeid: str) -> Task:
-        path = (self._config.rootpath / nodeid.partition(f"/{TASK_FILE}::")[0]).resolve()
+        path = task_directory(nodeid, self._config.rootpath)
         if path not in self._tasks:
             self._tasks[path] = load_task(path)
         return self._tasks[path]
 
     def _unit_of(self, nodeid: str) -> str:
         """What a worker gets at once: the rounds of an attempt, or a round that is an attempt of its own."""
-        return nodeid if self._plugin.settings.mode == "single-round" else nodeid.rpartition("::")[0]
+        return nodeid if self._session.settings.mode == "single-round" else nodeid.rpartition("::")[0]
 
     def _agent(self, nodeid: str) -> tuple[str, int]:
         return self._attempts[nodeid.split(f"{TASK_FILE}::", 1)[1].split("::")[0]]
 
     def _expected_seconds(self, unit: str) -> float:
         """What the last such attempt took; for one that was never made its timeouts."""
-        settings = self._plugin.settings
+        settings = self._session.settings
         try:
             task = self._task(unit)
         except TaskError:
@@ -173,7 +174,7 @@ class ControllerPlugin:
 
         Of the others the first is an error, as a round is in which an attempt breaks off, and the rest is not reached.
         """
-        if self._plugin.settings.check:
+        if self._session.settings.check:
             for nodeid in nodeids:
                 file, _, check = nodeid.partition("::check::")
                 location = (file, 0, f"{Path(file).parent.name} {check}")
@@ -181,9 +182,7 @@ class ControllerPlugin:
             return
         task = self._task(nodeids[0])
         agent, number = self._agent(nodeids[0])
-        directory = AttemptDirectory.of(
-            self._plugin.settings.results, task.name, agent, self._plugin.run_name, number, self._plugin.scrubber
-        )
+        directory = self._session.attempt_directory(task.name, agent, number)
         recorded = directory.read_rounds(round_.name for round_ in task.rounds)
         outcome: Literal["error", "not reached"] = "error"
         for nodeid in nodeids:
@@ -217,11 +216,11 @@ class ControllerPlugin:
         elif record.outcome == "failed":
             phases, shown = (
                 {"setup": "passed", "call": "failed"},
-                describe_failure(record, self._plugin.output_of(record)),
+                describe_failure(record, self._session.output_of(record)),
             )
         else:
             phases = {"setup": "passed", "call": "passed"}
-        self._log(nodeid, location, phases, shown, report_properties(record, self._plugin.settings.protocol))
+        self._log(nodeid, location, phases, shown, report_properties(record, self._session.settings.protocol))
 
     def _log(
         self,

@@ -11,15 +11,10 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling, Scheduling
 from xdist.workermanage import WorkerController
 
-from pytest_evocode.plugin.collection import TASK_FILE
+from pytest_evocode.plugin.node_ids import is_in_task
 
 #: How often an attempt whose worker was lost is given to another one.
 RETRIES = 1
-
-
-def is_round(nodeid: str) -> bool:
-    """Whether a test is a round of an attempt."""
-    return f"{TASK_FILE}::" in nodeid
 
 
 class AttemptScheduling(LoadScopeScheduling):
@@ -98,7 +93,7 @@ class AttemptScheduling(LoadScopeScheduling):
             return
         assert self.collection is not None
         nodeid = self.collection[item_index]
-        if is_round(nodeid):
+        if is_in_task(nodeid):
             self.assigned_work[node][self._split_scope(nodeid)][nodeid] = True
         else:
             share = self._shares[node]
@@ -108,7 +103,7 @@ class AttemptScheduling(LoadScopeScheduling):
 
     def mark_test_pending(self, item: str) -> None:
         """Run a test once more, as plugins may ask for whose worker crashed; not for rounds, which see to it here."""
-        if not is_round(item):
+        if not is_in_task(item):
             self._others.mark_test_pending(item)
 
     def remove_pending_tests_from_node(self, node: WorkerController, indices: Sequence[int]) -> None:
@@ -172,7 +167,7 @@ class AttemptScheduling(LoadScopeScheduling):
         attempts: dict[str, dict[str, bool]] = {}
         self._numbers = {nodeid: index for index, nodeid in enumerate(collection)}
         for index, nodeid in enumerate(collection):
-            if is_round(nodeid):
+            if is_in_task(nodeid):
                 attempts.setdefault(self._split_scope(nodeid), {})[nodeid] = False
             else:
                 self._other_tests.append(index)

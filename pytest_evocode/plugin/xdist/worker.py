@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.plugin.session import SessionPlugin
+from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.directory import write_atomically
 
 #: By this name the controller tells workers which file will appear when they have to stop.
@@ -34,17 +34,17 @@ class Pause(pytest.Item):
 
 
 class WorkerPlugin:
-    """Registered beside the :class:`SessionPlugin` of a worker."""
+    """Registered in workers only."""
 
-    def __init__(self, plugin: SessionPlugin) -> None:
-        self._plugin = plugin
-        self._stop_sign = Path(plugin.config.workerinput[STOP_SIGN])  # type: ignore[attr-defined]
+    def __init__(self, session: EvocodeSession) -> None:
+        self._session = session
+        self._stop_sign = Path(session.config.workerinput[STOP_SIGN])  # type: ignore[attr-defined]
 
     def pytest_collection_finish(self) -> None:
         """Tell the controller, which collects nothing itself, what was selected; all workers write the same."""
-        path = Path(self._plugin.config.workerinput[SELECTED])  # type: ignore[attr-defined]
+        path = Path(self._session.config.workerinput[SELECTED])  # type: ignore[attr-defined]
         with contextlib.suppress(OSError):  # The controller has gone.
-            write_atomically(path, json.dumps(self._plugin.selected))
+            write_atomically(path, json.dumps(self._session.selected))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
@@ -65,4 +65,4 @@ class WorkerPlugin:
             if self._stop_sign.exists() or os.getppid() != controller:
                 session.shouldstop = session.shouldstop or "stopped by the session"
                 with contextlib.suppress(EnvironmentFault):  # Its teardown closes it as well, and says so.
-                    self._plugin.close_trial()
+                    self._session.stop_running()

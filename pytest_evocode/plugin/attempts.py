@@ -1,0 +1,234 @@
+"""An attempt and its rounds as pytest sees them: the collector AttemptCollector and its items, RoundItem."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RoundFailed, TaskError
+from pytest_evocode.plugin.longrepr import failure_of
+from pytest_evocode.plugin.pytest_private import finish_with, fixture_info_of
+from pytest_evocode.plugin.report_properties import report_properties
+from pytest_evocode.plugin.session import session_of
+from pytest_evocode.report.failed_round import describe_failure
+from pytest_evocode.results.records import RoundRecord
+
+if TYPE_CHECKING:
+    from pytest_evocode.environments import Environment
+    from pytest_evocode.plugin.session_agents import SessionAgent
+    from pytest_evocode.tasks import Task
+    from pytest_evocode.trial.trial import Trial
+
+
+class AttemptCollector(pytest.Collector):
+    """One run of one agent through one task; the rounds below it share its container.
+
+    In single-round mode each of them has one of its own.
+    """
+
+    def __init__(
+        self, *, agent: SessionAgent, number: int, task: Task, first: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.agent = agent
+        self.number = number
+        self.task = task
+        self.first = first
+        """The index of the round that ``--evocode-from`` names."""
+        self.trial: Trial | None = None
+        """The trial under way, None before the first round and after the last."""
+        self.wanted = len(task.rounds)
+        """The index of the first round that was selected."""
+        self.through = 0
+        """The index of the last round that was selected."""
+        self._evocode = session_of(self.config)
+        self._rounds: list[RoundItem] = []
+
+    def collect(self) -> list[RoundItem]:
+        """Return the rounds, the same objects at every call."""
+        if not self._rounds:
+            pytest.register_fixture(name="evocode_container", func=_container_fixture(self), node=self, scope="session")
+            subtests = self._evocode.settings.cases == "subtests"
+            shared: dict[str, Any] = {}
+            for round_ in self.task.rounds:
+                item = RoundItem.from_parent(
+                    self,
+                    name=round_.name,
+                    callobj=_check_with_subtests if subtests else _check,
+                    index=round_.index,
+                    **shared,
+                )
+                shared = {"fixtureinfo": fixture_info_of(item)}
+                self._rounds.append(item)
+        return self._rounds
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether rounds go on where the ones before them ended."""
+        return self._evocode.settings.mode != "single-round"
+
+    def setup(self) -> None:
+        """Start the trial of a chain; pytest calls this before the first selected round."""
+        if self.is_chain:
+            self.begin()
+
+    def begin(self, alone: RoundItem | None = None) -> None:
+        """Start a trial, through the last round that was selected, or of one round by itself."""
+        session = self._evocode
+        engine = session.engine
+        declared = self.task.config.environment.model_fields_set
+        if ignored := [key for key in engine.without_effect if key in declared]:
+            self.warn(pytest.PytestWarning(f"{self.path}: no effect in the {engine.name}: {', '.join(ignored)}"))
+        if not session.settings.pin:
+            self._warn_of_stale_pins()
+        self.trial = session.running = trial = self._make_trial(alone)
+        trial.__enter__()
+
+    def _make_trial(self, alone: RoundItem | None) -> Trial:
+        from pytest_evocode.llm.budget import RunSpending
+        from pytest_evocode.trial.trial import Trial, TrialOptions
+
+        session, settings = self._evocode, self._evocode.settings
+        return Trial(
+            self.task,
+            session.roster.make(self.agent),
+            session.engine,
+            name=self.agent.id,
+            attempt=self.number,
+            wanted=self.wanted if alone is None else alone.index,
+            through=self.through if alone is None else alone.index,
+            first=self.first if alone is None else alone.index,
+            directory=session.attempt_directory(
+                self.task.name, self.agent.id, self.number, alone=alone.name if alone is not None else ""
+            ),
+            options=TrialOptions(
+                mode=settings.mode,
+                agent=self.agent.description,
+                budget=settings.budget,
+                run_spending=RunSpending(settings.results / "runs" / f"{session.run_name}.spent"),
+                timeout_multiplier=settings.timeout_multiplier,
+                references=not settings.replay,
+                hold_forks=settings.holds_forks,
+                keep_snapshots=settings.snapshots,
+                verifiers=settings.verifiers,
+                strict=settings.strict,
+                # What a worker finds of this run is from one that was lost.
+                resume=settings.resume is not None or session.worker_input is not None,
+            ),
+        )
+
+    def _warn_of_stale_pins(self) -> None:
+        from pytest_evocode.tasks.lockfile import read_pins
+
+        with contextlib.suppress(TaskError):  # The attempt says what is wrong with it.
+            if (stale := read_pins(self.task.directory).stale) is not None:
+                message = f"{stale}: stale, the task has changed since; pin it again with --evocode-pin"
+                self.warn(pytest.PytestWarning(message))
+
+    def teardown(self) -> None:
+        """End the trial, finished or not."""
+        trial, self.trial = self.trial, None
+        if trial is not None:
+            fault = ""
+            try:
+                trial.close()
+            except EnvironmentFault as error:
+                fault = str(error)
+            if fault:  # Out here, or pytest would show where the error comes from.
+                pytest.fail(fault, pytrace=False)
+
+
+def _container_fixture(attempt: AttemptCollector) -> Callable[[pytest.FixtureRequest], Environment | None]:
+    """Return a session-scoped fixture of the attempt's own: what depends on it lives as long as the container."""
+
+    def evocode_container(request: pytest.FixtureRequest) -> Environment | None:
+        """The environment that the rounds of this attempt share; None where it had ended in an earlier session."""
+        finish_with(request, attempt if attempt.is_chain else None)
+        assert attempt.trial is not None
+        try:
+            return attempt.trial.wait_environment()
+        except AttemptEnded:
+            return None
+
+    return evocode_container
+
+
+class RoundItem(pytest.Function):
+    """One round of an attempt. Its set-up waits for the verdict, its call fails when the verdict is not a pass."""
+
+    parent: AttemptCollector
+
+    def __init__(self, *, index: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.index = index
+        self.record: RoundRecord | None = None
+
+    def setup(self) -> None:
+        """Wait for the round's record.
+
+        Here and not in the call, because what is nobody's verdict has to be an error, and pytest calls a failure an
+        error when it happens in set-up.
+        """
+        if not self.parent.is_chain:
+            self.parent.begin(self)
+        trial = self.parent.trial
+        assert trial is not None
+        if self.index <= (known := trial.begun_after()):
+            pytest.skip(f"not needed: the reference state after {self.parent.task.rounds[known - 1].name} is known")
+        self.record = record = trial.wait(self.index)
+        self.user_properties += report_properties(record, session_of(self.config).settings.protocol)
+        if record.outcome == "not reached":
+            pytest.skip(f"not reached: {record.cause}")
+        if record.outcome == "error":
+            pytest.fail(record.cause, pytrace=False)
+        super().setup()
+
+    def teardown(self) -> None:
+        """End the trial that is this round's alone."""
+        super().teardown()
+        if not self.parent.is_chain:
+            self.parent.teardown()
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
+        """Return the failing cases in place of a traceback."""
+        if isinstance(excinfo.value, RoundFailed):
+            record = _record_of(self)
+            return failure_of(self, describe_failure(record, session_of(self.config).output_of(record)))
+        return super().repr_failure(excinfo, *args, **kwargs)
+
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        """Return where reports say that the round is."""
+        return self.path, 0, f"{self.parent.task.name} {self.parent.name} {self.name}"
+
+
+def _check(request: pytest.FixtureRequest, evocode_container: Environment | None) -> None:
+    """Be the test that every round is."""
+    record = _record_of(request.node)
+    if not record.passed:
+        raise RoundFailed(f"{record.round} failed")
+
+
+def _check_with_subtests(
+    request: pytest.FixtureRequest, evocode_container: Environment | None, subtests: pytest.Subtests
+) -> None:
+    """Be the test that every round is, with every case a subtest."""
+    record = _record_of(request.node)
+    for case in record.verdict.cases if record.verdict else ():
+        with subtests.test(case.id):
+            if case.status == "skipped":
+                pytest.skip(case.reason or "skipped by the suite")
+            if case.failing:
+                pytest.fail(
+                    case.reason or f"{case.failure}: expected {case.expected!r}, got {case.actual!r}", pytrace=False
+                )
+    if not record.passed:
+        raise RoundFailed(f"{record.round} failed")
+
+
+def _record_of(item: RoundItem) -> RoundRecord:
+    assert item.record is not None
+    return item.record

@@ -1,0 +1,67 @@
+"""Parts of pytest that it keeps to itself and for which it has no public counterpart, each with the reason.
+
+All were seen to work with pytest 9.1 and 9.2; the tox environment ``pytestmain`` tries the newest pre-release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def fixture_info_of(item: pytest.Function) -> Any:
+    """Return what pytest found out about the fixtures of an item, to make another item of the same function with it.
+
+    ``_fixtureinfo``: ``Function.from_parent`` takes it as ``fixtureinfo``, but no public attribute has it. To find it
+    out for every round takes half the time of collecting them.
+    """
+    return item._fixtureinfo
+
+
+def finish_with(request: pytest.FixtureRequest, owner: pytest.Collector | None) -> None:
+    """Have the fixture that is being set up end with ``owner``, or with the item that asks for it, at the latest.
+
+    ``_fixturedef``, ``_pyfuncitem``: pytest has no scope that is a collector of ours, and ends a session-scoped fixture
+    with the session; the request does not show its definition, nor to a session-scoped fixture its item.
+    """
+    definition = request._fixturedef  # type: ignore[attr-defined]
+    (owner or request._pyfuncitem).addfinalizer(lambda: definition.finish(request))
+
+
+def keep_out_conftest(config: pytest.Config, directory: Path) -> None:
+    """Have pytest take the conftest.py of a directory for loaded, and use those of the directories above there.
+
+    ``_dirpath2confmods``, ``_getconftestmodules``: ``confcutdir`` only cuts off what lies above a directory, and
+    ``collect_ignore`` comes after the conftest files were imported.
+    """
+    plugins = config.pluginmanager
+    plugins._dirpath2confmods[directory] = list(plugins._getconftestmodules(directory.parent))
+
+
+def change_captured_sections(item: pytest.Item, change: Callable[[Any], Any]) -> None:
+    """Change what was captured during an item's phases so far, before it gets into a report.
+
+    ``_report_sections``: other plugins, such as pytest-json-report's, read it from the item and not from the report.
+    """
+    item._report_sections[:] = change(item._report_sections)
+
+
+def change_json_report(report: pytest.TestReport, change: Callable[[Any], Any]) -> None:
+    """Change what pytest-json-report attaches to a report, with all that was logged.
+
+    ``_json_report_extra``: seen in pytest-json-report 1.5, which has no hook for it.
+    """
+    if extra := getattr(report, "_json_report_extra", None):
+        report._json_report_extra = change(extra)  # type: ignore[attr-defined]
+
+
+def show_failure(report: pytest.TestReport, reporter: pytest.TerminalReporter) -> None:
+    """Print a failure now, and not once more when the session ends.
+
+    ``_tw``, ``_pdbshown``: what pytest's own ``--pdb`` does it with.
+    """
+    report.toterminal(reporter._tw)
+    report._pdbshown = True  # type: ignore[attr-defined]

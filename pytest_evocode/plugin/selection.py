@@ -1,0 +1,34 @@
+"""The rounds that a session has to run for those that were selected to mean something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
+
+
+def restore_rounds(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Return the items with the rounds of every chain together, in order, from the first to the last selected one.
+
+    The second list has those that are left out, because they come before the round that chains begin with.
+    """
+    restored: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    counting: list[pytest.Item] = []
+    for item in items:
+        early = isinstance(item, RoundItem) and item.index < (item.parent.first or 1)
+        (left_out if early else counting).append(item)
+    seen: set[AttemptCollector] = set()
+    for item in counting:
+        if isinstance(item, RoundItem):
+            item.parent.wanted = min(item.parent.wanted, item.index)
+            item.parent.through = max(item.parent.through, item.index)
+    for item in counting:
+        if not isinstance(item, RoundItem) or not item.parent.is_chain:
+            restored.append(item)
+        elif item.parent not in seen:
+            seen.add(item.parent)
+            restored += item.parent.collect()[(item.parent.first or 1) - 1 : item.parent.through]
+    return restored, left_out

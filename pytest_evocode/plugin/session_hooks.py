@@ -1,0 +1,112 @@
+"""The start and the end of a session: header, the run's record, exit status and the printed benchmark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_evocode.errors import EvocodeError
+from pytest_evocode.plugin.run import SessionRun
+from pytest_evocode.plugin.session import EvocodeSession
+from pytest_evocode.plugin.signals import handle_ignored_sigint, handle_sigterm
+
+
+class SessionHooks:
+    """Hooks around a whole session. Registered before our other plugins, so that its wrapper is the outermost."""
+
+    def __init__(self, session: EvocodeSession) -> None:
+        self._session = session
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Find the environment and claim a name for the run before anything else is done."""
+        config, evocode = session.config, self._session
+        if config.option.collectonly:
+            return
+        handle_ignored_sigint(config)
+        if evocode.worker_input is not None:
+            return
+        try:
+            evocode.roster.check(evocode.settings)
+            engine = evocode.engine
+        except EvocodeError as error:
+            raise pytest.UsageError(evocode.scrubber.text(str(error))) from None
+        handle_sigterm(config)
+        if evocode.settings.check:
+            return
+        try:
+            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, environment=engine.name)
+        except EvocodeError as error:
+            raise pytest.UsageError(f"--evocode-resume: {error}") from None
+        except OSError as error:
+            raise pytest.UsageError(
+                f"--evocode-results={evocode.settings.results}: cannot be written ({error.strerror}); "
+                "name another directory"
+            ) from None
+
+    def pytest_report_header(self) -> list[str]:
+        """Return which agents, which environment and why, and where results go."""
+        return [self._session.scrubber.text(f"evocode: {line}") for line in self._header()]
+
+    def _header(self) -> Iterator[str]:
+        session, settings = self._session, self._session.settings
+        names = ", ".join(agent.name for agent in session.roster.agents)
+        if settings.attempts > 1:
+            names += f" ({settings.attempts} attempts each)"
+        if settings.shard is not None:
+            names += ", shard {}/{}".format(*settings.shard)
+        yield "checking tasks" if settings.check else f"agent {names}"
+        if settings.protocol:
+            from pytest_evocode.report.benchmark import describe_mode
+
+            yield f"mode {settings.protocol}: {describe_mode(session.run_mode)}"
+        if session.engine_reason:
+            yield f"environment {session.engine.name} ({session.engine_reason}; {session.engine.description})"
+        if session.run is not None:
+            yield f"results {self._shown(settings.results)}, run {session.run_name}"
+
+    def _shown(self, path: Path) -> str:
+        """Return a path as short as it can be written from where pytest was started."""
+        relative = os.path.relpath(path, self._session.config.invocation_params.dir)
+        return str(path) if relative.startswith("..") else relative
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Decide the exit status and write the run's record."""
+        evocode, settings = self._session, self._session.settings
+        if settings.fail_under is not None and session.exitstatus in (0, 1) and evocode.records:
+            from pytest_evocode.report.benchmark import lowest_score
+
+            reached = lowest_score(evocode.records, evocode.run_mode) >= settings.fail_under
+            session.exitstatus = pytest.ExitCode(0 if reached and not evocode.errors else 1)
+        if settings.shard is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            # There are more shards than attempts, which is nobody's mistake.
+            session.exitstatus = pytest.ExitCode.OK if evocode.selected else session.exitstatus
+        result = yield
+        if evocode.run is not None:
+            evocode.run.write(evocode.records, int(session.exitstatus))
+        return result
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the benchmark, and what is left to be done."""
+        session, settings = self._session, self._session.settings
+        if session.records:
+            from pytest_evocode.report.benchmark import benchmark_lines
+
+            terminalreporter.section("evocode benchmark")
+            grid = terminalreporter.verbosity >= 0
+            for line in benchmark_lines(session.records, session.run_mode, grid=grid, fail_under=settings.fail_under):
+                terminalreporter.write_line(session.scrubber.text(line))
+        if settings.shard is not None and session.run is not None:
+            made = len({(record.task, record.agent, record.attempt) for record in session.records})
+            every = sum(len(numbers) for agents in session.selected.values() for numbers in agents.values())
+            number, of = settings.shard
+            terminalreporter.write_line(f"evocode: shard {number}/{of} made {made} of {every} attempts")
+        if session.run is not None and (unfinished := session.run.count_unfinished()):
+            attempts = "1 attempt is" if unfinished == 1 else f"{unfinished} attempts are"
+            terminalreporter.write_line(
+                f"evocode: {attempts} unfinished; continue with --evocode-resume={session.run_name}, "
+                "or drop what is kept for that with: evocode clean --kept"
+            )

@@ -1,0 +1,48 @@
+"""Which of our plugins a session that runs or checks tasks has; their hooks do everything else."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_evocode.plugin.collection import CollectionHooks
+from pytest_evocode.plugin.live import live_plugin
+from pytest_evocode.plugin.report_files import register_outputs
+from pytest_evocode.plugin.round_reports import RoundReports
+from pytest_evocode.plugin.session import start_session
+from pytest_evocode.plugin.session_hooks import SessionHooks
+
+
+def register_session_plugins(config: pytest.Config) -> None:
+    """Make the session, and register the plugins that its options ask for.
+
+    Their order matters where hooks of two plugins are alike: pytest calls the one that was registered later first. The
+    modules of options that few sessions use are imported only then, as is xdist's part.
+    """
+    session = start_session(config)
+    settings, plugins = session.settings, config.pluginmanager
+    plugins.register(SessionHooks(session), "evocode-session")
+    plugins.register(CollectionHooks(session), "evocode-collection")
+    plugins.register(RoundReports(session), "evocode-round-reports")
+    if session.worker_input is not None:
+        from pytest_evocode.plugin.xdist.worker import WorkerPlugin
+
+        plugins.register(WorkerPlugin(session), "evocode-worker")
+    elif plugins.hasplugin("xdist"):
+        from pytest_evocode.plugin.xdist.controller import ControllerPlugin
+
+        plugins.register(ControllerPlugin(session), "evocode-controller")
+    if settings.holds_forks:
+        from pytest_evocode.plugin.debugging import Inspection
+
+        plugins.register(Inspection(session), "evocode-inspection")
+    if settings.pin and session.worker_input is None:
+        from pytest_evocode.plugin.pinning import PinPlugin
+
+        plugins.register(PinPlugin(session), "evocode-pinning")
+    if settings.process is not None:
+        from pytest_evocode.plugin.process import ProcessPlugin
+
+        plugins.register(ProcessPlugin(session, settings.process), "evocode-process")
+    register_outputs(session)
+    if (live := live_plugin(session)) is not None:
+        plugins.register(live, "evocode-live")
