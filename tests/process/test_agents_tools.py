@@ -183,6 +183,6 @@ def test_messages_may_be_lists_of_parts() -> None:
     assert [message.text for message in activity.messages] == ["Which one?"]
 
 
-def test_signals_of_a_round_show_what_they_are() -> None:
+def test_the_activity_of_a_round_shows_what_it_is() -> None:
     activity: RoundActivity = read(Recording().bash("cat ledger.py", "x"))[0]
-    assert repr(activity) == "<activity of round-1: 0 edits, 1 reads, 0 runs>"
+    assert repr(activity) == "<activity in round-1: 0 edits, 1 reads, 0 runs>"

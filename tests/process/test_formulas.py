@@ -6,10 +6,10 @@ import pytest
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.process.evidence import measured, not_measured
+from pytest_evocode.process.pillars.planning import kendall_tau_b
 from pytest_evocode.process.pillars.recovery import recovery_decay
 from pytest_evocode.process.scores.rigor_score import PARTS, WEIGHTS, pillar, read_weights, rigor_score
 from pytest_evocode.process.scores.round_scores import RoundDeclaration
-from pytest_evocode.process.trajectory.plans import kendall_tau_b
 from pytest_evocode.tasks import DeclaredRequirement
 from tests.process.trajectories import LEDGER, Recording, part, score
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
-from pytest_evocode.process.trajectory.events import Commit, FileEdit, RoundActivity
+from pytest_evocode.process.trajectory.events import FileEdit, RoundActivity, Statement
 from pytest_evocode.process.trajectory.words import specific_words
 
-#: Source files and changed lines that one logical change has at most, by rule.
+#: Most source files and changed lines in one logical change.
 FILES_OF_ONE_CHANGE = 5
 LINES_OF_ONE_CHANGE = 300
 
@@ -25,7 +25,7 @@ _SEVERAL = re.compile(
 
 
 def atomicity(activity: RoundActivity, build_health: Measure, stability: Measure) -> dict[str, Measure]:
-    """BH and TS, which were executed, and CH."""
+    """Return CH with BH and TS, which take execution."""
     return {"BH": build_health, "TS": stability, "CH": _commit_hygiene(activity)}
 
 
@@ -44,25 +44,25 @@ def _commit_hygiene(activity: RoundActivity) -> Measure:
         scores.append(score)
         evidence.append(found)
     rest = [edit for edit in activity.product_edits if edit.at > begun]
-    if rest:  # What was never committed is a change without a message.
+    if rest:  # Counts as a commit without a message.
         scores.append(0.0)
         evidence.append(rest[0].evidence("edits that were never committed"))
     reason = f"{len(activity.commits)} commits: half for one logical change, half for a message that says what"
     return measured(sum(scores) / len(scores), reason, tuple(evidence))
 
 
-def _score(commit: Commit, edits: Sequence[FileEdit], activity: RoundActivity) -> tuple[float, Evidence]:
+def _score(commit: Statement, edits: Sequence[FileEdit], activity: RoundActivity) -> tuple[float, Evidence]:
     if not edits:
         return 0.0, commit.evidence("a commit without an edit of the product")
-    says = _says_what(commit.message, edits, activity)
-    one = _is_one_change(commit.message, edits)
+    says = _says_what(commit.text, edits, activity)
+    one = _is_one_change(commit.text, edits)
     extent = "one logical change" if one else "several changes"
     words = "a message that says what" if says else "a message that does not say what"
     return 0.5 * says + 0.5 * one, commit.evidence(f"{extent}, {words}")
 
 
 def _says_what(message: str, edits: Sequence[FileEdit], activity: RoundActivity) -> bool:
-    """A subject of at least three words, not only of those that fit every commit, about what was changed."""
+    """Return whether the subject has three words or more, does not fit just any commit, and is about the change."""
     subject = message.partition("\n")[0]
     if len(re.findall(r"\w+", subject)) < 3 or _SAYS_NOTHING.match(subject):
         return False

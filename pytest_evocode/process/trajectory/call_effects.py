@@ -1,4 +1,4 @@
-"""What one call of a tool did: the files it read and changed, and the product's builds, tests and programs it ran."""
+"""The effects of one call of a tool: files read and changed, and the builds, tests and programs it ran."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from dataclasses import dataclass, field, replace
 
 from pytest_evocode.process.trajectory.agent_tools import ToolUse, tool_use
 from pytest_evocode.process.trajectory.call_results import CallResult
+from pytest_evocode.process.trajectory.events import CommandRun
 from pytest_evocode.process.trajectory.failure_causes import FailureCause, crashed, failure_cause, is_standard_module
-from pytest_evocode.process.trajectory.file_roles import FileRoles, may_be_output, relative
+from pytest_evocode.process.trajectory.file_roles import may_be_output, relative
 from pytest_evocode.process.trajectory.runner_output import RunnerOutcome, read_runner_output
-from pytest_evocode.process.trajectory.shell.command_lines import NOTHING, CommandLine, SimpleCommand, parse_line
+from pytest_evocode.process.trajectory.shell.command_lines import parse_line
 from pytest_evocode.process.trajectory.shell.files import shown_files, touched_by
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurpose, CommandPurposes
+from pytest_evocode.process.trajectory.shell.syntax import EMPTY_LINE, CommandLine, SimpleCommand
 from pytest_evocode.process.trajectory.text_changes import TextChange
 
 _COMMITTED = re.compile(r"^\[[^\]\n]+ [0-9a-f]{4,40}\] (.*)$", re.MULTILINE)
@@ -27,29 +29,15 @@ _REFUSED = re.compile(
 _SUBJECT_LINES = re.compile(r"^(?:#.*)?\n", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """A build, a test run or a start of the product's program."""
-
-    text: str
-    key: str
-    purpose: CommandPurpose
-    passed: bool | None
-    failure: FailureCause | None
-    exit_code: int | None
-    outcome: RunnerOutcome
-    whole: bool
-
-
 @dataclass(slots=True)
 class CallEffects:
-    """What a call did; paths relative to the workspace where they are in it."""
+    """What a call did; paths inside the workspace are relative to it."""
 
-    shown: str
+    summary: str
     """The call in one line, for quotes."""
     reads: list[str] = field(default_factory=list)
     changes: list[TextChange] = field(default_factory=list)
-    runs: list[Ran] = field(default_factory=list)
+    runs: list[CommandRun] = field(default_factory=list)
     plan: str = ""
     question: str = ""
     commits: list[str] = field(default_factory=list)
@@ -58,48 +46,36 @@ class CallEffects:
 
 @dataclass(frozen=True, slots=True)
 class CallReader:
-    """Reads calls of one workspace."""
+    """Finds out what the calls in one workspace did."""
 
-    roles: FileRoles
     purposes: CommandPurposes
     workdir: str | None
     matching: Callable[[str], Iterable[str]]
-    """The paths in the workspace that a shell's pattern stands for, as far as they are known."""
+    """Returns the known paths in the workspace that match a shell's pattern."""
     is_ours: Callable[[str], bool]
-    """Whether a top-level module belongs to the workspace."""
+    """Whether a top-level Python module belongs to the workspace."""
     recorded: bool
-    """Whether changes were recorded, so that what calls say they do need not be believed."""
+    """Whether changes were recorded, so that they need not be guessed from what a call says it does."""
 
-    def read(self, recorded: CallResult) -> CallEffects:
-        """What a call did."""
-        use = tool_use(recorded.call.function_name, recorded.call.arguments)
-        line = parse_line(use.line) if use.kind == "shell" else NOTHING
-        done = CallEffects(use.line or _shown(recorded, use), plan=use.plan, question=use.question)
-        done.runs = list(self._runs(line, recorded))
-        self._git(line, recorded, done)
+    def read(self, result: CallResult, step: int, at: int) -> CallEffects:
+        """Return the effects of a call in the step ``step``, at the position ``at`` of the round."""
+        use = tool_use(result.call.function_name, result.call.arguments)
+        line = parse_line(use.line) if use.kind == "shell" else EMPTY_LINE
+        effects = CallEffects(use.line or _summary(result, use), plan=use.plan, question=use.question)
+        effects.runs = list(self._runs(line, result, step, at))
+        self._git(line, result, effects)
         touched = [touched_by(command) for command in line.commands]
-        said = [*use.changes, *(change for each in touched for change in each.changes)]
-        refused = self._refuse(use, recorded)
-        said = [change for change in self._placed(said, use.cwd) if not refused(change.path)]
-        if self.recorded:
-            done.changes = list(self._by_hand(recorded.changes, said, done.runs))
-        else:
-            done.changes = said
+        stated = [*use.changes, *(change for each in touched for change in each.changes)]
+        refused = self._refuse(use, result)
+        stated = [change for change in self._placed(stated, use.cwd) if not refused(change.path)]
+        effects.changes = list(_by_hand(result.changes, stated, effects.runs)) if self.recorded else stated
         paths = [*use.reads, *(path for each in touched for path in each.reads)]
         for command in line.commands:
-            paths += shown_files(command, recorded.output)
+            paths += shown_files(command, result.output)
         if use.kind == "search":
-            grep = SimpleCommand(("grep",), "")
-            paths += shown_files(grep, recorded.output)
-        done.reads = list(dict.fromkeys(self._found(paths, use.cwd, refused)))
-        return done
-
-    def _by_hand(self, recorded: Iterable[TextChange], said: list[TextChange], runs: list[Ran]) -> Iterator[TextChange]:
-        """What was recorded without what the product's programs and tests have written."""
-        written = {change.path for change in said}
-        for change in recorded:
-            if not runs or change.path in written or not may_be_output(change.path):
-                yield change
+            paths += shown_files(SimpleCommand(("grep",), ""), result.output)
+        effects.reads = list(dict.fromkeys(self._found(paths, use.cwd, refused)))
+        return effects
 
     def _placed(self, changes: Iterable[TextChange], cwd: str) -> Iterator[TextChange]:
         for change in changes:
@@ -117,28 +93,43 @@ class CallReader:
             elif not refused(placed):
                 yield placed
 
-    def _refuse(self, use: ToolUse, recorded: CallResult) -> Callable[[str], bool]:
-        """Tells of paths whether the output says that there is no such file, or that the tool would not do it."""
-        output = recorded.output
+    def _refuse(self, use: ToolUse, result: CallResult) -> Callable[[str], bool]:
+        """Return a predicate for paths that do not exist, or that the tool refused, according to the output."""
         if use.kind != "shell":
-            refused = len(output) < 2000 and _REFUSED.search(output) is not None
+            refused = len(result.output) < 2000 and _REFUSED.search(result.output) is not None
             return lambda path: refused
-        complaints = [line for line in output.splitlines() if len(line) < 300 and _NOT_FOUND.search(line)]
+        complaints = [line for line in result.output.splitlines() if len(line) < 300 and _NOT_FOUND.search(line)]
         return lambda path: any(posixpath.basename(path) in line for line in complaints)
 
-    # Runs.
-
-    def _runs(self, line: CommandLine, recorded: CallResult) -> Iterator[Ran]:
+    def _runs(self, line: CommandLine, result: CallResult, step: int, at: int) -> Iterator[CommandRun]:
         found = [(number, self.purposes.of(command)) for number, command in enumerate(line.commands)]
         for number, purpose in found:
             command = line.commands[number]
             if purpose is None or (purpose == "program" and not self._is_product(command)):
                 continue
+            exit_code = line.exit_code_of(number, result.exit_code)
             alone = sum(other == purpose for _, other in found) == 1
-            yield self._run(command, purpose, line.exit_code_of(number, recorded.exit_code), recorded, alone)
+            outcome = read_runner_output(result.output) if purpose == "test" and alone else RunnerOutcome(None)
+            passed = _passed(purpose, exit_code, outcome, result, alone)
+            failure: FailureCause | None = None
+            if passed is False:
+                has_run = outcome.passed is not None or purpose == "program"
+                failure = failure_cause(result.output, exit_code=exit_code, has_run=has_run, is_ours=self.is_ours)
+            yield CommandRun(
+                step,
+                at,
+                command.text if exit_code is None else f"{command.text} -> exit code {exit_code}",
+                key=self.purposes.key(command),
+                purpose=purpose,
+                passed=passed,
+                failure=failure,
+                exit_code=exit_code,
+                tests=outcome.tests,
+                whole=purpose == "test" and self.purposes.is_whole_suite(command),
+            )
 
     def _is_product(self, command: SimpleCommand) -> bool:
-        """Whether a program is the workspace's own, and no script that was typed in."""
+        """Return whether a program is the workspace's own, and not a script that was typed in."""
         words = [word for word in command.words[1:] if word is not None]
         if "-c" in words or "-e" in words or words[:1] == ["-"] or (not words and command.stdin is not None):
             return False
@@ -147,42 +138,43 @@ class CallReader:
             return not is_standard_module(module) and self.is_ours(module)
         return bool(words) or "/" in (command.words[0] or "")
 
-    def _run(
-        self, command: SimpleCommand, purpose: CommandPurpose, exit_code: int | None, recorded: CallResult, alone: bool
-    ) -> Ran:
-        outcome = read_runner_output(recorded.output) if purpose == "test" and alone else RunnerOutcome(None)
-        passed = outcome.passed
-        if passed is None and recorded.timed_out:
-            passed = False
-        if passed is None and exit_code is not None:
-            passed = exit_code == 0
-        if purpose == "program" and not recorded.timed_out:
-            # A program may be meant to refuse what it is given.
-            passed = False if alone and crashed(recorded.output, exit_code) else (True if exit_code == 0 else None)
-        failure: FailureCause | None = None
-        if passed is False:
-            has_run = outcome.passed is not None or purpose == "program"
-            failure = failure_cause(recorded.output, exit_code=exit_code, has_run=has_run, is_ours=self.is_ours)
-        whole = purpose == "test" and self.purposes.is_whole_suite(command)
-        return Ran(command.text, self.purposes.key(command), purpose, passed, failure, exit_code, outcome, whole)
-
-    # Git.
-
-    def _git(self, line: CommandLine, recorded: CallResult, done: CallEffects) -> None:
-        done.commits += recorded.commits
-        done.uses_git = bool(recorded.commits)
+    def _git(self, line: CommandLine, result: CallResult, effects: CallEffects) -> None:
+        effects.commits += result.commits
+        effects.uses_git = bool(result.commits)
         for number, command in enumerate(line.commands):
             words = [word for word in command.words if word is not None]
             if command.program != "git" or len(words) < 2:
                 continue
-            exit_code = line.exit_code_of(number, recorded.exit_code)
-            done.uses_git |= exit_code in (0, 1, None) and "not a git repository" not in recorded.output
-            if recorded.commits or "commit" not in words[1:4] or "--dry-run" in words:
+            exit_code = line.exit_code_of(number, result.exit_code)
+            effects.uses_git |= exit_code in (0, 1, None) and "not a git repository" not in result.output
+            if result.commits or "commit" not in words[1:4] or "--dry-run" in words:
                 continue
-            printed = _COMMITTED.search(recorded.output)
+            printed = _COMMITTED.search(result.output)
             if exit_code == 0 or printed:
-                message = _commit_message(command) or (printed[1] if printed else "")
-                done.commits.append(message)
+                effects.commits.append(_commit_message(command) or (printed[1] if printed else ""))
+
+
+def _passed(
+    purpose: CommandPurpose, exit_code: int | None, outcome: RunnerOutcome, result: CallResult, alone: bool
+) -> bool | None:
+    if purpose == "program" and not result.timed_out:
+        # A program may be meant to refuse its input, so a failing exit code alone says nothing.
+        return False if alone and crashed(result.output, exit_code) else (True if exit_code == 0 else None)
+    if outcome.passed is not None:
+        return outcome.passed
+    if result.timed_out:
+        return False
+    return None if exit_code is None else exit_code == 0
+
+
+def _by_hand(
+    recorded: Iterable[TextChange], stated: Iterable[TextChange], runs: Iterable[CommandRun]
+) -> Iterator[TextChange]:
+    """Yield the recorded changes, except for files that the product's own programs and tests have written."""
+    written = {change.path for change in stated}
+    for change in recorded:
+        if not runs or change.path in written or not may_be_output(change.path):
+            yield change
 
 
 def _commit_message(command: SimpleCommand) -> str:
@@ -200,7 +192,7 @@ def _commit_message(command: SimpleCommand) -> str:
     return "\n\n".join(parts).strip()
 
 
-def _shown(recorded: CallResult, use: ToolUse) -> str:
+def _summary(result: CallResult, use: ToolUse) -> str:
     paths = [*use.reads, *(change.path for change in use.changes)]
     detail = ", ".join(paths) or use.question or use.plan
-    return f"{recorded.call.function_name} {detail}".strip()
+    return f"{result.call.function_name} {detail}".strip()

@@ -1,4 +1,4 @@
-"""What a trajectory has of each call: its output and, where it was recorded or printed, exit code and changed files."""
+"""The recorded result of each call in a trajectory: its output, its exit code and the files it changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, get_args
 from pytest_evocode.process.trajectory.text_changes import ChangeKind, TextChange
 from pytest_evocode.trajectories.atif import Step, ToolCall, actions_of
 
-#: Characters of an output that are looked at: this much of its beginning, and four times as much of its end.
+#: Characters kept of the start of an output; four times as many are kept of its end.
 _HEAD = 16_384
 
 _EXIT_CODE = re.compile(
@@ -24,25 +24,26 @@ _EXIT_TAG = re.compile(r"<(?:exit_code|returncode|exit_status)>\s*(-?\d+)")
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """One call and what came of it."""
+    """One call and its result."""
 
     call: ToolCall
     output: str
     exit_code: int | None
+    """None where it was neither recorded nor printed."""
     timed_out: bool
     tables: tuple[dict[str, Any], ...]
-    """What was recorded of the workspace, a table a file; empty where nothing changed or nothing was recorded."""
+    """The recorded changes, one table for each file; empty where nothing changed or nothing was recorded."""
     commits: tuple[str, ...]
-    """The messages of the commits that were noticed."""
+    """The messages of the recorded commits."""
 
     @property
     def changes(self) -> tuple[TextChange, ...]:
-        """The tables, read."""
+        """The recorded changes in typed form."""
         return tuple(map(_change, self.tables))
 
 
 def call_results(step: Step) -> Iterator[CallResult]:
-    """The calls of a step with what came of them."""
+    """Yield the calls of a step with their results."""
     calls = step.tool_calls or ()
     results = step.observation.results if step.observation is not None else ()
     outputs = {result.source_call_id: text_of(result.content) for result in results if result.source_call_id}
@@ -66,7 +67,7 @@ def call_results(step: Step) -> Iterator[CallResult]:
 
 
 def text_of(content: Any) -> str:
-    """The text in a message or an observation, which may be a list of parts.
+    """Return the text of a message or an observation, which may be a list of parts.
 
     >>> text_of([{"type": "text", "text": "a"}, {"type": "image"}])
     'a'
@@ -81,7 +82,7 @@ def text_of(content: Any) -> str:
 
 
 def _plain_output(output: str) -> tuple[str, int | None]:
-    """An output and its exit code, where the tool wraps them in JSON or prints the code beside it."""
+    """Return the text of an output, and its exit code where the tool wraps both in JSON or prints the code."""
     if output.startswith("{"):
         try:
             wrapped = json.loads(output)
@@ -120,7 +121,8 @@ def _change(table: Mapping[str, Any]) -> TextChange:
 
 
 def _content(table: Mapping[str, Any]) -> str | None:
-    """An added file without a line has an empty diff; a small binary file is no text."""
+    """Return the recorded content as text; None for binary content."""
+    # An added file without a line has an empty diff.
     if table.get("diff") == "" and table["kind"] == "added":
         return ""
     try:

@@ -1,10 +1,10 @@
-"""What happened in a round, as far as a judgement of the process needs it; each with its place and a quote."""
+"""The events of a round that its process is judged by, each with its place in the trajectory and a quote."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from pytest_evocode.process.evidence import Evidence, quoted
 from pytest_evocode.process.trajectory.failure_causes import FailureCause
@@ -15,36 +15,39 @@ from pytest_evocode.process.trajectory.text_changes import ChangeKind, Hunk
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something in a trajectory."""
+    """Something that the agent did."""
 
     step: int
-    """The ``step_id``."""
+    """The ``step_id`` in the trajectory."""
     at: int
-    """Its place among all messages and calls of the round, from 1."""
+    """The position among all messages and calls of the round, from 1."""
     quote: str
 
     def evidence(self, what: str) -> Evidence:
-        """This as evidence for something."""
+        """Return the event as evidence for ``what``."""
         return Evidence(what=what, step=self.step, quote=quoted(self.quote))
 
 
 @dataclass(frozen=True, slots=True)
-class AgentMessage(Event):
-    """What the agent said, or thought aloud."""
+class Statement(Event):
+    """Text by the agent: a message, a plan or a question that it gave to a tool, or the message of a commit."""
 
-    text: str
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return self.quote
 
 
 @dataclass(frozen=True, slots=True)
 class FileRead(Event):
-    """A file was looked at."""
+    """A file that the agent looked at."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class FileEdit(Event):
-    """A file was changed; texts are None where there is no file or they are not known."""
+    """A file that the agent changed; a text is None where there is no file or the text is unknown."""
 
     path: str
     kind: ChangeKind
@@ -52,7 +55,7 @@ class FileEdit(Event):
     before: str | None
     after: str | None
     hunks: tuple[Hunk, ...]
-    """Empty where they are not known."""
+    """Empty where they are unknown."""
 
     @property
     def of_product(self) -> bool:
@@ -62,83 +65,67 @@ class FileEdit(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommandRun(Event):
-    """The product was built, tested or started."""
+    """A command that built, tested or started the product."""
 
     key: str
-    """What makes two runs runs of the same command."""
+    """Equal for two runs of the same command."""
     purpose: CommandPurpose
     passed: bool | None
-    """None where nothing tells."""
+    """None where neither the output nor the exit code says."""
     failure: FailureCause | None
     exit_code: int | None
     tests: Mapping[str, bool] = field(default_factory=dict)
+    """Whether each test passed, for the tests that the output names."""
     whole: bool = False
-    """Whether it was a run of all tests."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanUpdate(Event):
-    """Steps that the agent set itself with a tool for that."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Question(Event):
-    """The user was asked with a tool for that."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Commit(Event):
-    """Changes were committed."""
-
-    message: str
+    """Whether all tests were run."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """One file's change, for rebuilding the states that the workspace went through."""
+    """One file's change, from which the states of the workspace are rebuilt."""
 
     at: int
+    """The position of the call in the round; see :attr:`Event.at`."""
     table: Mapping[str, Any]
-    """As our agents record it; see docs/results.md."""
+    """The change as trajectories record it; see docs/results.md."""
     of_product: bool
-    """Whether the product is another one afterwards."""
+    """Whether it changed the product or its tests."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundActivity:
-    """All of a round, in order."""
+    """All that happened in one round, in order."""
 
     name: str
     index: int
-    """From 1."""
+    """The round's number, from 1."""
     instruction: str
-    messages: tuple[AgentMessage, ...] = ()
+    messages: tuple[Statement, ...] = ()
     reads: tuple[FileRead, ...] = ()
     edits: tuple[FileEdit, ...] = ()
     runs: tuple[CommandRun, ...] = ()
-    plans: tuple[PlanUpdate, ...] = ()
-    questions: tuple[Question, ...] = ()
-    commits: tuple[Commit, ...] = ()
+    plans: tuple[Statement, ...] = ()
+    """Plans written with a planning tool, such as a to-do list."""
+    questions: tuple[Statement, ...] = ()
+    """Questions put to the user with a tool."""
+    commits: tuple[Statement, ...] = ()
+    """The messages of the agent's commits."""
     uses_git: bool = False
     """Whether a command has shown that the workspace is a repository."""
     replay: tuple[StateChange, ...] = ()
-    """All changes, also those that the product's own programs have made."""
+    """All changes of files, including those made by the product's own programs."""
     tokens: Mapping[int, int | None] = field(default_factory=dict)
-    """What each of the agent's steps took, prompt and completion together; None where that is not recorded."""
+    """Prompt and completion tokens of each of the agent's steps together; None where they were not recorded."""
     before: Mapping[str, str | None] = field(default_factory=dict)
-    """Of the files that were changed, their texts at the beginning of the round; None where there was none."""
+    """The texts of the changed files at the start of the round; None for a file that did not exist."""
     after: Mapping[str, str | None] = field(default_factory=dict)
-    """And at its end."""
+    """The texts of the changed files at the end of the round."""
     lost: frozenset[str] = frozenset()
-    """Files whose text could not be found out."""
+    """Files whose text could not be reconstructed."""
     workspace: Mapping[str, str] = field(default_factory=dict)
-    """All texts that are known at the end of the round."""
+    """All texts known at the end of the round."""
     origin: Mapping[str, str | None] = field(default_factory=dict)
-    """The texts at the beginning of the attempt, of the files that were changed in this round or an earlier one."""
+    """The texts at the start of the attempt of all files changed in this round or an earlier one."""
 
     @property
     def product_edits(self) -> tuple[FileEdit, ...]:
@@ -147,20 +134,17 @@ class RoundActivity:
 
     @property
     def first_source_edit(self) -> FileEdit | None:
-        """The first edit of the product itself."""
+        """The first edit of the product's source."""
         return next((edit for edit in self.edits if edit.role == "source"), None)
 
     @property
-    def last_message(self) -> AgentMessage | None:
-        """What the agent ended with; None where it said nothing after its last call."""
+    def last_message(self) -> Statement | None:
+        """The message that the agent ended with; None where it said nothing after its last call."""
         if not self.messages:
             return None
         last = self.messages[-1]
         calls = (self.reads, self.edits, self.runs, self.plans, self.commits)
-        return last if all(signal.at < last.at for activity in calls for signal in activity) else None
+        return last if all(event.at < last.at for events in calls for event in events) else None
 
     def __repr__(self) -> str:
-        return f"<activity of {self.name}: {len(self.edits)} edits, {len(self.reads)} reads, {len(self.runs)} runs>"
-
-
-PlanForm = Literal["document", "message", "tool"]
+        return f"<activity in {self.name}: {len(self.edits)} edits, {len(self.reads)} reads, {len(self.runs)} runs>"

@@ -1,4 +1,4 @@
-"""From a recorded trajectory (ATIF) of any agent to the activity in it; nothing is run."""
+"""Read recorded trajectories (ATIF) of any agent into the activity of each round. Nothing is run."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from typing import Any
 from pytest_evocode.process.trajectory.call_effects import CallEffects, CallReader
 from pytest_evocode.process.trajectory.call_results import call_results, text_of
 from pytest_evocode.process.trajectory.events import (
-    AgentMessage,
     CommandRun,
-    Commit,
     FileEdit,
     FileRead,
-    PlanUpdate,
-    Question,
     RoundActivity,
     StateChange,
+    Statement,
 )
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
@@ -30,51 +27,50 @@ from pytest_evocode.trajectories.atif import Step, Trajectory, actions_of
 
 @dataclass(frozen=True, slots=True)
 class RecordedRound:
-    """One round as it was recorded."""
+    """One round of a recorded attempt."""
 
     name: str
     index: int
-    """From 1."""
+    """The round's number, from 1."""
     trajectory: Trajectory
     instruction: str = ""
     brought: Mapping[str, str] = field(default_factory=dict)
-    """Texts that the task put into the workspace before the agent's turn."""
+    """The files, as texts, that the task put into the workspace before the agent's turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """How trajectories of a task are read."""
+    """What is known of a task when its trajectories are read."""
 
     roles: FileRoles = field(default_factory=FileRoles)
     purposes: CommandPurposes = field(default_factory=CommandPurposes)
     workdir: str | None = None
-    """The absolute path of the workspace; None where it is not known."""
+    """The absolute path of the workspace; None where it is unknown."""
     originals: Originals = lambda path: ()
     matching: Callable[[str], Iterable[str]] = lambda pattern: ()
-    """The paths that the task brings and a shell's pattern stands for."""
+    """Returns the paths among the task's files that match a shell's pattern."""
 
 
-def read_rounds(rounds: Iterable[RecordedRound], reading: TaskContext) -> Iterator[RoundActivity]:
-    """The activity of an attempt's rounds; what is known of the workspace goes on from round to round."""
+def read_rounds(rounds: Iterable[RecordedRound], context: TaskContext) -> Iterator[RoundActivity]:
+    """Yield the activity of an attempt's rounds; what is known of the workspace carries over from round to round."""
     rounds = list(rounds)
-    workspace = WorkspaceTexts(reading.originals)
+    workspace = WorkspaceTexts(context.originals)
     origin: dict[str, str | None] = {}
     calls = CallReader(
-        reading.roles,
-        reading.purposes,
-        reading.workdir,
-        matching=lambda pattern: {*reading.matching(pattern), *_matching(workspace.texts, pattern)},
-        is_ours=lambda module: _is_ours(module, workspace, reading.originals),
+        context.purposes,
+        context.workdir,
+        matching=lambda pattern: sorted({*context.matching(pattern), *_matching(workspace.texts, pattern)}),
+        is_ours=lambda module: _is_ours(module, workspace, context.originals),
         recorded=any(_is_watched(round_.trajectory) for round_ in rounds),
     )
     for round_ in rounds:
         workspace.put(round_.brought)
-        origin.update(round_.brought)  # What the task brings is not the agent's, whatever was there.
-        yield _RoundReader(round_, reading.roles, calls, workspace, origin).read()
+        origin.update(round_.brought)  # What the task brings is not the agent's work.
+        yield _RoundReader(round_, context.roles, calls, workspace, origin).read()
 
 
 def _is_watched(trajectory: Trajectory) -> bool:
-    """Whether changes of the workspace were recorded, so that their absence says that there were none."""
+    """Return whether changes of the workspace were recorded, so that where there are none, nothing was changed."""
     ours = (trajectory.extra or {}).get("evocode")
     if isinstance(ours, dict) and ours.get("watched"):
         return True
@@ -95,7 +91,7 @@ def _is_ours(module: str, workspace: WorkspaceTexts, originals: Originals) -> bo
 
 
 class _RoundReader:
-    """Goes through a round's steps and collects what they have."""
+    """Collects the events of a round, step by step."""
 
     def __init__(
         self,
@@ -111,13 +107,13 @@ class _RoundReader:
         self._workspace = workspace
         self._origin = origin
         self._at = 0
-        self._messages: list[AgentMessage] = []
+        self._messages: list[Statement] = []
         self._reads: list[FileRead] = []
         self._edits: list[FileEdit] = []
         self._runs: list[CommandRun] = []
-        self._plans: list[PlanUpdate] = []
-        self._questions: list[Question] = []
-        self._commits: list[Commit] = []
+        self._plans: list[Statement] = []
+        self._questions: list[Statement] = []
+        self._commits: list[Statement] = []
         self._replay: list[StateChange] = []
         self._uses_git = False
         self._before: dict[str, str | None] = {}
@@ -153,34 +149,29 @@ class _RoundReader:
         self._at += 1
         text = text_of(step.message)
         if text.strip():
-            self._messages.append(AgentMessage(step.step_id, self._at, text, text))
-        for recorded in call_results(step):
+            self._messages.append(Statement(step.step_id, self._at, text))
+        for result in call_results(step):
             self._at += 1
-            self._note(step.step_id, self._calls.read(recorded), recorded.tables)
+            effects = self._calls.read(result, step.step_id, self._at)
+            self._add(step.step_id, effects, result.tables)
         self._tokens[step.step_id] = _tokens(step)
 
-    def _note(self, step: int, done: CallEffects, tables: Sequence[Mapping[str, Any]]) -> None:
-        place = (step, self._at)
-        self._reads += [FileRead(*place, done.shown, path) for path in done.reads]
+    def _add(self, step: int, effects: CallEffects, tables: Sequence[Mapping[str, Any]]) -> None:
+        at = self._at
+        self._reads += [FileRead(step, at, effects.summary, path) for path in effects.reads]
         begun = len(self._edits)
-        for change in done.changes:
-            self._edit(step, change, done.shown)
-        self._replay += _to_replay(self._at, self._edits[begun:], tables)
-        for ran in done.runs:
-            ending = "" if ran.exit_code is None else f" -> exit code {ran.exit_code}"
-            run = CommandRun(
-                *place, f"{ran.text}{ending}", ran.key, ran.purpose, ran.passed, ran.failure, ran.exit_code,
-                ran.outcome.tests, ran.whole,
-            )  # fmt: skip
-            self._runs.append(run)
-        if done.plan:
-            self._plans.append(PlanUpdate(*place, done.plan, done.plan))
-        if done.question:
-            self._questions.append(Question(*place, done.question, done.question))
-        self._commits += [Commit(*place, message, message) for message in done.commits]
-        self._uses_git |= done.uses_git
+        for change in effects.changes:
+            self._edit(step, change, effects.summary)
+        self._replay += _to_replay(at, self._edits[begun:], tables)
+        self._runs += effects.runs
+        if effects.plan:
+            self._plans.append(Statement(step, at, effects.plan))
+        if effects.question:
+            self._questions.append(Statement(step, at, effects.question))
+        self._commits += [Statement(step, at, message) for message in effects.commits]
+        self._uses_git |= effects.uses_git
 
-    def _edit(self, step: int, change: TextChange, shown: str) -> None:
+    def _edit(self, step: int, change: TextChange, summary: str) -> None:
         before, after = self._workspace.apply(change)
         if before is not None and before == after:
             return
@@ -190,7 +181,7 @@ class _RoundReader:
         role = self._roles.of(path, after or before)
         hunks = read_diff(change.diff) if change.diff else _hunks(before, after)
         kind = "added" if before is None and after is not None and change.content is not None else change.kind
-        quote = f"{path}: {_first_lines(hunks)}" if hunks else f"{path}: {shown}"
+        quote = f"{path}: {_first_lines(hunks)}" if hunks else f"{path}: {summary}"
         self._edits.append(FileEdit(step, self._at, quote, path, kind, role, before, after, hunks))
 
 
@@ -199,7 +190,7 @@ def _hunks(before: str | None, after: str | None) -> tuple[Hunk, ...]:
 
 
 def _to_replay(at: int, edits: Sequence[FileEdit], tables: Sequence[Mapping[str, Any]]) -> Iterator[StateChange]:
-    """What was recorded, or else what is known of the edits, as tables; edits of the product make states."""
+    """Yield the recorded tables of a call, or where there are none, tables made of the edits."""
     product = {edit.path: edit for edit in edits if edit.of_product}
     if tables:
         for table in tables:

@@ -1,4 +1,4 @@
-"""Changes of files: unified diffs and the patches of ``apply_patch``, taken apart and applied to texts."""
+"""Changes of text files: read unified diffs and ``apply_patch`` patches, and apply them to texts."""
 
 from __future__ import annotations
 
@@ -12,85 +12,74 @@ from pytest_evocode.trajectories.diffs import patched, unified_diff
 
 ChangeKind = Literal["added", "modified", "deleted"]
 
-_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_HEADER = re.compile(r"^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@.*\n?", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """One place in a file that became another; lines with their newlines."""
+    """One place in a file that was changed; lines include their newlines."""
 
     added: tuple[str, ...]
-    """The lines that were not there before."""
     removed: tuple[str, ...]
-    """The lines that are not there any more."""
     spans: tuple[tuple[int, int], ...]
-    """First and last old line, from 1, of each part that was changed, without what is around it."""
+    """First and last old line, from 1, of each run of changed lines, without the context around it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """What became of one file, as far as it was recorded."""
+    """The recorded change of one file."""
 
     path: str
     kind: ChangeKind
     diff: str | None = None
-    """None where the change is of a binary file, or was not recorded."""
+    """None for a binary file, and where no diff was recorded."""
     content: str | None = None
-    """The whole new text, where that was recorded instead."""
+    """The whole new text, where that was recorded instead of a diff."""
     replacements: tuple[tuple[str, str], ...] = ()
-    """Or the pieces of text that were put in place of others."""
+    """Pairs of old and new pieces of text, where those were recorded instead of a diff."""
     sha256: str | None = None
     """Of the new content, where it is known."""
 
 
+# Not unidiff, which refuses a diff without file headers, nor whatthepatch, which loses how a line ends.
 def read_diff(diff: str) -> tuple[Hunk, ...]:
-    """The hunks of a unified diff of one file.
+    r"""Return the hunks of a unified diff of one file.
 
-    >>> read_diff("@@ -1,2 +1,2 @@\\n a\\n-b\\n+c\\n")
-    (Hunk(added=('c\\n',), removed=('b\\n',), spans=((2, 2),)),)
+    >>> read_diff("@@ -1,2 +1,2 @@\n a\n-b\n+c\n")
+    (Hunk(added=('c\n',), removed=('b\n',), spans=((2, 2),)),)
     """
-    hunks: list[Hunk] = []
-    lines = diff.split("\n")
-    position = 0
-    while position < len(lines):
-        header = _HEADER.match(lines[position])
-        position += 1
-        if header is not None:
-            start, old_count, new_count = (1 if group is None else int(group) for group in header.groups())
-            hunk, position = _read_hunk(lines, position, start, old_count, new_count)
-            hunks.append(hunk)
-    return tuple(hunks)
+    parts = _HEADER.split(diff)
+    return tuple(_read_hunk(int(start), body) for start, body in zip(parts[1::2], parts[2::2], strict=True))
 
 
-def _read_hunk(lines: Sequence[str], position: int, start: int, old_left: int, new_left: int) -> tuple[Hunk, int]:
+def _read_hunk(start: int, body: str) -> Hunk:
     added: list[str] = []
     removed: list[str] = []
     spans: list[tuple[int, int]] = []
     at, begun = start, 0
-    while position < len(lines) and (old_left > 0 or new_left > 0):
-        line = lines[position]
-        position += 1
-        if line[:1] == "\\":
+    for line in (*body.split("\n"), ""):
+        sign = line[:1]
+        if sign == "\\":  # "\ No newline at end of file"
             continue
-        if line[:1] in ("-", "+"):
+        if sign in ("-", "+"):
             begun = begun or at
-            (removed if line[0] == "-" else added).append(f"{line[1:]}\n")
+            (removed if sign == "-" else added).append(f"{line[1:]}\n")
         elif begun:
             spans.append((begun, max(begun, at - 1)))
             begun = 0
-        at += line[:1] != "+"
-        old_left -= line[:1] != "+"
-        new_left -= line[:1] != "-"
-    if begun:
-        spans.append((begun, max(begun, at - 1)))
-    return Hunk(tuple(added), tuple(removed), tuple(spans)), position
+        at += sign != "+"
+    return Hunk(tuple(added), tuple(removed), tuple(spans))
 
 
 def apply_change(text: str | None, change: TextChange) -> str | None:
-    """The file's text after a change; ``text`` is the one before, None for no file or an unknown text.
+    """Return the file's text after a change; None for a deleted file.
 
-    None for a deleted file. Raises :class:`~pytest_evocode.trajectories.diffs.DiffError` where the new text cannot be
-    known.
+    Args:
+        text: The text before the change; None where there is no file or the text is unknown.
+        change: The change.
+
+    Raises:
+        DiffError: The new text cannot be known.
     """
     if change.kind == "deleted":
         return None
@@ -108,16 +97,16 @@ def apply_change(text: str | None, change: TextChange) -> str | None:
 
 
 def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:
-    """The hunks of the diff of two texts, with three lines of context.
+    r"""Return the hunks of the diff of two texts, with three lines of context.
 
-    >>> [hunk.added for hunk in hunks_between("a\\nb\\n", "a\\nc\\n")]
-    [('c\\n',)]
+    >>> [hunk.added for hunk in hunks_between("a\nb\n", "a\nc\n")]
+    [('c\n',)]
     """
     return read_diff(unified_diff("", before, after))
 
 
 def read_patch(patch: str) -> Iterator[TextChange]:
-    """The changes of a patch for ``apply_patch`` (``*** Begin Patch``), whose hunks have no line numbers."""
+    """Yield the changes of a patch for ``apply_patch`` (``*** Begin Patch``), whose hunks have no line numbers."""
     parts = re.split(r"^\*\*\* (Add|Update|Delete) File: (.+)\n?", patch, flags=re.MULTILINE)
     for verb, path, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         lines = [line for line in body.split("\n") if not line.startswith("*** ")]

@@ -1,4 +1,4 @@
-"""Which files a shell command reads and writes: ``cat``, ``sed -i``, redirections, here-documents, ``git`` and more."""
+"""Tell which files a shell command reads and writes, by its words, redirections and here-documents."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_evocode.process.trajectory.shell.command_lines import SimpleCommand
+from pytest_evocode.process.trajectory.shell.syntax import SimpleCommand
 from pytest_evocode.process.trajectory.text_changes import TextChange, read_patch
 
-#: Options of readers that take a value as a word of its own.
+#: Programs that read files, with those of their options that take a value as a separate word.
 _VALUES: Mapping[str, str] = {
     "head": "nc", "tail": "nc", "grep": "efmABCd", "egrep": "efmABC", "fgrep": "efmABC", "rg": "efmABCgtTr",
     "sed": "efl", "awk": "Fvf", "gawk": "Fvf", "cut": "dfbc", "sort": "kto", "wc": "", "cat": "", "nl": "bwsv",
@@ -18,7 +18,7 @@ _VALUES: Mapping[str, str] = {
     "xxd": "lscg", "hexdump": "Cen", "strings": "n", "jq": "", "uniq": "fsw", "column": "ts", "file": "", "fold": "w",
     "md5sum": "", "sha256sum": "", "rev": "", "zcat": "", "view": "", "vim": "", "ag": "ABCG",
 }  # fmt: skip
-#: Readers whose first operand is no file, unless an option gives it.
+#: Programs whose first operand is a pattern, unless one of these options gives it.
 _FIRST_IS_PATTERN = {"grep": "ef", "egrep": "ef", "fgrep": "ef", "rg": "ef", "sed": "ef", "awk": "f", "gawk": "f",
                      "jq": "f", "ag": ""}  # fmt: skip
 _RECURSIVE = {"-r", "-R", "-rn", "-nr", "-rin", "-rni", "-rl", "-Rn", "-rnE", "-rnw", "--recursive"}
@@ -27,16 +27,16 @@ _SHOWN_LINE = re.compile(r"^(?P<path>[\w./@+-]*[\w+-]\.[\w+-]+|[\w./@+-]*/[\w.@+
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """What a command does to files; paths as written, from where the command runs."""
+    """The files that a command reads and changes; paths are relative to where the line started."""
 
     reads: tuple[str, ...] = ()
     changes: tuple[TextChange, ...] = ()
 
 
 def touched_by(command: SimpleCommand) -> Touched:
-    """The files of one command, as far as its words tell.
+    """Return the files of one command, as far as its words tell.
 
-    >>> from pytest_evocode.process.trajectory.shell.command_lines import Redirect
+    >>> from pytest_evocode.process.trajectory.shell.syntax import Redirect
     >>> touched_by(SimpleCommand(("sed", "-n", "1,5p", "a.py"), "")).reads
     ('a.py',)
     >>> touched_by(SimpleCommand(("echo", "x"), "", (Redirect(">", "b.txt"),))).changes[0].path
@@ -59,7 +59,7 @@ def touched_by(command: SimpleCommand) -> Touched:
 
 
 def shown_files(command: SimpleCommand, output: str) -> list[str]:
-    """The files of which a search through directories has shown lines: those at the lines' beginnings."""
+    """Return the files named at the start of the output lines of a search through directories."""
     if command.program not in ("grep", "egrep", "rg", "ag", "git"):
         return []
     paths = dict.fromkeys(match["path"] for match in _SHOWN_LINE.finditer(output))
@@ -117,7 +117,7 @@ def _redirected(command: SimpleCommand) -> Iterator[TextChange]:
 
 
 def _printed(command: SimpleCommand) -> str | None:
-    """What a command writes to its output, where its words tell."""
+    """Return what a command prints, where its words tell; None where they do not."""
     if command.program == "cat" and len(command.words) == 1:
         return command.stdin
     if command.program == "echo" and all(word is not None and not word.startswith("-") for word in command.words):
@@ -162,7 +162,7 @@ def _move(command: SimpleCommand, words: Sequence[str]) -> Touched:
 
 
 def _into(paths: Sequence[str]) -> list[str]:
-    """Where files end up: in a directory when it is written as one or there are several."""
+    """Return where copied or moved files end up: in a directory if it is written as one or there are several files."""
     if len(paths) < 2:
         return []
     *sources, target = paths

@@ -1,4 +1,4 @@
-"""Which commands build, test or start the product, and how they ended."""
+"""Tell which commands build, test or start the product."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_evocode.process.trajectory.shell.command_lines import SimpleCommand, parse_line
+from pytest_evocode.process.trajectory.shell.command_lines import parse_line
+from pytest_evocode.process.trajectory.shell.syntax import SimpleCommand
 
 CommandPurpose = Literal["build", "test", "program"]
 
@@ -22,7 +23,7 @@ _BUILD_MODULES = {"compileall", "py_compile", "build"}
 _PACKAGE_MANAGERS = {"npm", "yarn", "pnpm", "bun"}
 _INTERPRETERS = re.compile(r"(python(\d(\.\d+)?)?|pypy3?|node|nodejs|ruby|perl|php|lua|deno|bun|java|ts-node|tsx)")
 _SCRIPT = re.compile(r"\.(py|js|mjs|cjs|ts|rb|pl|php|lua|sh|jar)$")
-#: Options that change what a test runner prints, and not what it runs.
+#: Options that change what a test runner prints, but not what it runs.
 _OUTPUT_OPTION = re.compile(
     r"-[qvsx]+|-r\w*|--tb(=.*)?|--quiet|--verbose|--no-header|--color(=.*)?|--durations(=.*)?|--maxfail(=.*)?|-p|"
     r"--silent|--nocapture|--cov.*|-W.*|--exitfirst|no:\w+|--showlocals|-l|-ra|--reporter(=.*)?"
@@ -31,13 +32,13 @@ _OUTPUT_OPTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CommandPurposes:
-    """Tells what commands are for: as the task declares, and by custom."""
+    """Tells what a command is for, by the lines that the task declares and by the names of well-known tools."""
 
     build: str | None = None
     test: str | None = None
 
     def of(self, command: SimpleCommand) -> CommandPurpose | None:
-        """What a command is for; None for one that runs nothing of the product.
+        """Return what a command is for; None for one that runs nothing of the product.
 
         >>> purposes = CommandPurposes()
         >>> [purposes.of(parse_line(line).commands[0]) for line in ("python -m pytest -q", "go build ./...", "ls")]
@@ -52,7 +53,7 @@ class CommandPurposes:
         return _purpose(command.program, words)
 
     def key(self, command: SimpleCommand) -> str:
-        """What makes two runs runs of the same command: the words without those that only change what is printed."""
+        """Return a key that is equal for two runs of the same command: its words without the output options."""
         words = [word for word in command.words if word is not None and not _OUTPUT_OPTION.fullmatch(word)]
         if words and _INTERPRETERS.fullmatch(posixpath.basename(words[0])):
             words[0] = _interpreter(posixpath.basename(words[0]))
@@ -61,7 +62,7 @@ class CommandPurposes:
         return " ".join([posixpath.basename(words[0]), *words[1:]] if words else words)
 
     def is_whole_suite(self, command: SimpleCommand) -> bool:
-        """Whether a test run selects nothing, so that its passing says something of every other."""
+        """Return whether a test run selects no tests, so that it covers every other test run."""
         declared = parse_line(self.test).commands if self.test else ()
         keys = {self.key(each) for each in declared}
         key = self.key(command)
