@@ -45,3 +45,12 @@ def agent_id(agent: str) -> str:
         last = rest.rpartition("/")[2]
         agent = kind if kind == "replay" else last if kind == "cmd" else f"{kind}-{last}"
     return re.sub(r"[^A-Za-z0-9._-]+", "-", agent.rpartition("/")[2]).strip("-.") or "agent"
+
+
+def natural_key(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts numbers in names by their value.
+
+    >>> sorted(["round-10", "round-9", "extra"], key=natural_key)
+    ['extra', 'round-9', 'round-10']
+    """
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

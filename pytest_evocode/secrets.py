@@ -1,4 +1,4 @@
-"""Which variables of the host's environment are secret, and their removal from text and files."""
+"""Which variables of the host's environment are secret, and their removal from text and streams."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import json
 import math
 import os
 import re
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import AnyStr, Generic
 from urllib.parse import quote, quote_plus
 
@@ -22,7 +19,6 @@ from urllib.parse import quote, quote_plus
 SHORTEST = 8
 #: So many characters of a value's beginning or end are taken out as well, for text that was cut somewhere.
 _PIECE = 16
-_CHUNK = 2**20  # bytes of a file that are looked at together
 
 _SECRET_WORDS = frozenset({
     "APIKEY", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "CRED", "CREDENTIAL", "CREDENTIALS", "CREDS", "JWT", "KEY",
@@ -202,51 +198,19 @@ class Scrubber:
                 held = held[cut:]
         yield _replace(held, needles)
 
-    def file(self, path: Path) -> bool:
-        """Rewrite a file that holds secrets, of any size, and keep its mode; False and untouched when it has none."""
-
-        def read() -> Iterator[bytes]:
-            with path.open("rb") as file:
-                while chunk := file.read(_CHUNK):
-                    yield chunk
-
+    def finds(self, chunks: Iterable[bytes]) -> bool:
+        """Return whether a stream has a secret, be it across the borders of its chunks; read only up to the first."""
         self._look()
-        overlap = max((len(needle.piece) for needle in self._in_bytes), default=1) - 1
-        before = b""
-        for chunk in read() if self._in_bytes else ():
-            if any(needle.piece in before + chunk for needle in self._in_bytes):
-                break
-            before = chunk[-overlap:]
-        else:
+        needles = self._in_bytes
+        if not needles:
             return False
-        descriptor, temporary = tempfile.mkstemp(prefix=".scrubbed.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.writelines(self.chunks(read()))
-            shutil.copymode(path, temporary)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-        return True
-
-    def tree(self, directory: Path) -> None:
-        """Take the secrets out of every file below a directory and out of the names there."""
-        self._look()
-        if not self._in_bytes:
-            return
-        for above, directories, files in os.walk(directory, topdown=False):
-            for name in files:
-                self.file(Path(above, name))
-            for name in (*files, *directories):
-                shown = self.text(name).replace("/", "_")
-                if shown != name:
-                    target = Path(above, shown)
-                    for number in range(2, 10_000):
-                        if not os.path.lexists(target):
-                            break
-                        target = Path(above, f"{shown}.{number}")
-                    os.rename(Path(above, name), target)
+        overlap = max(len(needle.piece) for needle in needles) - 1
+        before = b""
+        for chunk in chunks:
+            if any(needle.piece in before + chunk for needle in needles):
+                return True
+            before = (before + chunk)[-overlap:]
+        return False
 
 
 def _needles(known: Mapping[str, str], values: list[str]) -> Iterator[_Needle[str]]:

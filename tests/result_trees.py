@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.metrics.scores import trial_rewards
 from pytest_evocode.results.directory import AttemptDirectory, write_run
 from pytest_evocode.results.records import (
     AttemptRecord,
@@ -20,6 +19,7 @@ from pytest_evocode.results.records import (
     Verdict,
 )
 from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.trial_rewards import trial_rewards
 
 RUN = "2026-01-02__03-04-05"
 OUTCOMES: dict[str, Outcome] = {"p": "passed", "f": "failed", "e": "error", "-": "not reached"}
@@ -83,7 +83,7 @@ def write_attempt(
                 finished="",
                 declared_rounds=names,
                 facts=facts,
-                rewards=trial_rewards(rounds, declared, "mean"),
+                rewards=trial_rewards(rounds, range(1, declared + 1), "mean"),
                 rounds=tuple(rounds),
             )
         )

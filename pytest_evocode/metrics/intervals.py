@@ -10,9 +10,10 @@ from typing import TypeVar
 
 from pytest_evocode.metrics import task_values
 from pytest_evocode.metrics.grid import Grid, Rounds, TaskRounds, as_grid
-from pytest_evocode.metrics.rewards import Strategy, reward_share
+from pytest_evocode.metrics.rewards import reward_share
 from pytest_evocode.metrics.scores import per_task, pinned_case_score
 from pytest_evocode.metrics.task_values import MEANS, TaskValue
+from pytest_evocode.tasks import RewardStrategy
 
 T = TypeVar("T")
 RESAMPLES = 10_000
@@ -72,7 +73,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def intervals(
-    rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, Strategy] | None = None
+    rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, RewardStrategy] | None = None
 ) -> dict[str, Interval | None]:
     """Those of all :func:`~pytest_evocode.metrics.scores.scores` that have one, by name; None where it is n/a."""
     chain, single = as_grid(rounds), as_grid(single_round)

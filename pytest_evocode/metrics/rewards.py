@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Literal
 
 from pytest_evocode.metrics.grid import Rounds, TaskRounds, as_grid
 from pytest_evocode.results.records import RoundRecord
-
-Strategy = Literal["mean", "final"]
-
-
-def trial_rewards(records: Sequence[RoundRecord], declared_rounds: int, strategy: Strategy) -> dict[str, float]:
-    """A trial's rewards by key, as Harbor's ``multi_step_reward_strategy`` makes them of the rounds' rewards.
-
-    A round without a verdict counts 0, run or not: ``mean`` divides by the declared rounds, and ``final`` is that of
-    the last declared one, with 0 under every key of the others where it has no verdict.
-    """
-    if strategy == "final":
-        last = [record.verdict for record in records if record.index == declared_rounds and record.verdict]
-        if last:
-            return dict(last[0].rewards)
-        return {key: 0.0 for record in records if record.verdict for key in record.verdict.rewards}
-    totals: dict[str, float] = defaultdict(float)
-    for record in records:
-        for key, value in record.verdict.rewards.items() if record.verdict else ():
-            totals[key] += value
-    return {key: total / declared_rounds for key, total in totals.items()}
+from pytest_evocode.results.trial_rewards import trial_rewards
+from pytest_evocode.tasks import RewardStrategy
 
 
-def mean_rewards(rounds: Rounds, strategies: Mapping[str, Strategy] | None = None) -> dict[str, float]:
+def mean_rewards(rounds: Rounds, strategies: Mapping[str, RewardStrategy] | None = None) -> dict[str, float]:
     """The mean over tasks of their trials' rewards by key, 0 to 100 where rewards are 0 to 1.
 
     ``strategies`` has the ``multi_step_reward_strategy`` of tasks that have another than ``mean``. A key that a trial
@@ -47,18 +27,17 @@ def mean_rewards(rounds: Rounds, strategies: Mapping[str, Strategy] | None = Non
     tasks = []
     for task in as_grid(rounds).tasks:
         strategy = (strategies or {}).get(task.task, "mean")
-        declared = task.chain[-1] if strategy == "final" else len(task.chain)
-        trials = [trial_rewards(_in_chain(task, number), declared, strategy) for number in task.attempts]
+        trials = [trial_rewards(attempt.values(), task.chain, strategy) for attempt in task.attempts.values()]
         tasks.append(_mean_by_key(trials))
     return {key: 100 * value for key, value in sorted(_mean_by_key(tasks).items())}
 
 
-def mean_reward(rounds: Rounds, strategies: Mapping[str, Strategy] | None = None) -> float:
+def mean_reward(rounds: Rounds, strategies: Mapping[str, RewardStrategy] | None = None) -> float:
     """As :func:`mean_rewards`, of the reward that decides each round, whatever its key."""
     return 100 * fmean(reward_share(task, strategies) for task in as_grid(rounds).tasks)
 
 
-def reward_share(task: TaskRounds, strategies: Mapping[str, Strategy] | None = None) -> float:
+def reward_share(task: TaskRounds, strategies: Mapping[str, RewardStrategy] | None = None) -> float:
     """The mean over attempts of one task's deciding reward, 0 to 1."""
     final = (strategies or {}).get(task.task) == "final"
     indices = task.chain[-1:] if final else task.chain
@@ -68,10 +47,6 @@ def reward_share(task: TaskRounds, strategies: Mapping[str, Strategy] | None = N
 
 def _reward(record: RoundRecord | None) -> float:
     return record.verdict.reward if record is not None and record.verdict is not None else 0.0
-
-
-def _in_chain(task: TaskRounds, number: int) -> list[RoundRecord]:
-    return [record for index, record in task.attempts[number].items() if index in task.chain]
 
 
 def _mean_by_key(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:

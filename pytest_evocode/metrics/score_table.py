@@ -9,13 +9,13 @@ from datetime import datetime
 from functools import cached_property
 
 from pytest_evocode.metrics.grid import Grid
-from pytest_evocode.metrics.rewards import Strategy
 from pytest_evocode.metrics.scores import Scores, scores
 from pytest_evocode.names import scored_name
 from pytest_evocode.results.directory import STAMP
 from pytest_evocode.results.loading import Results, StoredAttempt, numbered
 from pytest_evocode.results.records import Mode, RoundRecord
 from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.tasks import RewardStrategy
 
 _Place = tuple[str, Mode, str | None]
 """An agent, and how its attempts go through the rounds."""
@@ -60,7 +60,7 @@ class ScoreRow:
         )
 
     @property
-    def strategies(self) -> dict[str, Strategy]:
+    def strategies(self) -> dict[str, RewardStrategy]:
         """How the tasks add up rewards."""
         return {task: facts.reward_strategy for task, facts in self.facts.items()}
 

@@ -13,8 +13,9 @@ from statistics import fmean
 
 from pytest_evocode.metrics import task_values
 from pytest_evocode.metrics.grid import Rounds, as_grid
-from pytest_evocode.metrics.rewards import Strategy, mean_reward, trial_rewards
+from pytest_evocode.metrics.rewards import mean_reward
 from pytest_evocode.metrics.task_values import TaskValue
+from pytest_evocode.tasks import RewardStrategy
 
 __all__ = [
     "Scores",
@@ -31,7 +32,6 @@ __all__ = [
     "scores",
     "sr",
     "sr_macro",
-    "trial_rewards",
 ]
 
 
@@ -64,7 +64,7 @@ class Scores:
     gap: float | None = None
 
 
-def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, Strategy] | None = None) -> Scores:
+def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, RewardStrategy] | None = None) -> Scores:
     """All of an agent's scores, n/a for a mode without records; not both may be empty.
 
     ``rounds`` are those of chain or fail-stop mode, ``single_round`` those of single-round mode; ``strategies`` has the

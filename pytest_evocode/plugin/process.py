@@ -13,7 +13,7 @@ import pytest
 from pytest_evocode.errors import EvocodeError, UsageError
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
 from pytest_evocode.plugin.session import EvocodeSession
-from pytest_evocode.results.directory import write_atomically
+from pytest_evocode.tasks.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     from pytest_evocode.process.protocols import Judge

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pytest_evocode.errors import TaskError, UsageError
+from pytest_evocode.names import natural_key
 from pytest_evocode.process.protocols import Executor, Judge
 from pytest_evocode.process.scores.records import AttemptProcess
 from pytest_evocode.process.scores.round_scores import DeclaredRound, RoundDeclaration, score_rounds
@@ -63,7 +64,7 @@ def _read_attempt(directory: Path) -> FoundAttempt:
     loaded = load_results([directory], cases=True)
     if loaded.problems:
         raise UsageError("; ".join(loaded.problems))
-    there = sorted((path.name for path in (directory / "steps").iterdir() if path.is_dir()), key=_natural)
+    there = sorted((path.name for path in (directory / "steps").iterdir() if path.is_dir()), key=natural_key)
     for stored in loaded.attempts:
         record = stored.record
         records = {round_.round: round_ for round_ in record.rounds}
@@ -76,10 +77,6 @@ def _read_attempt(directory: Path) -> FoundAttempt:
     task = parts[jobs - 1] if jobs else re.sub(r"__\w+$", "", directory.name)
     agent = parts[jobs + 1] if jobs and jobs + 1 < len(parts) else directory.name
     return FoundAttempt(directory, task, agent, int(number[1]) if number else 1, tuple(there))
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name) if part]
 
 
 class TaskFinder:

@@ -23,7 +23,7 @@ from pytest_evocode.process.evidence import Measure
 from pytest_evocode.process.protocols import JudgeMaterial, Judgement
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.plans import find_plan
-from pytest_evocode.results.directory import write_atomically
+from pytest_evocode.tasks.atomic_write import write_atomically
 
 VOTES = 3
 #: Counts up with every change of a rubric, so that nothing is taken from the cache that was asked otherwise.

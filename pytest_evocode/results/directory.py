@@ -28,8 +28,9 @@ from pytest_evocode.results.records import (
     RunRecord,
     SnapshotFile,
 )
-from pytest_evocode.results.scrubbing import scrubbed
+from pytest_evocode.results.scrubbing import scrub_tree, scrubbed
 from pytest_evocode.secrets import Scrubber
+from pytest_evocode.tasks.atomic_write import write_atomically
 
 #: An attempt's unfinished state; as long as it mentions a snapshot, no session clears that away.
 STATE_FILE = "state.json"
@@ -43,20 +44,6 @@ STAMP = "%Y-%m-%d__%H-%M-%S"
 def now() -> str:
     """The time as records hold it: ISO 8601 with offset, to the millisecond."""
     return datetime.now(UTC).astimezone().isoformat(timespec="milliseconds")
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file under another name and rename it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-            os.fchmod(descriptor, 0o644)
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def _as_json(record: BaseModel, *, nulls: bool = True, **more: object) -> str:
@@ -140,7 +127,7 @@ class AttemptDirectory:
         step = self.path / "steps" / record.round
         record = scrubbed(record, self.scrubber)
         # First, so that they lie there unscrubbed for as short a time as can be.
-        self.scrubber.tree(self.artifacts(record.round))
+        scrub_tree(self.artifacts(record.round), self.scrubber)
         verdict = record.verdict
         if output is not None:
             text = with_summary(self.scrubber.text(output), verdict.cases if verdict else ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -72,6 +72,11 @@ class Verdict(_Record):
     def passed(self) -> bool:
         """Whether the reward is a pass; a strict session may fail the round all the same."""
         return self.reward >= PASS_REWARD
+
+    def reaches(self, minimum: Mapping[str, float]) -> bool:
+        """Return whether no reward is below the ``min_reward`` of its round; one that is not there is 0."""
+        rewards = {"reward": self.reward, **self.rewards}
+        return all(rewards.get(key, 0.0) >= least for key, least in minimum.items())
 
 
 #: Harbor's tolerance for a reward of 1.

@@ -1,18 +1,23 @@
-"""Taking the host's secrets out of records before anybody sees them."""
+"""Taking the host's secrets out of records and files before anybody sees them."""
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 
 from pytest_evocode.secrets import Scrubber
+from pytest_evocode.tasks.atomic_write import replacing
 
 # They come from the task's author and the command line, and name directories and tests.
 _NAMES = frozenset({"task", "agent", "round", "declared_rounds", "run"})
+
+_CHUNK = 2**20  # bytes of a file that are looked at together
 
 T = TypeVar("T")
 
@@ -53,3 +58,39 @@ def _fixed(model: type[BaseModel]) -> frozenset[str]:
         if (name in _NAMES and field.annotation in (str, tuple[str, ...]))
         or any(get_origin(each) is Literal for each in (field.annotation, *get_args(field.annotation)))
     )
+
+
+def scrub_file(path: Path, scrubber: Scrubber) -> bool:
+    """Rewrite a file that holds secrets, of any size, and keep its mode; return whether it did."""
+    if not scrubber.finds(_read_chunks(path)):
+        return False
+    with replacing(path, mode=path.stat().st_mode & 0o7777) as file:
+        file.writelines(scrubber.chunks(_read_chunks(path)))
+    return True
+
+
+def _read_chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def scrub_tree(directory: Path, scrubber: Scrubber) -> None:
+    """Take the secrets out of every file below a directory, and out of the names there; it need not exist."""
+    clean = scrubber.for_many()
+    for above, directories, files in os.walk(directory, topdown=False):
+        for name in files:
+            scrub_file(Path(above, name), scrubber)
+        for name in (*files, *directories):
+            shown = clean(name).replace("/", "_")
+            if shown != name:
+                os.rename(Path(above, name), _free_place(Path(above, shown)))
+
+
+def _free_place(path: Path) -> Path:
+    """The path, or the first of those that end in .2, .3 and so on, where nothing is yet."""
+    number, free = 1, path
+    while os.path.lexists(free):
+        number += 1
+        free = path.with_name(f"{path.name}.{number}")
+    return free

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.content_hash import hash_directory
 
 LOCK_FILE = "evocode.lock"
@@ -89,12 +88,5 @@ def write_lock(directory: Path, lock: Lock) -> Path:
     """Write a task's lock, whole or not at all, and return its path. Raises OSError."""
     path = directory / LOCK_FILE
     text = json.dumps(lock.model_dump(), indent=1, ensure_ascii=False) + "\n"
-    with tempfile.NamedTemporaryFile("w", dir=directory, prefix=f"{LOCK_FILE}.", delete=False, encoding="utf-8") as new:
-        try:
-            new.write(text)
-            os.fchmod(new.fileno(), 0o644)
-        except BaseException:
-            os.unlink(new.name)
-            raise
-    os.replace(new.name, path)
+    write_atomically(path, text)
     return path

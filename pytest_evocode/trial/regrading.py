@@ -13,12 +13,12 @@ from pathlib import Path
 from pytest_evocode.environments import Engine, Snapshot, choose_engine
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EvocodeError, RecordFault, RegradingRefused, describe_error
-from pytest_evocode.metrics.scores import trial_rewards
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import AttemptRecord, RoundRecord, SnapshotFile, TurnRecord
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.task_facts import task_facts
+from pytest_evocode.results.trial_rewards import trial_rewards
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.content_hash import hash_directory
@@ -215,12 +215,11 @@ class Regrader:
             if (suite := suites.get(round_.index)) is not None:
                 directory.write_round(round_, output=suite.output, done=True)
         begun = record.declared_rounds.index(record.from_round) if record.from_round in record.declared_rounds else 0
-        counting = len(task.rounds) - (begun if task.reward_strategy == "mean" else 0)
         directory.write_attempt(
             record.model_copy(
                 update={
                     "rounds": rounds,
-                    "rewards": trial_rewards(rounds, counting, task.reward_strategy),
+                    "rewards": trial_rewards(rounds, range(begun + 1, len(task.rounds) + 1), task.reward_strategy),
                     "task_hash": hash_directory(task.directory),
                     "facts": task_facts(task),
                     "regraded": now(),
@@ -233,11 +232,8 @@ def _ends(round_: Round, record: RoundRecord, mode: str) -> bool:
     """Whether no later round would have been reached, had this been the verdict then."""
     if mode == "fail-stop" and not record.passed:
         return True
-    verdict = record.verdict
-    if round_.min_reward is None or verdict is None:
-        return False
-    rewards = {"reward": verdict.reward, **verdict.rewards}
-    return any(rewards.get(key, 0.0) < least for key, least in round_.min_reward.items())
+    verdict, minimum = record.verdict, round_.min_reward
+    return verdict is not None and minimum is not None and not verdict.reaches(minimum)
 
 
 def _not_reached(record: RoundRecord, by: str) -> RoundRecord:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.metrics.scores import trial_rewards
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.records import AttemptRecord, AttemptState, Fault, Mode, RoundRecord, Usage
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.task_facts import task_facts
+from pytest_evocode.results.trial_rewards import trial_rewards
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trial.agent_turns import STOPPED
@@ -164,9 +164,8 @@ class RoundRecords:
             )
 
     @property
-    def _counting(self) -> int:
-        """What a trial's reward is over: the declared rounds without those that a chain from a later one leaves out."""
+    def _counting(self) -> range:
+        """The indices of the declared rounds, without those that a chain from a later one leaves out."""
         names = [round_.name for round_ in self._task.rounds]
-        if self._from_round is None or self._task.reward_strategy == "final":
-            return len(names)
-        return len(names) - names.index(self._from_round)
+        first = 1 if self._from_round is None else names.index(self._from_round) + 1
+        return range(first, len(names) + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from types import TracebackType
@@ -30,7 +30,7 @@ from pytest_evocode.errors import (
 )
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
-from pytest_evocode.results.records import AttemptState, Fault, RoundRecord, TurnRecord, Verdict
+from pytest_evocode.results.records import AttemptState, Fault, RoundRecord, TurnRecord
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.tasks.content_hash import hash_directory
@@ -334,7 +334,9 @@ class Trial:
         why = ""
         if self._options.mode == "fail-stop" and not self.wait(round_.index).passed:
             why = f"{round_.name} did not pass, which ends the attempt (fail-stop)"
-        elif round_.min_reward is not None and not _reaches(self.wait(round_.index).verdict, round_.min_reward):
+        elif round_.min_reward is not None and not (
+            (verdict := self.wait(round_.index).verdict) and verdict.reaches(round_.min_reward)
+        ):
             why = f"{round_.name} stayed below its min_reward"
         if why:
             self._records.skip_after(round_.index, why)
@@ -366,9 +368,3 @@ class Trial:
             self._records.write_attempt(self._state, self._started)
         except (OSError, RecordFault) as error:
             self._unwritten = error
-
-
-def _reaches(verdict: Verdict | None, minimum: Mapping[str, float]) -> bool:
-    """Whether all rewards are there that a round has to have for the next one."""
-    rewards = {"reward": verdict.reward, **verdict.rewards} if verdict is not None else {}
-    return verdict is not None and all(rewards.get(key, 0.0) >= least for key, least in minimum.items())

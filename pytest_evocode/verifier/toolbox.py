@@ -19,6 +19,7 @@ from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.verifier.in_container.modules import OWN, READY
 
 OLDEST_PYTHON = (3, 10)
@@ -78,15 +79,9 @@ def find_toolbox(engine: Engine, task: Task) -> Toolbox:
         toolboxes.mkdir(exist_ok=True)
         with FileLock(toolboxes / "lock"):
             if not recorded.exists():
-                _record(recorded, *_find_or_make(engine, task, toolboxes))
+                write_atomically(recorded, json.dumps(_find_or_make(engine, task, toolboxes)))
     python, directory = json.loads(recorded.read_text())
     return Toolbox(python, toolboxes / directory)
-
-
-def _record(path: Path, python: str, directory: str) -> None:
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps([python, directory]))
-    new.rename(path)
 
 
 def _find_or_make(engine: Engine, task: Task, toolboxes: Path) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evocode.metrics.grid import Rounds
-from pytest_evocode.metrics.rewards import mean_reward, mean_rewards, trial_rewards
+from pytest_evocode.metrics.rewards import mean_reward, mean_rewards
 from pytest_evocode.metrics.scores import (
     avg_rounds,
     case_score,
@@ -28,6 +28,7 @@ from pytest_evocode.metrics.scores import (
 )
 from pytest_evocode.metrics.spending import spending, token_ratios
 from pytest_evocode.metrics.survival import first_failures, survival
+from pytest_evocode.results.trial_rewards import trial_rewards
 from tests.metrics.matrices import Cell, Matrix, matrices
 
 
@@ -127,7 +128,7 @@ def test_the_reward_of_a_trial(matrix: Matrix) -> None:
             if (name, attempt) == (task, 1) and cell.outcome in ("passed", "failed")
         ]
         expected = {"reward": pytest.approx(sum(rewards) / declared)} if rewards else {}
-        assert trial_rewards(mine, declared, "mean") == expected
+        assert trial_rewards(mine, range(1, declared + 1), "mean") == expected
 
 
 @pytest.mark.parametrize("fail_stop", [True, False])

@@ -13,7 +13,6 @@ from pytest_evocode.metrics.scores import (
     perfect_tasks,
     pinned_case_score,
     scores,
-    trial_rewards,
 )
 from pytest_evocode.results.records import Outcome, RoundRecord
 
@@ -126,42 +125,3 @@ def test_the_row_of_an_agent_has_everything_at_once(record: MakeRecord) -> None:
 def test_time_that_nobody_measured_is_unknown_and_not_zero(record: MakeRecord) -> None:
     assert scores([record("t", 1, "error")]).seconds is None
     assert scores([record(agent_seconds=0.0)]).seconds == 0.0
-
-
-# The trial's rewards, as Harbor makes them.
-
-
-def test_the_mean_of_a_reward_is_over_the_declared_rounds(record: MakeRecord) -> None:
-    records = [
-        record("t", 1, of=4, rewards={"reward": 1.0, "style": 0.5}),
-        record("t", 2, "failed", of=4, rewards={"reward": 0.5, "style": 0.5}),
-        record("t", 3, "error", of=4),
-    ]
-    assert trial_rewards(records, 4, "mean") == {"reward": 0.375, "style": 0.25}
-
-
-def test_a_key_that_a_round_lacks_counts_zero_there(record: MakeRecord) -> None:
-    records = [record("t", 1, of=2, rewards={"reward": 1.0}), record("t", 2, of=2, rewards={"tests": 1.0})]
-    assert trial_rewards(records, 2, "mean") == {"reward": 0.5, "tests": 0.5}
-
-
-def test_the_final_reward_is_that_of_the_last_declared_round(record: MakeRecord) -> None:
-    records = [
-        record("t", 2, "failed", of=2, rewards={"reward": 0.25, "style": 1.0}),
-        record("t", 1, of=2, rewards={"reward": 1.0, "speed": 1.0}),
-    ]
-    assert trial_rewards(records, 2, "final") == {"reward": 0.25, "style": 1.0}
-
-
-@pytest.mark.parametrize("outcome", ["error", "not reached", None])
-def test_a_final_round_without_a_verdict_counts_zero_under_every_key(
-    record: MakeRecord, outcome: Outcome | None
-) -> None:
-    records = [record("t", 1, of=2, rewards={"reward": 1.0, "style": 0.5})]
-    records += [record("t", 2, outcome, of=2)] if outcome else []
-    assert trial_rewards(records, 2, "final") == {"reward": 0.0, "style": 0.0}
-
-
-@pytest.mark.parametrize("strategy", ["mean", "final"])
-def test_a_trial_without_any_verdict_has_no_rewards(record: MakeRecord, strategy: str) -> None:
-    assert trial_rewards([record("t", 1, "error", of=2)], 2, strategy) == {}  # type: ignore[arg-type]

@@ -69,6 +69,15 @@ def test_a_trial_of_several_steps_is_an_attempt(tmp_path: Path) -> None:
     assert record.rewards == {"reward": pytest.approx(1 / 3), "style": pytest.approx(0.5 / 3)}
 
 
+def test_a_trial_whose_final_round_has_no_verdict_has_a_reward_of_zero_as_ours_have(tmp_path: Path) -> None:
+    write_files(tmp_path / "mesh", {"task.toml": 'multi_step_reward_strategy = "final"\n' + TASK_TOML})
+    write_files(
+        tmp_path / "mesh/harbor_jobs/gpt-5.5" / JOB / "mesh__abcdefg",
+        {"result.json": result_of("mesh__abcdefg"), "steps/round-1/verifier/reward.txt": "1\n"},
+    )
+    assert load(tmp_path).rewards == {"reward": 0.0}
+
+
 def test_the_attempts_of_a_job_are_numbered(tmp_path: Path) -> None:
     for task, name in (("a", "a__xyz"), ("a", "a__abc"), ("b", "b__abc")):
         config = {"task": {"path": f"data/{task}"}}

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_evocode.results.schema import FILES, SCHEMA_FILE, as_text
 from tests.result_trees import write_attempt, write_session
-from tests.results.test_versions import ATTEMPT_1, ROUND_1, RUN_1
+from tests.results.test_parsing import ATTEMPT_1, ROUND_1, RUN_1
 
 SCHEMA: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 

@@ -1,9 +1,13 @@
-"""Records lose the host's secrets and stay records."""
+"""Records and files lose the host's secrets and stay what they are."""
 
 from __future__ import annotations
 
+import os
+import stat
+from pathlib import Path
+
 from pytest_evocode.results.records import Case, RoundRecord, Verdict
-from pytest_evocode.results.scrubbing import scrubbed
+from pytest_evocode.results.scrubbing import scrub_file, scrub_tree, scrubbed
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.trajectories.atif import AgentInfo, Step, Trajectory
 
@@ -52,3 +56,39 @@ def test_a_trajectory_is_scrubbed_with_fields_of_later_versions() -> None:
         return Trajectory(session_id=said, agent=agent, steps=(step,))
 
     assert scrubbed(talk(KEY), SCRUBBER) == talk("[API_KEY]")
+
+
+def test_a_large_file_keeps_every_other_byte_and_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "model.bin"
+    blocks = [os.urandom(2**20 - 20), os.urandom(2**20), os.urandom(10)]
+    path.write_bytes(KEY.encode().join(blocks))
+    path.chmod(0o750)
+    assert scrub_file(path, SCRUBBER)
+    assert path.read_bytes() == b"[API_KEY]".join(blocks)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o750
+    assert os.listdir(tmp_path) == ["model.bin"]
+
+
+def test_a_file_without_secrets_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(os.urandom(2**21))
+    before = path.stat()
+    assert not scrub_file(path, SCRUBBER)
+    assert path.stat() == before or path.stat().st_mtime_ns == before.st_mtime_ns
+    assert path.stat().st_ino == before.st_ino
+
+
+def test_a_tree_is_scrubbed_with_its_names(tmp_path: Path) -> None:
+    deep = tmp_path / f"in-{KEY}" / "deep"
+    deep.mkdir(parents=True)
+    (deep / KEY).write_text(f"key={KEY}")
+    (deep / f"{KEY[:-1]}").write_text("cut")
+    scrub_tree(tmp_path, SCRUBBER)
+    found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
+    assert found == ["in-[API_KEY]/deep/[API_KEY]", "in-[API_KEY]/deep/[API_KEY].2"]
+    texts = sorted((tmp_path / path).read_text() for path in found)
+    assert texts == ["cut", "key=[API_KEY]"]
+
+
+def test_a_tree_that_is_not_there_is_no_error(tmp_path: Path) -> None:
+    scrub_tree(tmp_path / "missing", SCRUBBER)

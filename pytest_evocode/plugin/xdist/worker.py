@@ -13,7 +13,7 @@ import pytest
 
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.plugin.session import EvocodeSession
-from pytest_evocode.results.directory import write_atomically
+from pytest_evocode.tasks.atomic_write import write_atomically
 
 #: By this name the controller tells workers which file will appear when they have to stop.
 STOP_SIGN = "evocode_stop_sign"

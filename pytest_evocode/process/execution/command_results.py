@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from pytest_evocode.environments import ExecResult
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.process.trajectory.runner_output import read_runner_output
-from pytest_evocode.results.directory import write_atomically
+from pytest_evocode.tasks.atomic_write import write_atomically
 
 #: Counts up when what is kept means something else.
 _FORMAT = "1"

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_evocode.errors import RecordFault, UnreadableCases, VerifierFault
+from pytest_evocode.names import natural_key
 from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines
 from pytest_evocode.results.foreign.tasks import TaskLookup, old_round_name
 from pytest_evocode.results.foreign.turns import ForeignTurn, read_turn, read_turns_by_round
 from pytest_evocode.results.records import AttemptRecord, Case, Mode, RoundRecord, Verdict
 from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.trial_rewards import trial_rewards
 
 OLD_RESULTS = Path("verifier", "multiround_results.json")
 
@@ -132,7 +133,7 @@ def read_trial(path: Path, values: dict[str, Any], number: int, tasks: TaskLooku
         finished=str(values.get("finished_at") or ""),
         declared_rounds=names,
         facts=facts,
-        rewards=_trial_rewards(records, facts),
+        rewards=trial_rewards(records, range(1, len(names) + 1), facts.reward_strategy if facts else "mean"),
         rounds=records,
     )
 
@@ -160,7 +161,7 @@ class _Steps:
         """Those that were begun, in order."""
         told = [str(step.get("step_name")) for step in self._told()]
         there = (each.name for each in (self.trial.path / "steps").iterdir() if each.is_dir())
-        return tuple(dict.fromkeys([*told, *sorted(there, key=_naturally)]))
+        return tuple(dict.fromkeys([*told, *sorted(there, key=natural_key)]))
 
     def read(self, index: int, name: str) -> _Evidence:
         """What there is of a round."""
@@ -310,18 +311,6 @@ def _text(verifier: Path, name: str) -> str | None:
         return None
 
 
-def _trial_rewards(records: tuple[RoundRecord, ...], facts: TaskFacts | None) -> dict[str, float]:
-    """Harbor's trial reward over the declared rounds, where its own leaves out those without a verdict."""
-    if facts is not None and facts.reward_strategy == "final":
-        verdict = records[-1].verdict if records and records[-1].index == facts.declared else None
-        return dict(verdict.rewards) if verdict else {}
-    totals: dict[str, float] = {}
-    for record in records:
-        for key, value in record.verdict.rewards.items() if record.verdict else ():
-            totals[key] = totals.get(key, 0.0) + value
-    return {key: total / records[0].declared_rounds for key, total in totals.items()}
-
-
 def _seconds(timing: Any) -> float | None:
     """How long a phase took that says when it began and ended."""
     begun, ended = (_table(timing).get(key) for key in ("started_at", "finished_at"))
@@ -329,11 +318,6 @@ def _seconds(timing: Any) -> float | None:
         return (datetime.fromisoformat(str(ended)) - datetime.fromisoformat(str(begun))).total_seconds()
     except (TypeError, ValueError):
         return None
-
-
-def _naturally(name: str) -> list[tuple[int, str]]:
-    """Sort ``round-10`` behind ``round-9``."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _table(value: Any) -> dict[str, Any]:

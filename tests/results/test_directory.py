@@ -1,4 +1,4 @@
-"""The results directory: where files go, and that there are whole files or none."""
+"""The results directory: where files go, and what they hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_evocode.results.directory import STAMP, AttemptDirectory, claim_run, now, write_atomically, write_run
+from pytest_evocode.results.directory import STAMP, AttemptDirectory, claim_run, now, write_run
 from pytest_evocode.results.records import AttemptRecord, Case, RoundRecord, RunRecord, Verdict
 from pytest_evocode.trajectories.atif import AgentInfo, Step, ToolCall, Trajectory
 
@@ -185,72 +185,6 @@ def test_files_can_be_read_by_everybody(tmp_path: Path, directory: AttemptDirect
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*") if path.is_file()}
     assert len(modes) == 7
     assert set(modes.values()) == {0o644}
-
-
-# Whole files or none.
-
-
-def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "record.json"
-    write_atomically(path, "old")
-
-    def power_cut(*args: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "replace", power_cut)
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(path, "new")
-    assert files(tmp_path) == ["record.json"]
-    assert path.read_text() == "old"
-
-
-def test_a_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
-    code = (
-        "import resource, signal, sys\n"
-        "from pathlib import Path\n"
-        "from pytest_evocode.results.directory import write_atomically\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "write_atomically(Path(sys.argv[1]), 'x' * 100_000)\n"
-    )
-    command = [sys.executable, "-B", "-c", code, str(tmp_path / "record.json")]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert "File too large" in ended.stderr
-    assert files(tmp_path) == []
-
-
-def test_a_writer_killed_half_way_leaves_no_file_of_that_name(tmp_path: Path) -> None:
-    code = (
-        "import os, signal, sys\n"
-        "from pathlib import Path\n"
-        "from pytest_evocode.results.directory import write_atomically\n"
-        "os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "write_atomically(Path(sys.argv[1]), 'text')\n"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "record.json")]
-    assert subprocess.run(command, timeout=60).returncode == -9
-    assert not (tmp_path / "record.json").exists()
-    assert list(tmp_path.glob("*.json")) == []
-
-
-def test_a_reader_sees_the_old_or_the_new_text_at_any_time(tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    texts = ["a" * 50_000, "b" * 70_000]
-    write_atomically(path, texts[0])
-
-    def write(number: int) -> None:
-        for turn in range(100):
-            write_atomically(path, texts[(turn + number) % 2])
-
-    with ThreadPoolExecutor(2) as pool:
-        writers = [pool.submit(write, number) for number in range(2)]
-        while not all(writer.done() for writer in writers):
-            assert path.read_text() in texts
-        for writer in writers:
-            writer.result()
-    assert files(tmp_path) == ["record.json"]
 
 
 # Runs.

@@ -1,0 +1,34 @@
+"""Writing a file whole or not at all, so that a killed session leaves no half of one.
+
+It is part of the lowest package that writes files; everything above writes with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
+    """Yield a new file that takes the place of ``path`` when the block ends, and is removed where the block raises."""
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text in UTF-8, and make the directories above it; what UTF-8 has no bytes for becomes ``?``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(text.encode("utf-8", "replace"))
