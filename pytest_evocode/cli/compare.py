@@ -1,4 +1,4 @@
-"""``evocode compare``: two agents, runs or results directories, paired by task."""
+"""``evocode compare``: two agents, runs or results directories, compared task by task."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import Any, Literal
 
 import click
 
-from pytest_evocode.cli.selection import (
+from pytest_evocode.cli.shared_options import (
     DEFAULT_RESULTS,
     DIRECTORY,
     json_option,
-    notes,
     print_json,
+    print_notes,
     read_results,
     read_tasks,
 )
-from pytest_evocode.metrics.comparison import Comparison
-from pytest_evocode.metrics.comparison import compare as compare_rounds
-from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
+from pytest_evocode.metrics.comparison import Comparison, compare
+from pytest_evocode.metrics.score_table import ScoreRow, score_table
 from pytest_evocode.metrics.scores import pinned_case_score
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.comparison import TITLES, comparison_lines
@@ -37,23 +36,23 @@ Regression = Literal["score", "round", "interval"]
     type=click.Path(file_okay=False, path_type=Path),
     default=DEFAULT_RESULTS,
     show_default=True,
-    help="Where agents and runs are looked for that are named.",
+    help="Where to look for agents and runs given by name.",
 )
-@click.option("--agent", help="Compare this agent only, where the sides have several.")
+@click.option("--agent", help="Compare only this agent.")
 @click.option(
     "--tasks",
     "task_directory",
     metavar="DIR",
     type=DIRECTORY,
-    help="Compare the tasks in DIR and no others; those without a result count as not passed.",
+    help="Compare only the tasks in DIR; those without a result count as not passed.",
 )
-@click.option("--fail-on-regression", is_flag=True, help="Exit with 1 when B is worse than A.")
+@click.option("--fail-on-regression", is_flag=True, help="Exit with status 1 if B is worse than A.")
 @click.option(
     "--regression",
     type=click.Choice(["score", "round", "interval"]),
     default="score",
     show_default=True,
-    help="What is worse: a lower Dataset Score, a round that A passes and B does not, or a 95 % interval below 0.",
+    help="What worse means: a lower Dataset Score, a round that only A passes, or a 95 % interval below 0.",
 )
 @json_option
 def compare_command(
@@ -68,8 +67,9 @@ def compare_command(
 ) -> None:
     """Compare B with A, task by task, and name the rounds that only one of them passes.
 
-    A and B are each a results directory, the name of an agent, or a run: its name or its file in runs/. Two
-    directories or runs are compared agent by agent; where each has one only, these are compared whatever their names.
+    A and B are each a results directory, the name of an agent, or a run, given by its name or its file in runs/.
+    Directories and runs are compared agent by agent. If each has only one agent, these are compared whatever their
+    names.
     """
     sides = [_read_side(name, directory, agent, task_directory) for name in (first, second)]
     pairs = _pairs(*sides)
@@ -91,7 +91,7 @@ def compare_command(
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What A or B stands for; ``where`` is empty for an agent, whose name says it all."""
+    """A or B. ``where`` is the run or directory of its rows, and empty if ``name`` is that of an agent."""
 
     name: str
     rows: tuple[ScoreRow, ...]
@@ -99,7 +99,7 @@ class _Side:
 
 
 def _read_side(name: str, directory: Path, agent: str | None, task_directory: Path | None) -> _Side:
-    """A directory, a run or an agent, in this order."""
+    """Find what a name stands for: a directory, else a run, else an agent."""
     path = Path(name)
     run = None
     if path.is_dir():
@@ -120,25 +120,20 @@ def _read_side(name: str, directory: Path, agent: str | None, task_directory: Pa
         known = ", ".join(row.name for row in table.rows)
         what = f"{name} is no directory, run or agent" if wanted == name else f"{name} has no agent {wanted}"
         raise click.UsageError(f"{what}; the agents in {directory} are {known}")
-    _note(table, chosen)
+    print_notes(replace(table, rows=chosen, superseded=0))
     where = run or (str(directory) if path.is_dir() else "")
     return _Side(name, exact or chosen, where)
 
 
-def _note(table: ScoreTable, chosen: tuple[ScoreRow, ...]) -> None:
-    for note in notes(replace(table, rows=chosen, superseded=0)):
-        click.echo(f"note: {note}", err=True)
-
-
 def _pairs(first: _Side, second: _Side) -> list[tuple[ScoreRow, ScoreRow]]:
-    """The rows to compare: those of one name, or the only ones."""
+    """Return the rows to compare: those of the same name, or the only row of one side and its match."""
     if len(first.rows) == len(second.rows) == 1:
         pairs = [(first.rows[0], second.rows[0])]
     else:
         by_name = {row.name: row for row in second.rows}
         pairs = [(row, by_name[row.name]) for row in first.rows if row.name in by_name]
         single = {len(first.rows): first, len(second.rows): second}.get(1)
-        if not pairs and single is not None:  # An agent against all that the other side has.
+        if not pairs and single is not None:  # A name against the one row of the other side in its mode.
             other = second if single is first else first
             mode = [row for row in other.rows if _protocol(row) == _protocol(single.rows[0])]
             if len(mode) == 1:
@@ -148,7 +143,7 @@ def _pairs(first: _Side, second: _Side) -> list[tuple[ScoreRow, ScoreRow]]:
         raise click.UsageError(f"it is not clear what to compare: {names}; choose with --agent")
     for a, b in pairs:
         if _protocol(a) != _protocol(b):
-            raise click.UsageError(f"scores of different modes do not compare: {a.name} and {b.name}")
+            raise click.UsageError(f"scores of different modes cannot be compared: {a.name} and {b.name}")
     return pairs
 
 
@@ -157,7 +152,7 @@ def _protocol(row: ScoreRow) -> tuple[str, str | None]:
 
 
 def _compared(first: ScoreRow, second: ScoreRow) -> dict[Metric, Comparison]:
-    """The comparisons by metric, without those that one of them was not measured in."""
+    """Return the comparisons by metric, without the metrics that were not measured for both."""
     found: dict[Metric, Comparison] = {}
     for metric in TITLES:
         if metric == "pinned_case_score" and None in map(pinned_case_score, (first.grid, second.grid)):
@@ -165,7 +160,7 @@ def _compared(first: ScoreRow, second: ScoreRow) -> dict[Metric, Comparison]:
         if first.mode == "single-round" and metric in ("mt_at_k", "final_round_completion", "perfect_tasks"):
             continue
         try:
-            found[metric] = compare_rounds(first.grid, second.grid, metric)
+            found[metric] = compare(first.grid, second.grid, metric)
         except ValueError as error:
             if metric == "dataset_score":
                 raise click.ClickException(f"{first.name} and {second.name}: {error}") from None

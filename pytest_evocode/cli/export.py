@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from pytest_evocode.cli.selection import directories_argument, print_json, read_score_table, selection_options
+from pytest_evocode.cli.shared_options import AttemptSelection, print_json, selection_options
 from pytest_evocode.report.export import (
     CASE_COLUMNS,
     ROUND_COLUMNS,
@@ -22,34 +22,33 @@ Form = Literal["csv", "parquet", "json"]
 
 
 @click.command("export")
-@directories_argument
-@click.option("-o", "--output", "out", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "-o", "--output", "out", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE."
+)
 @click.option(
     "--format",
     "form",
     type=click.Choice(["csv", "parquet", "json"]),
-    help="What to write, if the name of FILE does not end with it; csv without FILE.",
+    help="Format; by default what the name of FILE ends with, or csv without FILE.",
 )
-@click.option("--json", "form", flag_value="json", help="The same as --format=json.")
-@click.option("--cases", is_flag=True, help="A row for each case instead of each round.")
+@click.option("--json", "form", flag_value="json", help="Same as --format=json.")
+@click.option("--cases", is_flag=True, help="Write a row for each case instead of each round.")
 @selection_options
 def export_command(
-    directories: tuple[Path, ...],
+    selection: AttemptSelection,
     out: Path | None,
     form: Form | None,
     cases: bool,
-    run: str | None,
-    all_runs: bool,
-    task_directory: Path | None,
 ) -> None:
     """Write a table with a row for each round of the attempts that count.
 
-    Parquet needs a FILE, and pyarrow, which pip install 'pytest-evocode[parquet]' brings.
+    DIR is a results directory; the default is evocode-results. Parquet needs a FILE and pyarrow: pip install
+    'pytest-evocode[parquet]'.
     """
     form = form or _form_of(out)
     if form == "parquet" and out is None:
-        raise click.UsageError("Parquet is nothing to print; name a file with -o")
-    read = read_score_table(directories, cases=cases, run=run, all_runs=all_runs, task_directory=task_directory)
+        raise click.UsageError("Parquet cannot be printed; name a file with -o")
+    read = selection.read(cases=cases)
     table = list(case_rows(read.rows) if cases else round_rows(read.rows))
     columns = CASE_COLUMNS if cases else ROUND_COLUMNS
     if form == "json":

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
-from pytest_evocode.cli.selection import (
-    directories_argument,
-    json_option,
-    print_json,
-    read_score_table,
-    selection_options,
-)
+from pytest_evocode.cli.shared_options import AttemptSelection, json_option, print_json, selection_options
 from pytest_evocode.metrics.failures import failure_kinds
 from pytest_evocode.metrics.requirements import worst_requirements
 from pytest_evocode.metrics.survival import first_failures, survival
@@ -21,27 +14,26 @@ from pytest_evocode.report.failure_analysis import first_failure_lines, kind_lin
 
 
 @click.command("failures")
-@directories_argument
-@click.option("--agent", help="Look at this agent only.")
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many of each to show.")
+@click.option("--agent", help="Show only this agent.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Entries in each list.")
 @selection_options
 @json_option
 def failures_command(
-    directories: tuple[Path, ...],
+    selection: AttemptSelection,
     agent: str | None,
     top: int,
-    run: str | None,
-    all_runs: bool,
-    task_directory: Path | None,
     as_json: bool,
 ) -> None:
-    """Print the kinds of failures, where attempts fail first, and the requirements that are failed most."""
-    read = read_score_table(directories, cases=True, run=run, all_runs=all_runs, task_directory=task_directory)
-    rows = [row for row in read.rows if agent in (None, row.agent, row.name)]
+    """Print the kinds of failures, where attempts fail first, and the requirements failed most often.
+
+    DIR is a results directory; the default is evocode-results.
+    """
+    table = selection.read(cases=True)
+    rows = [row for row in table.rows if agent in (None, row.agent, row.name)]
     if not rows:
-        raise click.UsageError(f"there is no agent {agent}; there are {', '.join(row.name for row in read.rows)}")
+        raise click.UsageError(f"there is no agent {agent}; there are {', '.join(row.name for row in table.rows)}")
     kinds = {row.name: failure_kinds(row.records) for row in rows}
-    # A chain's first failure ends what it could show; single rounds have no first.
+    # Single rounds are independent of each other, so that none of them fails first.
     chains = [row for row in rows if row.mode != "single-round"]
     first = {row.name: first_failures(row.grid) for row in chains}
     shares = {row.name: survival(row.grid) for row in chains}

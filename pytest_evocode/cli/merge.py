@@ -1,4 +1,4 @@
-"""``evocode merge``: the results of shards and of a CI matrix in one directory."""
+"""``evocode merge``: put the results of shards or of a CI matrix into one directory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pytest_evocode.cli.selection import DIRECTORY, json_option, listed, print_json
+from pytest_evocode.cli.shared_options import DIRECTORY, join_names, json_option, print_json
 from pytest_evocode.metrics.score_table import score_table
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.merging import merge, missing_shards
@@ -15,19 +15,21 @@ from pytest_evocode.results.merging import merge, missing_shards
 
 @click.command("merge")
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=DIRECTORY)
-@click.option("-o", "--output", "out", metavar="DIR", required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", "out", metavar="DIR", required=True, type=click.Path(path_type=Path), help="New directory."
+)
 @json_option
 def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> None:
-    """Put several results directories together in a new one, and say what is missing.
+    """Merge several results directories into a new one, and say what is missing.
 
-    Nothing is merged when two of them have the same attempt. Missing is what a session was to run, in whichever shard,
-    and of which there is nothing.
+    Nothing is merged if two of them have the same attempt. An attempt is missing if a session, or any of its shards,
+    was to run it and there is no record of it.
     """
     sources = [load_results([directory]) for directory in directories]
     for problem in (problem for source in sources for problem in source.problems):
         click.echo(f"warning: {problem}", err=True)
     if not any(source.attempts for source in sources):
-        raise click.ClickException(f"there are no results in {listed(directories)}")
+        raise click.ClickException(f"there are no results in {join_names(directories)}")
     left_out = merge(sources, out)
     merged = load_results([out])
     rows = score_table(merged).rows
@@ -52,7 +54,7 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
         f"{_count(merged.runs, 'run')}"
     )
     for path in left_out:
-        click.echo(f"left out, for it is finished elsewhere: {path}")
+        click.echo(f"left out, because a finished copy was merged: {path}")
     for number, of in shards:
         click.echo(f"missing: shard {number} of {of}")
     if missing:
@@ -60,10 +62,10 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
         for agent, task, number in missing:
             click.echo(f"  {task} {agent} attempt {number}")
     if unfinished:
-        click.echo(f"not finished: {listed(str(attempt.path) for attempt in unfinished)}")
+        click.echo(f"not finished: {join_names(str(attempt.path) for attempt in unfinished)}")
     if not (shards or missing or unfinished):
         told = any(run.record.selected for run in merged.runs)
-        unknown = "what is missing is not known: no run tells what was to be run"
+        unknown = "what is missing is not known: no run records what was to be run"
         click.echo("nothing is missing" if told else unknown)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pytest_evocode.cli.selection import DIRECTORY, directories_argument, json_option, print_json, read_results
+from pytest_evocode.cli.shared_options import DIRECTORY, directories_argument, json_option, print_json, read_results
 from pytest_evocode.report.regraded import change_lines, changes, score_changes
 from pytest_evocode.trial.regrading import Regraded, Regrader, tasks_below
 

@@ -1,20 +1,13 @@
-"""``evocode results``: the scores of what is in results directories."""
+"""``evocode results``: the scores of the attempts in results directories."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
 
-from pytest_evocode.cli.selection import (
-    directories_argument,
-    json_option,
-    print_json,
-    read_score_table,
-    selection_options,
-)
+from pytest_evocode.cli.shared_options import AttemptSelection, json_option, print_json, selection_options
 from pytest_evocode.metrics.breakdown import Dimension, breakdown
 from pytest_evocode.metrics.intervals import Interval, intervals
 from pytest_evocode.metrics.rewards import mean_rewards
@@ -27,26 +20,22 @@ DIMENSIONS = ("task", "round", "activity", "interaction", "change", "category")
 
 
 @click.command("results")
-@directories_argument
-@click.option("--by", type=click.Choice(DIMENSIONS), help="Break every agent's scores down.")
+@click.option("--by", type=click.Choice(DIMENSIONS), help="Split each agent's scores by this.")
 @click.option("--intervals", "with_intervals", is_flag=True, help="Add 95 % intervals, by bootstrap over tasks.")
 @selection_options
 @json_option
 def results_command(
-    directories: tuple[Path, ...],
+    selection: AttemptSelection,
     by: Dimension | None,
     with_intervals: bool,
-    run: str | None,
-    all_runs: bool,
-    task_directory: Path | None,
     as_json: bool,
 ) -> None:
     """Print the scores of each agent in results directories.
 
-    DIR is a directory that pytest or Harbor wrote, or one of tasks with their harbor_jobs; without any it is
-    evocode-results. Of several attempts with the same number at the same task the newest counts.
+    DIR is a results directory of pytest or Harbor, or a directory of tasks with their harbor_jobs. The default is
+    evocode-results. Of several attempts with the same number at the same task, the newest counts.
     """
-    table = read_score_table(directories, run=run, all_runs=all_runs, task_directory=task_directory)
+    table = selection.read()
     if as_json:
         print_json({"rows": [_as_json(table, row, by, with_intervals) for row in table.rows]})
     elif by is not None:

@@ -163,7 +163,7 @@ def test_single_rounds_compare_with_single_rounds_only(evocode: Evocode, tmp_pat
     assert not [line for line in ran.lines if line.startswith("MT@k")]
     ran = evocode("compare", "old", "new (single-round)")
     assert (ran.status, ran.out) == (2, "")
-    assert "scores of different modes do not compare: old and new (single-round)" in ran.err
+    assert "scores of different modes cannot be compared: old and new (single-round)" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_without_pyarrow_it_is_told_what_to_install(evocode: Evocode, monkeypatc
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["--format", "parquet"], 2, "Parquet is nothing to print; name a file with -o"),
+        (["--format", "parquet"], 2, "Parquet cannot be printed; name a file with -o"),
         (["-o", "rounds.xlsx"], 2, "rounds.xlsx ends with none of .csv, .parquet, .json"),
         (["-o", "nowhere/rounds.csv"], 1, "nowhere/rounds.csv cannot be written: No such file or directory"),
     ],

@@ -67,14 +67,14 @@ def test_what_was_broken_off_is_named(evocode: Evocode, tmp_path: Path) -> None:
     broken = write_attempt(tmp_path / "four", "d", "gpt", "p", of=2, finished=False)
     write_attempt(tmp_path / "four", "a", "gpt", "p", of=2, number=1, finished=False)
     ran = evocode("merge", "one", "four", "-o", "merged")
-    assert f"left out, for it is finished elsewhere: {tmp_path}/four/a/harbor_jobs/gpt" in ran.out
+    assert f"left out, because a finished copy was merged: {tmp_path}/four/a/harbor_jobs/gpt" in ran.out
     assert f"not finished: {tmp_path}/merged/{broken.relative_to(tmp_path / 'four')}" in ran.out
 
 
 def test_what_no_run_tells_is_not_known_to_be_missing(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "old", "a", "gpt")
     ran = evocode("merge", "old", "-o", "merged")
-    assert ran.lines[-1] == "what is missing is not known: no run tells what was to be run"
+    assert ran.lines[-1] == "what is missing is not known: no run records what was to be run"
 
 
 def test_conflicts_are_refused_and_nothing_is_written(evocode: Evocode, tmp_path: Path) -> None:

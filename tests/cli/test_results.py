@@ -112,7 +112,7 @@ def test_what_is_missing_is_told_and_counts(evocode: Evocode, results: Path) -> 
 def test_what_was_broken_off_is_told(evocode: Evocode, results: Path) -> None:
     write_attempt(results, "third", "gpt", "p", of=4, finished=False)
     assert (
-        "note: gpt: not finished, what is not there counts as not passed: third (2026-01-02" in evocode("results").err
+        "note: gpt: not finished, missing rounds count as not passed: third (2026-01-02" in evocode("results").err
     )
 
 

@@ -1,4 +1,4 @@
-"""A new task directory, complete and passing, for its author to change: the files below ``templates/``, filled in."""
+"""Writing a new task, complete and passing, for its author to change: the files below ``templates/``, filled in."""
 
 from __future__ import annotations
 
@@ -18,20 +18,26 @@ Form = Literal["native", "script"]
 _TEMPLATES = Path(__file__).with_name("templates")
 _SUFFIX = ".template"
 _ANY_ROUND = "round-K"
-"""In a path: what each round from the third on has."""
+"""In the path of a template: any round from the third on."""
 _ONE_ROUND = re.compile(r"\bround-(\d+)\b")
 
 
 def write_task(directory: Path, *, rounds: int, form: Form) -> None:
-    """Write the task ``directory``, whole or not at all; it must not exist, its parents need not.
+    """Write a task, whole or not at all.
 
-    ``rounds`` is from 1 to 99, ``form`` what verifies them: native suites, or a ``test.sh``. Raises UsageError for a
-    directory that cannot be a new task, and OSError.
+    Args:
+        directory: The task's directory, which must not exist; missing parents are made.
+        rounds: The number of rounds, 1 to 99.
+        form: What verifies them: native suites, or a ``test.sh``.
+
+    Raises:
+        UsageError: The directory cannot be a new task.
+        OSError: It cannot be written.
     """
     _check(directory)
     directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".evocode-new-", dir=directory.parent) as room:
-        task = Path(room, directory.name)
+    with tempfile.TemporaryDirectory(prefix=".evocode-new-", dir=directory.parent) as parent:
+        task = Path(parent, directory.name)
         for relative, text in _files(directory.name, rounds, form):
             path = task / relative
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +60,7 @@ def _check(directory: Path) -> None:
 
 
 def _files(name: str, rounds: int, form: Form) -> Iterator[tuple[str, str]]:
-    """The files of a task by their paths in it."""
+    """Yield the files of a task: their path in it, and their text."""
     for tree in (_TEMPLATES / "common", _TEMPLATES / form):
         for path in sorted(tree.rglob(f"*{_SUFFIX}")):
             template = Template(path.read_text(encoding="utf-8"))
@@ -65,7 +71,7 @@ def _files(name: str, rounds: int, form: Form) -> Iterator[tuple[str, str]]:
 
 
 def _rounds_with(path: str, rounds: int) -> range:
-    """The rounds that have the file of a template; one without a round in its path belongs to all, and is written once.
+    """Return the rounds that have the file of a template; a file without a round in its path is written once, as of 1.
 
     >>> list(_rounds_with("steps/round-K/instruction.md", 4)), list(_rounds_with("steps/round-2/instruction.md", 1))
     ([3, 4], [])
@@ -78,7 +84,7 @@ def _rounds_with(path: str, rounds: int) -> range:
 
 
 def _values(name: str, rounds: int, number: int) -> Mapping[str, object]:
-    """What the placeholders of a round's templates stand for."""
+    """Return what the placeholders in the templates of a round stand for."""
     names = [f"round-{each}" for each in range(1, rounds + 1)]
     cents = 50 + 50 * number
     return {

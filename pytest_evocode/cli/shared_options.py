@@ -1,0 +1,150 @@
+"""Arguments and options that several commands share, and reading the results that they choose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pytest_evocode.errors import UsageError
+from pytest_evocode.metrics.score_table import ScoreTable, score_table
+from pytest_evocode.results.foreign.tasks import read_task_directories
+from pytest_evocode.results.loading import Results, load_results
+from pytest_evocode.results.task_facts import TaskFacts
+
+DEFAULT_RESULTS = Path("evocode-results")
+_SHOWN_NAMES = 20
+
+DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
+"""The type of a parameter that is an existing directory."""
+
+directories_argument = click.argument("directories", metavar="[DIR]...", nargs=-1, type=DIRECTORY)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSelection:
+    """The attempts that count, as the parameters of :func:`selection_options` say."""
+
+    directories: tuple[Path, ...]
+    run: str | None
+    all_runs: bool
+    task_directory: Path | None
+
+    def read(self, *, cases: bool = False) -> ScoreTable:
+        """Read the records of the attempts, with ``cases`` those of their cases too.
+
+        What does not count and what is missing is told on standard error.
+        """
+        tasks = read_tasks(self.task_directory)
+        results = read_results(self.directories, cases=cases, tasks=tasks)
+        table = score_table(results, run=self.run, all_runs=self.all_runs, tasks=tasks)
+        if not table.rows:
+            runs = ", ".join(sorted({attempt.run for attempt in results.attempts}))
+            wrong = f"there is no run {self.run}; there are {runs}" if self.run else "no result is of these tasks"
+            raise click.ClickException(wrong)
+        print_notes(table)
+        return table
+
+
+def selection_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the parameters that say which attempts count; it receives them as ``selection``."""
+
+    @wraps(command)
+    def call(
+        *, directories: tuple[Path, ...], run: str | None, all_runs: bool, task_directory: Path | None, **others: Any
+    ) -> None:
+        command(selection=AttemptSelection(directories, run, all_runs, task_directory), **others)
+
+    decorators = (
+        directories_argument,
+        click.option("--run", metavar="RUN", help="Count only this run, or Harbor job, not the newest attempts."),
+        click.option("--all-runs", is_flag=True, help="Count the attempts of all runs, not only the newest."),
+        click.option(
+            "--tasks", "task_directory", metavar="DIR", type=DIRECTORY,
+            help="Count only the tasks in DIR; those without a result count as not passed.",
+        ),
+    )  # fmt: skip
+    decorated: Callable[..., None] = call
+    for decorator in reversed(decorators):
+        decorated = decorator(decorated)
+    return decorated
+
+
+def read_tasks(directory: Path | None) -> dict[str, TaskFacts] | None:
+    """Return the facts of the tasks that ``--tasks`` names, or None without it."""
+    try:
+        return None if directory is None else read_task_directories(directory)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def read_results(
+    directories: Sequence[Path], *, cases: bool = False, tasks: dict[str, TaskFacts] | None = None
+) -> Results:
+    """Return what the directories hold, and tell on standard error what cannot be read.
+
+    Raises:
+        click.ClickException: There is no such directory, or neither an attempt nor a run in any of them.
+    """
+    directories = directories or (DEFAULT_RESULTS,)
+    for directory in directories:
+        if not directory.is_dir():
+            raise click.UsageError(f"there is no directory {directory}; name the results directory")
+    results = load_results(directories, cases=cases, tasks=tasks)
+    for problem in results.problems:
+        click.echo(f"warning: {problem}", err=True)
+    if not results.attempts and not any(run.record.selected for run in results.runs):
+        raise click.ClickException(f"there are no results in {', '.join(map(str, directories))}")
+    return results
+
+
+def print_notes(table: ScoreTable) -> None:
+    """Tell on standard error what does not count, what is missing and what is uncertain in the numbers of a table."""
+    notes = []
+    if table.superseded:
+        notes.append(
+            f"older attempts that newer ones replace do not count ({table.superseded}); --all-runs counts them"
+        )
+    for row in table.rows:
+        unfinished = [attempt for attempt in row.attempts if not attempt.finished]
+        if unfinished:
+            places = (f"{attempt.record.task} ({attempt.run})" for attempt in unfinished)
+            notes.append(f"{row.name}: not finished, missing rounds count as not passed: {join_names(places)}")
+        if row.missing:
+            places = (f"{task} attempt {number}" for task, number in row.missing)
+            notes.append(f"{row.name}: nothing was recorded, which counts as not passed: {join_names(places)}")
+    unknown = {
+        attempt.record.task
+        for row in table.rows
+        for attempt in row.attempts
+        if attempt.layout != "evocode" and attempt.record.facts is None
+    }
+    if unknown:
+        notes.append(
+            "of these tasks only the rounds that were run are known, name their directory with --tasks: "
+            f"{join_names(sorted(unknown))}"
+        )
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def join_names(names: Iterable[object]) -> str:
+    """Return the first names, separated by commas, and how many more there are."""
+    texts = list(map(str, names))
+    more = f" and {len(texts) - _SHOWN_NAMES} more" if len(texts) > _SHOWN_NAMES else ""
+    return ", ".join(texts[:_SHOWN_NAMES]) + more
+
+
+def print_json(value: Any, out: Path | None = None) -> None:
+    """Print indented JSON, or write it to the file ``out``."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    if out is None:
+        click.echo(text)
+    else:
+        out.write_text(f"{text}\n", encoding="utf-8")
