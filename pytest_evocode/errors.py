@@ -146,7 +146,7 @@ class ContextOverflow(ControlFlow):
 
 
 class RequestUnanswered(ControlFlow):
-    """A model's provider did not answer; ``fault`` is the :class:`pytest_evocode.llm.provider_errors.Fault`."""
+    """A model's provider did not answer; ``fault`` is the :class:`pytest_evocode.llm.provider_errors.ProviderFault`."""
 
     def __init__(self, fault: Any) -> None:
         super().__init__(str(fault))

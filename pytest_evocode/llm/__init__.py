@@ -1,1 +1,1 @@
-"""Models by their providers: one protocol, a client for each way to speak to them."""
+"""Language models: one protocol for clients, a client for each API of the providers, prices and budgets."""

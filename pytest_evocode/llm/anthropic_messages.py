@@ -1,4 +1,4 @@
-"""Anthropic's Messages, with the conversation cached at the provider."""
+"""Client of Anthropic's Messages API; the conversation is cached at the provider."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pytest_evocode.llm.replies import arguments_of, native_of, priced_usage, ta
 from pytest_evocode.results.records import Usage
 
 _API = "messages"
-# The API wants a limit for each reply; this is long for one step of an agent, and cheap not to use.
+# The API requires a limit for each reply; tokens that are not used cost nothing.
 _MAX_TOKENS, _MAX_TOKENS_OF_UNKNOWN = 32_000, 8192
 _CACHED = {"cache_control": {"type": "ephemeral"}}
-# Models that take a budget of thinking think between calls of tools only when they are told that they may.
+# Models with a thinking budget think between tool calls only with this header.
 _THINKS_BETWEEN_CALLS = {"anthropic-beta": "interleaved-thinking-2025-05-14"}
 
 
 class MessagesClient(BaseClient):
-    """Speaks Messages."""
+    """Client of the Messages API."""
 
     def _resource(self, sdk: Any) -> Any:
         return sdk.messages
 
     def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
-        # The model is an option as far as the SDK knows, which otherwise warns at each request of one that will end.
+        # The model goes into the body below: given as an argument, a deprecated one makes the SDK warn each time.
         payload: Json = {"model": "", "messages": _messages(conversation), "max_tokens": self._max_tokens}
         if system := [_text(message.text) for message in conversation if message.role == "system" and message.text]:
             payload["system"] = [*system[:-1], system[-1] | _CACHED]
@@ -50,7 +50,7 @@ class MessagesClient(BaseClient):
 
     @property
     def _budget(self) -> int:
-        """Tokens of thinking that the options give, where they give a number."""
+        """Tokens of thinking per reply that the options give; 0 where they give no number."""
         return self._options.thinking if isinstance(self._options.thinking, int) else 0
 
     @property
@@ -65,7 +65,7 @@ class MessagesClient(BaseClient):
 
     @property
     def _max_tokens(self) -> int:
-        """A budget of thinking is part of the limit, and comes on top of what the reply itself may have."""
+        """Limit of a reply in tokens: the thinking budget counts towards it, and is added to the reply's own."""
         if self._options.max_tokens is not None:
             return self._options.max_tokens
         most = self._facts.output_tokens if self._facts else None
@@ -88,7 +88,7 @@ class MessagesClient(BaseClient):
         )
 
     def _usage(self, usage: Json) -> Usage:
-        """The API counts what the cache took and gave apart from the other input."""
+        """Add up the input tokens, which the API counts apart from those read from the cache and written to it."""
         rest, read = usage.get("input_tokens"), usage.get("cache_read_input_tokens")
         written = usage.get("cache_creation_input_tokens")
         prompt = None if rest is None else rest + (read or 0) + (written or 0)
@@ -96,7 +96,7 @@ class MessagesClient(BaseClient):
 
 
 def _messages(conversation: Sequence[Message]) -> list[Json]:
-    """Turns of user and assistant: what follows one another on the same side is one, and empty ones are refused."""
+    """Return the conversation as the API takes it: consecutive messages of one side are merged, empty ones dropped."""
     turns: list[Json] = []
     for message in conversation:
         blocks = _blocks(message)
@@ -107,7 +107,7 @@ def _messages(conversation: Sequence[Message]) -> list[Json]:
             turns[-1]["content"] += blocks
         else:
             turns.append({"role": role, "content": blocks})
-    # The end of what was sent is in the cache for the next request, the one before it was put there by the last.
+    # The last end is cached for the next request; the one before it is found in the cache by this one.
     for turn in [turn for turn in turns if turn["role"] == "user"][-2:]:
         turn["content"][-1] |= _CACHED
     return turns
@@ -119,8 +119,8 @@ def _blocks(message: Message) -> list[Json]:
         return [result | ({"content": message.text} if message.text else {})]
     native = native_of(message, _API) if message.role == "assistant" else None
     if native is not None:
-        said = [block for block in native if block.get("type") != "text" or str(block.get("text") or "").strip()]
-        return without_open_end(said, ("thinking", "redacted_thinking"))
+        blocks = [block for block in native if block.get("type") != "text" or str(block.get("text") or "").strip()]
+        return without_open_end(blocks, ("thinking", "redacted_thinking"))
     text = [_text(message.text)] if message.text.strip() and message.role != "system" else []
     return [*text, *(_call(each) for each in message.calls)]
 

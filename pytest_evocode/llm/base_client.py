@@ -1,4 +1,4 @@
-"""What the clients of all APIs share."""
+"""The base class of the model clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_evocode.llm.prices import ModelFacts
 
 
 class BaseClient:
-    """A :class:`~pytest_evocode.llm.protocol.ModelClient` without its ``complete``."""
+    """All of a :class:`~pytest_evocode.llm.protocol.ModelClient` but ``complete``."""
 
     def __init__(
         self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
@@ -21,11 +21,11 @@ class BaseClient:
         self._connection, self._options, self._facts = connection, options, facts
 
     def check(self) -> None:
-        """Raise :class:`~pytest_evocode.errors.UsageError` when a key or a package is missing; asks nobody."""
+        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
         self._connection.check()
 
     def prepare(self) -> None:
-        """Import the SDK and make its client, which takes a second."""
+        """See :class:`~pytest_evocode.llm.protocol.ModelClient`; importing the SDK takes a second."""
         self._connection.prepare(self._resource)
 
     def close(self) -> None:
@@ -33,5 +33,5 @@ class BaseClient:
         self._connection.close()
 
     def _resource(self, sdk: Any) -> Any:
-        """The part of the SDK's client that is asked."""
+        """Return the part of the SDK's client whose ``create`` sends a request."""
         raise NotImplementedError

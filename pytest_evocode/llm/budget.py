@@ -1,4 +1,4 @@
-"""Budgets: what an attempt, and a run as a whole, may use, and what they have used of it."""
+"""Budgets: limits on what an attempt, or a whole run, may use, and the account of what they have used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pytest_evocode.results.records import Spent, Usage
 class Budget:
     """Limits of one attempt and, ``total_cost``, of all attempts of a run together; None is no limit.
 
-    RigorBench's is ``tokens=200000,minutes=60``.
+    RigorBench's budget is ``tokens=200000,minutes=60``.
     """
 
     tokens: float | None = None
@@ -33,12 +33,15 @@ class Budget:
 
     @property
     def limits_cost(self) -> bool:
-        """Whether it takes prices to hold it."""
+        """Whether prices have to be known to keep to it."""
         return self.cost is not None or self.total_cost is not None
 
 
 def parse_budget(text: str) -> Budget:
-    """A budget as it is written on the command line; raises UsageError.
+    """Parse a budget as it is written on the command line.
+
+    Raises:
+        UsageError: A limit is unknown, or is not a number of 0 or more.
 
     >>> parse_budget("tokens=200000,total-cost=50")
     Budget(tokens=200000.0, cost=None, turns=None, minutes=None, total_cost=50.0)
@@ -60,17 +63,18 @@ def parse_budget(text: str) -> Budget:
 
 
 class RunSpending:
-    """What all attempts of a run have cost, in a file that the processes of the run share."""
+    """The cost of all attempts of a run, in a file that the processes of the run share: one amount a line."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def add(self, cost_usd: float) -> None:
-        """Count some more."""
+        """Add an amount."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         line = f"{cost_usd!r}\n".encode()
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
+            # On network file systems appending is not atomic. A lock of `filelock` would leave a second file.
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             os.write(descriptor, line)
         finally:
@@ -78,7 +82,7 @@ class RunSpending:
 
     @property
     def cost_usd(self) -> float:
-        """The sum so far."""
+        """Sum so far."""
         try:
             return math.fsum(map(float, self._path.read_text().split()))
         except FileNotFoundError:
@@ -86,7 +90,7 @@ class RunSpending:
 
 
 class AttemptSpending:
-    """What one attempt has used. An agent charges what it uses and asks before every request if anything is left."""
+    """What one attempt has used: agents charge what they use, and ask before every request what is left."""
 
     def __init__(
         self, budget: Budget | None = None, *, run: RunSpending | None = None, spent: Spent | None = None
@@ -98,39 +102,39 @@ class AttemptSpending:
 
     @property
     def spent(self) -> Spent:
-        """What was used so far, the turn under way included."""
+        """Used so far, the turn under way included."""
         began = self._turn_began  # Another thread may end the turn meanwhile.
         running = 0.0 if began is None else time.monotonic() - began
         return self._spent.model_copy(update={"seconds": self._spent.seconds + running})
 
     def resume(self, spent: Spent) -> None:
-        """Go on from what an earlier session had used."""
+        """Continue from what an earlier session had used."""
         self._spent = spent
 
     def begin_turn(self) -> None:
-        """Have the clock run."""
+        """Start the clock."""
         self._turn_began = time.monotonic()
 
     def set_back(self, seconds: float) -> None:
-        """Have the turn under way begin earlier: an earlier session has waited so long in it."""
+        """Count seconds that an earlier session has waited in the turn under way."""
         if self._turn_began is not None:
             self._turn_began -= seconds
 
     def end_turn(self) -> float:
-        """Stop the clock; returns the seconds of the turn."""
+        """Stop the clock and return the seconds of the turn."""
         before = self._spent.seconds
         self._spent, self._turn_began = self.spent, None
         return self._spent.seconds - before
 
     def charge(self, usage: Usage | None, *, turns: int = 1, paid_before: bool = False) -> None:
-        """Count replies of a model; those that were ``paid_before`` an earlier session has counted for the run."""
+        """Count replies of a model; those ``paid_before`` by an earlier session do not count for the run again."""
         if usage is not None:
             self._count(_countable(usage.tokens), _countable(usage.cost_usd), turns, paid_before=paid_before)
         else:
             self._count(0, 0.0, turns, paid_before=paid_before)
 
     def correct(self, before: Usage | None, now: Usage) -> None:
-        """Count what has been charged, which was said to be ``before``, as what it has turned out to be."""
+        """Replace what has been charged, ``before``, by what it turned out to be, ``now``; the difference is counted."""
         before = before or Usage(prompt_tokens=0, completion_tokens=0, cost_usd=0.0)
         tokens = 0 if now.tokens is None else _countable(now.tokens) - _countable(before.tokens)
         cost = 0.0 if now.cost_usd is None else _countable(now.cost_usd) - _countable(before.cost_usd)
@@ -148,14 +152,14 @@ class AttemptSpending:
 
     @property
     def seconds_left(self) -> float | None:
-        """Until the attempt's minutes are over; None without such a limit."""
+        """Seconds until the attempt's minutes are over; None without such a limit."""
         if self.budget.minutes is None:
             return None
         return max(0.0, 60 * self.budget.minutes - self.spent.seconds)
 
     @property
     def exhausted(self) -> str:
-        """Which limit is reached, in words for the record; empty while there is something left of each."""
+        """The limit that is reached, in words for the record; empty while something is left of each."""
         budget, spent = self.budget, self.spent
         used = {
             "tokens": (budget.tokens, spent.tokens, "{:,.0f}"),
@@ -176,5 +180,5 @@ class AttemptSpending:
 
 
 def _countable(used: float | None) -> float:
-    """A number that may be counted; programs in the container say what they use, and might say what gives some back."""
+    """Return the number, or 0 where it is missing or negative: programs in the container say what they use."""
     return used if used is not None and 0 <= used < math.inf else 0

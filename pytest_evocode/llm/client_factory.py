@@ -1,4 +1,4 @@
-"""Which client speaks to a model."""
+"""Makes the client for a model: which API it is asked through."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ from pytest_evocode.llm.protocol import ModelClient
 
 
 def make_client(provider: str, model: str, options: ModelOptions | None = None) -> ModelClient:
-    """A client for a model, as its provider calls it; asks nobody, and imports no SDK.
+    """Return a client for a model; sends no request and imports no SDK.
 
-    Raises :class:`~pytest_evocode.errors.UsageError` for an unknown provider, an option that it does not have, and a
-    file of prices that cannot be read.
+    Args:
+        provider: ``openai`` or ``anthropic``.
+        model: The model's name at the provider.
+        options: How the model is asked.
+
+    Raises:
+        UsageError: The provider is unknown, it does not have one of the options, or the price file cannot be read.
     """
     options = options or ModelOptions()
     if provider not in PROVIDERS:
@@ -34,6 +39,6 @@ def make_client(provider: str, model: str, options: ModelOptions | None = None) 
         return MessagesClient(connection, model, options, facts)
     if options.thinking is not None:
         raise UsageError(f"{connection.label}: the option thinking is one of anthropic; openai has effort")
-    if (options.api or ("responses" if connection.is_providers_own else "chat")) == "responses":
+    if (options.api or ("responses" if connection.is_official else "chat")) == "responses":
         return ResponsesClient(connection, model, options, facts)
     return ChatClient(connection, model, options, facts)

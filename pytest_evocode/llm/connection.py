@@ -1,12 +1,12 @@
-"""Requests to a provider through its own SDK: keys, deadlines, repetitions, and errors in the provider's words."""
+"""Requests to a model's provider through its SDK: keys, deadlines, retries, and errors in the provider's words."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import json
+import logging
 import os
-import random
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -24,28 +24,31 @@ from pytest_evocode.errors import (
     UsageError,
 )
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.provider_errors import Fault, from_answer, from_status
+from pytest_evocode.llm.provider_errors import ProviderFault, from_answer, from_status
+from pytest_evocode.llm.retries import RetrySchedule
 from pytest_evocode.secrets import SHORTEST, is_secret_name
 
+logger = logging.getLogger(__name__)
+
 Json = dict[str, Any]
-#: A request without an answer is given up after so many seconds, and repeated: the connection is dead.
+#: After so many seconds without an answer the connection is taken for dead, and the request is sent again.
 LONGEST_REQUEST = 1800.0
-_CONNECT = 30.0
-#: So often a provider is asked again of which nothing has ever come back: its address may be wrong.
+_CONNECT = 30.0  # seconds
+#: Retries while nothing has ever come back from the provider: its address may be wrong.
 _FIRST_RETRIES = 3
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Where models are, and the SDK that speaks to them: its package, which our extra is named after, and its class."""
+    """A provider of models, with the SDK that speaks to it."""
 
     name: str
+    """Also the SDK's package, and our extra that installs it."""
     sdk_class: str
     host: str
     key_variable: str
     token_variable: str | None
-    """Another variable for the key, which the SDK sends in another way."""
+    """A second variable for the key, which the SDK sends in another header."""
     url_variable: str
 
 
@@ -58,7 +61,7 @@ PROVIDERS = {
 
 
 class ProviderConnection:
-    """To one model of one provider."""
+    """The connection to one model of one provider."""
 
     def __init__(self, provider: Provider, model: str, options: ModelOptions) -> None:
         self._provider, self._options = provider, options
@@ -67,16 +70,16 @@ class ProviderConnection:
         self._making = threading.Lock()
         self._closed = threading.Event()
         self.label = f"{provider.name}/{model}"
-        """What messages call the model."""
+        """How messages name the model: ``provider/model``."""
 
     @property
     def base_url(self) -> str | None:
-        """Where the provider is; None for its own address."""
+        """Address of the server that is asked; None for the provider's own."""
         return self._options.base_url or os.environ.get(self._provider.url_variable) or None
 
     @property
-    def is_providers_own(self) -> bool:
-        """Whether the provider itself is spoken to, and not a server that is compatible."""
+    def is_official(self) -> bool:
+        """Whether the provider itself is asked, and not a compatible server."""
         host = urlsplit(self.base_url or "").hostname or ""
         return self.base_url is None or host == self._provider.host or host.endswith("." + self._provider.host)
 
@@ -85,12 +88,9 @@ class ProviderConnection:
         name = self._provider.name
         if importlib.util.find_spec(name) is None:
             raise UsageError(f"{self.label} needs the package {name}: pip install 'pytest-evocode[{name}]'")
-        if (named := self._options.key_env) is not None and not is_secret_name(named):
-            raise UsageError(
-                f"key_env = {named!r}: a variable of this name is not taken for a secret, and what it holds would not "
-                f"be kept out of records; call it {named}_API_KEY"
-            )
-        if self.is_providers_own and not (self._key or self._token):
+        if self._options.key_env is not None:
+            check_key_name(self._options.key_env)
+        if self.is_official and not (self._key or self._token):
             variable = self._options.key_env or self._provider.key_variable
             raise UsageError(
                 f"{self.label} needs a key: set {variable}, or name its variable with the option key_env, "
@@ -98,23 +98,30 @@ class ProviderConnection:
             )
 
     def prepare(self, resource: Callable[[Any], Any]) -> None:
-        """Have all imported that a request needs."""
+        """Import what requests need and make the SDK's client."""
         resource(self._client())
 
     def post(
         self, resource: Callable[[Any], Any], payload: Json, options: Json, timeout: float | None
     ) -> tuple[Json, str]:
-        """What the provider answers, as JSON, and the request's id.
+        """Send a request, again where that may help, and return the answer's JSON object and the request's id.
 
-        ``resource`` takes the SDK's client and gives the part of it that is asked; ``options`` are parts of the request
-        that not all versions of the SDK have a name for, left out where they are None. Repeats what may help. Raises
-        what :meth:`~pytest_evocode.llm.protocol.ModelClient.complete` does, and :class:`RequestRefused` for what only
-        the request is to blame for.
+        Args:
+            resource: Takes the SDK's client and returns the part of it whose ``create`` is called.
+            payload: Arguments of ``create``.
+            options: Further fields of the request's body, which not all versions of the SDK have arguments for; those
+                that are None are left out.
+            timeout: Seconds for all tries together; None for no limit.
+
+        Raises:
+            RequestRefused: The provider would refuse the same request again; see :meth:`explain`.
+            TimeoutError: The seconds are over.
+            AgentFault: The provider cannot be reached, or goes on failing.
         """
         ends = None if timeout is None else time.monotonic() + timeout
         given = {name: value for name, value in options.items() if value is not None}
         sent = _sendable(payload | {"extra_body": given})
-        patience = _Patience(self._options)
+        schedule = RetrySchedule(self._options)
         while True:
             try:
                 answer = self._once(resource, sent, ends)
@@ -124,16 +131,18 @@ class ProviderConnection:
                 fault = unanswered.fault
             self._was_reached |= fault.status is not None
             if fault.kind in ("overflow", "final"):
+                logger.info("%s: refused with status %s, request %s", self.label, fault.status, fault.request_id)
                 raise RequestRefused(fault)
-            seconds = patience.pause(fault, self._options.retries if self._was_reached else _FIRST_RETRIES)
+            seconds = schedule.pause_after(fault, self._options.retries if self._was_reached else _FIRST_RETRIES)
             if seconds is None:
-                raise self._given_up(fault, patience)
+                raise self._given_up(fault, schedule)
             if ends is not None and time.monotonic() + seconds >= ends:
                 raise self._fault("the turn's time is over before the provider can be asked again", fault)
+            logger.info("%s: %s with status %s, retried in %.1f s", self.label, fault.kind, fault.status, seconds)
             self._pause(seconds)
 
-    def explain(self, fault: Fault) -> ContextOverflow | AgentFault:
-        """What to raise for a request that is not worth a repetition."""
+    def explain(self, fault: ProviderFault) -> ContextOverflow | AgentFault:
+        """Return what to raise for a request that the provider refuses."""
         if fault.kind == "overflow":
             return ContextOverflow(self._without_key(str(fault)))
         variable = self._options.key_env or self._provider.key_variable
@@ -147,12 +156,14 @@ class ProviderConnection:
         return self._fault(reasons.get(fault.status or 0, "the request was refused"), fault)
 
     def unreadable(self, body: Any, request_id: str, form: str) -> AgentFault:
-        """What to raise for an answer that is not in the form of the API."""
+        """Return what to raise for an answer that is not in the format of the API; ``form`` names the API."""
         shown = json.dumps(body)[:300]
         hint = f"is base_url right ({self.base_url})?" if self.base_url else "is the SDK too old?"
-        return self._fault(f"the answer is not in the form of {form}; {hint}", Fault(shown, 200, request_id=request_id))
+        return self._fault(
+            f"the answer is not in the form of {form}; {hint}", ProviderFault(shown, 200, request_id=request_id)
+        )
 
-    def _fault(self, reason: str, fault: Fault) -> AgentFault:
+    def _fault(self, reason: str, fault: ProviderFault) -> AgentFault:
         return AgentFault(self._without_key(f"{self.label}: {reason}: {fault}"))
 
     def _without_key(self, text: str) -> str:
@@ -161,24 +172,30 @@ class ProviderConnection:
                 text = text.replace(key, "***")
         return text
 
-    def _given_up(self, fault: Fault, patience: _Patience) -> AgentFault:
+    def _given_up(self, fault: ProviderFault, schedule: RetrySchedule) -> AgentFault:
         if fault.kind == "rate limit":
             wanted = "" if fault.retry_after is None else f" (the provider wants {fault.retry_after:g} more)"
             limit = f"{self._options.retry_seconds:g} seconds{wanted}"
             return self._fault(f"the rate limit has not ended within {limit}; see the option retry_seconds", fault)
-        times = f"{patience.failures} times" if patience.failures > 1 else "once"
+        times = f"{schedule.failures} times" if schedule.failures > 1 else "once"
         if fault.status is None:
             return self._fault(f"{self.base_url or self._provider.host} cannot be reached, tried {times}", fault)
         return self._fault(f"the provider failed {times}", fault)
 
     def _once(self, resource: Callable[[Any], Any], payload: Json, ends: float | None) -> tuple[Json, str]:
-        """One request; raises :class:`RequestUnanswered`, and TimeoutError at the deadline."""
+        """Send the request once; ``ends`` is the deadline on the monotonic clock.
+
+        Raises:
+            RequestUnanswered: Whether to send it again depends on the fault.
+            TimeoutError: The deadline has passed.
+        """
         sdk = importlib.import_module(self._provider.name)
         left = LONGEST_REQUEST if ends is None else min(LONGEST_REQUEST, ends - time.monotonic())
         if left <= 0:
             raise TimeoutError(f"{self.label}: no time is left to ask the model")
         until = time.monotonic() + left
         limits = sdk.Timeout(left, connect=min(left, _CONNECT))
+        logger.debug("%s: a request is sent", self.label)
         try:
             written, headers = _read(resource(self._client()), payload | {"timeout": limits}, until)
         except sdk.APIStatusError as error:
@@ -186,7 +203,7 @@ class ProviderConnection:
         except (sdk.APIConnectionError, ConnectionBroken) as error:
             if ends is not None and time.monotonic() >= ends:
                 raise TimeoutError(f"{self.label}: the model has not answered in time") from None
-            raise RequestUnanswered(Fault(_cause(error))) from None
+            raise RequestUnanswered(ProviderFault(_cause(error))) from None
         request_id = headers.get("x-request-id") or headers.get("request-id") or ""
         try:
             body = json.loads(written)
@@ -197,6 +214,7 @@ class ProviderConnection:
         fault = from_answer(body, request_id)
         if fault is not None:
             raise RequestUnanswered(fault)
+        logger.debug("%s: request %s was answered in %.1f s", self.label, request_id, time.monotonic() - until + left)
         return body, request_id or str(body.get("id") or "")
 
     @property
@@ -209,25 +227,21 @@ class ProviderConnection:
         return (os.environ.get(variable) or None) if variable else None
 
     def _client(self) -> Any:
-        """Return the SDK's client, which is made for the first request and lives until :meth:`close`."""
+        """Return the SDK's client, which is made once and lives until :meth:`close`."""
         with self._making:
             self._refuse_when_closed()
             if self._sdk_client is None:
                 self.check()
                 sdk = importlib.import_module(self._provider.name)
-                # A server of one's own takes any key, but the SDKs want one.
-                auth = (
-                    {"auth_token": self._token} if self._token and not self._key else {"api_key": self._key or "none"}
-                )
+                # A local server takes any key, but the SDKs want one.
+                key, token = self._key, self._token
+                auth = {"auth_token": token} if token and not key else {"api_key": key or "none"}
                 make = getattr(sdk, self._provider.sdk_class)
                 self._sdk_client = make(base_url=self.base_url, max_retries=0, **auth)
             return self._sdk_client
 
     def close(self) -> None:
-        """Close all connections to the provider, for good.
-
-        A request that another thread waits for fails, and is not repeated.
-        """
+        """Close all connections to the provider, for good; a request of another thread fails and is not sent again."""
         with self._making:
             self._closed.set()
             if self._sdk_client is not None:
@@ -242,40 +256,19 @@ class ProviderConnection:
             raise Cancelled(f"{self.label}: the connection was closed")
 
 
-class _Patience:
-    """How long to wait before a request is repeated, and when no longer."""
-
-    def __init__(self, options: ModelOptions) -> None:
-        self._options = options
-        self._refusals = 0
-        self._refused_since = 0.0
-        self.failures = 0
-        """How often the request has failed for a passing reason that is no rate limit."""
-
-    def pause(self, fault: Fault, retries: int) -> float | None:
-        """Seconds until the request is worth a repetition after one more fault; None where it no longer is."""
-        if fault.kind == "rate limit":
-            self._refused_since = self._refused_since or time.monotonic()
-            self._refusals += 1
-            left = self._options.retry_seconds - (time.monotonic() - self._refused_since)
-            backoff = min(left, _backoff(self._refusals))
-        else:
-            self.failures += 1
-            left = self._options.retry_seconds if self.failures <= min(retries, self._options.retries) else 0.0
-            backoff = _backoff(self.failures)
-        seconds = backoff if fault.retry_after is None else fault.retry_after
-        return seconds if left > 0 and seconds <= left else None
-
-
-def _backoff(times: int) -> float:
-    """Twice as long each time, and not at the same moment as everybody else who was refused."""
-    return min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(times - 1, 16)) * random.uniform(0.5, 1)
+def check_key_name(name: str) -> None:
+    """Raise UsageError for a variable (option ``key_env``) whose value would not be kept out of records."""
+    if not is_secret_name(name):
+        raise UsageError(
+            f"key_env = {name!r}: a variable of this name is not taken for a secret, and what it holds would not be "
+            f"kept out of records; call it {name}_API_KEY"
+        )
 
 
 def _read(resource: Any, payload: Json, until: float) -> tuple[bytes, Mapping[str, str]]:
-    """The body and the headers of the answer.
+    """Return the body and the headers of the answer; ``until`` is a deadline on the monotonic clock.
 
-    The SDKs' limits are for each read, and some servers send blanks for as long as they are busy.
+    The SDKs' timeouts hold for each read, and some servers send blanks for as long as they are busy.
     """
     body = bytearray()
     with resource.with_streaming_response.create(**payload) as response:
@@ -290,14 +283,14 @@ def _read(resource: Any, payload: Json, until: float) -> tuple[bytes, Mapping[st
 
 
 def _cause(error: BaseException) -> str:
-    """What is behind an error of the SDK, which itself says no more than that there is one."""
+    """Return the words of an SDK error's root cause; the error itself says no more than "Connection error."."""
     while error.__cause__ is not None:
         error = error.__cause__
     return str(error) or type(error).__name__
 
 
 def _sendable(value: Any) -> Any:
-    """The value with no text in it that UTF-8 has no bytes for, which would end in an error of the SDK."""
+    """Return a JSON value without lone surrogates in its texts: the SDKs fail to encode them."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, Mapping):

@@ -1,8 +1,7 @@
-"""OpenAI's Chat Completions, which most servers that are compatible speak."""
+"""Client of OpenAI's Chat Completions API, which most compatible servers offer."""
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -14,21 +13,22 @@ from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
 from pytest_evocode.llm.replies import arguments_of, native_of, priced_usage, tagged
+from pytest_evocode.results.records import Usage
 
 _API = "chat"
-# Parts of an answer that are not to be sent back, and which some servers refuse.
+# Parts of an answer that some servers refuse to see again.
 _ANSWER_ONLY = frozenset({"annotations", "audio", "function_call", "refusal"})
 
 
 class ChatClient(BaseClient):
-    """Speaks Chat Completions."""
+    """Client of the Chat Completions API."""
 
     def __init__(
         self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
     ) -> None:
         super().__init__(connection, model, options, facts)
-        # OpenAI's models that reason refuse the old name, and other servers may not know the new one.
-        self._limit = "max_completion_tokens" if connection.is_providers_own else "max_tokens"
+        # OpenAI's reasoning models refuse the old name; compatible servers may not know the new one.
+        self._limit = "max_completion_tokens" if connection.is_official else "max_tokens"
 
     def _resource(self, sdk: Any) -> Any:
         return sdk.chat.completions
@@ -62,7 +62,7 @@ class ChatClient(BaseClient):
             native = {"role": "assistant", "content": message.text if message.text or not message.calls else None}
             if message.calls:
                 native["tool_calls"] = [_call(each) for each in message.calls]
-        return native if self._connection.is_providers_own else _with_json_arguments(native)
+        return native if self._connection.is_official else _with_json_arguments(native)
 
     def _reply(self, body: Json, request_id: str) -> Reply:
         choices = body.get("choices")
@@ -72,7 +72,7 @@ class ChatClient(BaseClient):
         native = {"role": "assistant", "content": None} | {
             name: value for name, value in message.items() if name not in _ANSWER_ONLY and value not in (None, "", [])
         }
-        # Some servers give calls no ids, and without them results cannot be told apart.
+        # Some servers give calls no ids; without them results cannot be matched.
         native_calls = [{"type": "function"} | call | {"id": _id_of(call)} for call in native.get("tool_calls", ())]
         if native_calls:
             native["tool_calls"] = native_calls
@@ -88,7 +88,7 @@ class ChatClient(BaseClient):
             cut_off=choices[0].get("finish_reason") == "length",
         )
 
-    def _usage(self, usage: Json) -> Any:
+    def _usage(self, usage: Json) -> Usage:
         details = usage.get("prompt_tokens_details") or {}
         return priced_usage(
             self._facts,
@@ -105,8 +105,7 @@ def _tool(tool: Tool) -> Json:
 
 
 def _call(call: RequestedCall) -> Json:
-    written = json.dumps(call.arguments) if call.arguments is not None else call.written
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": written}}
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
 
 
 def _id_of(call: Json) -> str:
@@ -120,7 +119,7 @@ def _as_call(call: Json) -> RequestedCall:
 
 
 def _with_json_arguments(message: Json) -> Json:
-    """The message with no arguments that are not JSON: servers that render them themselves fail at such a history."""
+    """Replace arguments that are not JSON by none: servers that render the history themselves fail on them."""
     calls = message.get("tool_calls")
     if not calls or all(arguments_of(call["function"].get("arguments"))[0] is not None for call in calls):
         return message
@@ -133,7 +132,7 @@ def _with_json_arguments(message: Json) -> Json:
 
 
 def _text(content: Any) -> str:
-    """Text, or the texts of a list of parts."""
+    """Return a message's text, which may come as a list of parts."""
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return str(content or "")

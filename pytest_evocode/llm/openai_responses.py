@@ -1,8 +1,7 @@
-"""OpenAI's Responses, without a memory at the provider: every request brings all of the conversation."""
+"""Client of OpenAI's Responses API; nothing is stored at the provider, each request has the whole conversation."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from pytest_evocode.llm.connection import Json, ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
-from pytest_evocode.llm.provider_errors import Fault
+from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.llm.replies import arguments_of, native_of, priced_usage, tagged, without_open_end
 from pytest_evocode.results.records import Usage
 
@@ -21,7 +20,7 @@ _API = "responses"
 
 
 class ResponsesClient(BaseClient):
-    """Speaks Responses."""
+    """Client of the Responses API."""
 
     def __init__(
         self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
@@ -47,7 +46,7 @@ class ResponsesClient(BaseClient):
 
     @property
     def _sent_options(self) -> Json:
-        # Models that do not reason refuse to include it, organisations that are not verified are refused summaries.
+        # Models without reasoning refuse the first, unverified organisations are refused the second.
         include = None if "include" in self._refused_parts else ["reasoning.encrypted_content"]
         reasoning = {} if "summary" in self._refused_parts else {"summary": "auto"}
         if self._options.effort is not None:
@@ -59,8 +58,8 @@ class ResponsesClient(BaseClient):
             "max_output_tokens": self._options.max_tokens,
         }
 
-    def _do_without(self, fault: Fault) -> None:
-        """Leave out what nobody asked for and the provider refuses; raise where that is not the reason."""
+    def _do_without(self, fault: ProviderFault) -> None:
+        """Leave out from now on what only we asked for and the provider refuses; raise for any other refusal."""
         signs = {
             "include": fault.param == "include" or "encrypted content is not supported" in fault.words.lower(),
             "summary": fault.param == "reasoning.summary"
@@ -110,7 +109,7 @@ def _payload(model: str, conversation: Sequence[Message], tools: Sequence[Tool])
 
 
 def _items(message: Message) -> list[Json]:
-    """What a message is in the input."""
+    """Return the items of the input that stand for a message."""
     if message.role == "user":
         return [{"role": "user", "content": message.text}]
     if message.role == "tool":
@@ -118,19 +117,18 @@ def _items(message: Message) -> list[Json]:
     native = native_of(message, _API)
     if native is not None:
         return without_open_end(native, ("reasoning",))
-    said = [{"role": "assistant", "content": message.text}] if message.text else []
-    return [*said, *(_call(each) for each in message.calls)]
+    text = [{"role": "assistant", "content": message.text}] if message.text else []
+    return [*text, *(_call(each) for each in message.calls)]
 
 
 def _tool(tool: Tool) -> Json:
-    # Strict schemas would have no optional arguments.
+    # Strict schemas allow no optional arguments.
     described = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "strict": False} | described
 
 
 def _call(call: RequestedCall) -> Json:
-    written = json.dumps(call.arguments) if call.arguments is not None else call.written
-    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": written}
+    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments_text}
 
 
 def _as_call(item: Json) -> RequestedCall:
@@ -139,6 +137,6 @@ def _as_call(item: Json) -> RequestedCall:
 
 
 def _texts(output: list[Json], kind: str, key: str) -> list[str]:
-    """The texts of all items of a kind; a refusal is one, too."""
+    """Return the texts of all items of a kind; a refusal counts as text."""
     parts: list[Any] = [part for item in output if item.get("type") == kind for part in item.get(key) or ()]
     return [str(part.get("text") or part.get("refusal") or "") for part in parts]

@@ -1,4 +1,4 @@
-"""What models cost and how much they take, from prices.json and from files like it."""
+"""Prices and limits of models, from prices.json and from files in its format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pytest_evocode.errors import UsageError
 
 _TABLE = Path(__file__).with_name("prices.json")
-# What providers put behind a name for one version of the model: -2026-04-23, -20251001, @20251001, -latest.
+# What providers append to a model's name for one version of it: -2026-04-23, -20251001, @20251001, -latest.
 _VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|[-@]\d{8}|-latest)$")
 
 
@@ -28,13 +28,13 @@ class Rates(_Entry):
 
     input: float = Field(ge=0)
     cached_input: float | None = Field(default=None, ge=0)
-    """What is read from the cache; None: as other input."""
+    """Tokens read from the cache; None: as other input."""
     cache_write: float | None = Field(default=None, ge=0)
-    """What is put there; None: as other input."""
+    """Tokens written to the cache; None: as other input."""
     output: float = Field(ge=0)
 
     def cost(self, prompt: int, completion: int, cached: int = 0, written: int = 0) -> float:
-        """US dollars for one reply; ``prompt`` is all that was sent, ``cached`` and ``written`` are parts of it.
+        """Return the cost of one reply in US dollars; ``cached`` and ``written`` are parts of the ``prompt`` tokens.
 
         >>> Rates(input=2, cached_input=0.5, output=8).cost(prompt=1_000_000, completion=500_000, cached=400_000)
         5.4
@@ -49,22 +49,22 @@ class Rates(_Entry):
 
 
 class LongPrompt(Rates):
-    """The rates of a request, all of it, whose prompt is longer than ``above_tokens``."""
+    """Rates for all tokens of a request whose prompt is longer than ``above_tokens``."""
 
     above_tokens: int = Field(ge=0)
 
 
 class ModelFacts(Rates):
-    """What is known of a model."""
+    """Rates and limits of a model."""
 
     long_prompt: LongPrompt | None = None
     context_tokens: int | None = Field(default=None, gt=0)
-    """How long a conversation may be, the reply included."""
+    """Longest conversation, the reply included."""
     output_tokens: int | None = Field(default=None, gt=0)
-    """How long a reply may be."""
+    """Longest reply."""
 
     def cost(self, prompt: int, completion: int, cached: int = 0, written: int = 0) -> float:
-        """US dollars for one reply, at the rates for a prompt of that length; see :meth:`Rates.cost`."""
+        """Return the cost of one reply as :meth:`Rates.cost` does, at the rates for a prompt of that length."""
         if self.long_prompt is not None and prompt > self.long_prompt.above_tokens:
             return self.long_prompt.cost(prompt, completion, cached, written)
         return super().cost(prompt, completion, cached, written)
@@ -77,11 +77,13 @@ class _Table(_Entry):
 
 
 def find_model_facts(model: str, prices: Path | None = None) -> ModelFacts | None:
-    """What is known of a model; None where it is in no table.
+    """Return the prices and limits of a model, or None where no table has it.
 
-    A name counts as its own entry, else without the date of a version, else without what is before a slash (as routers
-    name models). ``prices`` is a file whose entries come first; raises :class:`~pytest_evocode.errors.UsageError` for
-    one that cannot be read.
+    The name is looked up as it is, then without the date of a version, then without what is before a slash, as routers
+    name models. Entries of the file ``prices`` come before ours.
+
+    Raises:
+        UsageError: The file cannot be read.
     """
     tables = ([] if prices is None else [_read(prices).models]) + [_own_table().models]
     names = dict.fromkeys([model, _VERSION.sub("", model), _VERSION.sub("", model.rpartition("/")[2])])

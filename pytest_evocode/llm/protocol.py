@@ -1,7 +1,8 @@
-"""What an agent says to a model and hears from it, whatever the provider's own form is."""
+"""The protocol between agents and model clients: messages, tools, replies, independent of any provider's format."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -11,7 +12,7 @@ from pytest_evocode.results.records import Usage
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What the model may call; ``parameters`` is a JSON Schema of an object."""
+    """A tool that the model may call; ``parameters`` is a JSON Schema of an object."""
 
     name: str
     description: str
@@ -20,20 +21,26 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class RequestedCall:
-    """One call of a tool. ``arguments`` is None where what the model wrote is no JSON object: see ``written``."""
+    """A tool call that a model asks for; ``arguments`` is None where the model wrote no JSON object."""
 
     id: str
     name: str
     arguments: dict[str, Any] | None
     written: str = ""
+    """The arguments as the model wrote them."""
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as text, in JSON unless the model wrote something else."""
+        return json.dumps(self.arguments) if self.arguments is not None else self.written
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One entry of a conversation, made of what JSON has a form for.
+    """One message of a conversation, made of JSON values.
 
-    ``system`` comes once, first. An ``assistant`` message is a :class:`Reply` as it was; a ``tool`` message answers the
-    call of that id.
+    The ``system`` message comes once, first. An ``assistant`` message is an earlier :class:`Reply`; a ``tool`` message
+    has the result of the call ``call_id``.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -41,45 +48,45 @@ class Message:
     calls: tuple[RequestedCall, ...] = ()
     call_id: str = ""
     native: Any = None
-    """For an assistant: the provider's own form of it, which its client sends back unchanged (signed reasoning)."""
+    """The assistant's message in the provider's format, which is sent back unchanged (it may have signed reasoning)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model said to a conversation."""
+    """A model's answer to a conversation."""
 
     text: str
     calls: tuple[RequestedCall, ...] = ()
     reasoning: str = ""
-    """As far as the provider shows it."""
+    """The model's reasoning as far as the provider shows it."""
     native: Any = None
     """See :class:`Message`."""
     usage: Usage = field(default_factory=Usage)
     request_id: str = ""
     cut_off: bool = False
-    """Whether the model was ended by its own limit of completion tokens."""
+    """Whether the reply ended at the limit of completion tokens."""
 
     @property
     def message(self) -> Message:
-        """The reply as an entry of the conversation."""
+        """The reply as a message of the conversation."""
         return Message("assistant", self.text, calls=self.calls, native=self.native)
 
 
 class ModelClient(Protocol):
-    """Speaks to one model."""
+    """A client of one model."""
 
     model: str
-    """As the provider calls it."""
+    """Its name at the provider."""
     context_tokens: int | None
-    """How many tokens a conversation may have; None where that is not known."""
+    """Longest conversation in tokens; None where unknown."""
     knows_price: bool
-    """Whether replies say what they cost."""
+    """Whether the usage of replies has their cost."""
 
     def check(self) -> None:
-        """Raise :class:`~pytest_evocode.errors.UsageError` when a key or a package is missing; asks nobody."""
+        """Raise UsageError when a key or a package is missing; sends no request."""
 
     def prepare(self) -> None:
-        """Do what takes time before the first request, such as importing a package, while no turn's clock runs."""
+        """Do what takes time before the first request, such as imports; called while no turn's clock runs."""
 
     def close(self) -> None:
         """Close the connections to the provider, for good; whoever made the client calls it.
@@ -88,9 +95,15 @@ class ModelClient(Protocol):
         """
 
     def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
-        """The model's next message, within so many seconds.
+        """Return the model's next message; a request that failed is sent again where that may help.
 
-        Tries again where that can help. Raises :class:`ContextOverflow`; ``TimeoutError`` when the seconds are over;
-        :class:`~pytest_evocode.errors.AgentFault` with the provider's words when the provider does not answer, refuses
-        the key or does not know the model.
+        Args:
+            conversation: All messages so far.
+            tools: What the model may call.
+            timeout: Seconds; None for no limit.
+
+        Raises:
+            ContextOverflow: The conversation is longer than the model takes.
+            TimeoutError: The seconds are over.
+            AgentFault: The provider does not answer, refuses the key or does not know the model; in its own words.
         """

@@ -1,4 +1,4 @@
-"""What a provider says when it does not have the model answer, and what can be done about it."""
+"""Reads providers' error answers: what went wrong, and whether sending the request again may help."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-# Refusals that end only when somebody pays or asks for more, though they come with a rate limit's status.
+# Codes that come with a rate limit's status, but end only when somebody pays.
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "credits_exhausted"})
 _RETRIED = frozenset({408, 409})
 _RATE_LIMITS = frozenset({429, 529})
@@ -26,26 +26,26 @@ _TOO_LONG = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One request that was not answered."""
+class ProviderFault:
+    """Why one request was not answered."""
 
     words: str
-    """The provider's own, or those of what broke on the way to it."""
+    """The provider's own message, or that of what broke on the way to it."""
     status: int | None = None
-    """Of HTTP; None where nothing came back."""
+    """HTTP status; None where nothing came back."""
     code: str = ""
-    """The provider's own name for it."""
+    """The provider's name for the error."""
     param: str = ""
-    """The part of the request that is at fault, as far as the provider says."""
+    """The field of the request that is at fault, as far as the provider says."""
     request_id: str = ""
     retry_after: float | None = None
-    """Seconds that the provider asks to be left alone."""
+    """Seconds after which the provider wants to be asked again."""
     retry: bool | None = None
-    """Whether the provider says that a repetition would help."""
+    """Whether the provider says that a retry helps; None where it does not say."""
 
     @property
     def kind(self) -> Literal["overflow", "rate limit", "passing", "final"]:
-        """What to make of it: shorten the conversation, wait, repeat the request, or give up."""
+        """What to do about it: shorten the conversation, wait, send the request again, or give up."""
         if self.code in _NO_CREDIT:
             return "final"
         if self.status in _RATE_LIMITS:
@@ -58,17 +58,17 @@ class Fault:
         return "passing" if passing else "final"
 
     def __str__(self) -> str:
-        """The words with what to quote to the provider's support."""
+        """Return the words, with the status and the request's id for the provider's support."""
         facts = [f"status {self.status}"] if self.status is not None else []
         facts += [f"request {self.request_id}"] if self.request_id else []
         return f"{self.words} ({', '.join(facts)})" if facts else self.words
 
 
-def from_status(status: int, body: Any, headers: Mapping[str, str]) -> Fault:
-    """What an answer with a status of 400 or more says; ``body`` is JSON, or text where it is none."""
+def from_status(status: int, body: Any, headers: Mapping[str, str]) -> ProviderFault:
+    """Read an answer with a status of 400 or more; ``body`` is JSON, or text where it is not JSON."""
     error = error_in(body)
     retry = {"true": True, "false": False}.get(headers.get("x-should-retry", ""))
-    return Fault(
+    return ProviderFault(
         words=_words(body, error) or f"nothing but status {status}",
         status=status,
         code=str(error.get("code") or error.get("type") or ""),
@@ -79,10 +79,10 @@ def from_status(status: int, body: Any, headers: Mapping[str, str]) -> Fault:
     )
 
 
-def from_answer(body: Mapping[str, Any], request_id: str) -> Fault | None:
-    """The error in a body that came with status 200; None where there is none.
+def from_answer(body: Mapping[str, Any], request_id: str) -> ProviderFault | None:
+    """Read the error in an answer with status 200; None where there is none.
 
-    Responses that failed have one, and so have answers of routers whose own provider failed.
+    Responses that failed have one, and so have answers of routers whose provider failed.
     """
     choices = body.get("choices")
     inner = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
@@ -94,11 +94,11 @@ def from_answer(body: Mapping[str, Any], request_id: str) -> Fault | None:
     by_name = {"rate_limit_exceeded": 429, "server_error": 500, "overloaded_error": 529, "api_error": 500}
     status = code if isinstance(code, int) else by_name.get(str(code or error.get("type")), 400)
     words = _words(error, error) or "the answer has an error"
-    return Fault(words, status, str(code or ""), str(error.get("param") or ""), request_id)
+    return ProviderFault(words, status, str(code or ""), str(error.get("param") or ""), request_id)
 
 
 def error_in(body: Any) -> Mapping[str, Any]:
-    """The object that describes an error: the body, or what it calls ``error``."""
+    """Return the object that describes an error: the body's ``error``, or the body itself."""
     if not isinstance(body, dict):
         return {}
     inner = body.get("error")
@@ -114,7 +114,7 @@ def _words(body: Any, error: Mapping[str, Any]) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from Retry-After in seconds or as a date, or from retry-after-ms."""
+    """Return seconds from retry-after-ms, or from Retry-After in seconds or as a date; None where there is none."""
     milliseconds, given = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
     try:
         if milliseconds:

@@ -1,4 +1,4 @@
-"""What the answers of all APIs have in common: arguments, usage, and the provider's own form of a message."""
+"""Parts of replies that all APIs have: arguments of tool calls, usage, messages in the provider's own format."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from pytest_evocode.results.records import Usage
 
 
 def tagged(api: str, native: Any) -> dict[str, Any]:
-    """The provider's own form of a message, for :attr:`Reply.native`."""
+    """Mark a message in the provider's own format with its API, for :attr:`Reply.native`."""
     return {"api": api, "message": native}
 
 
 def native_of(message: Message, api: str) -> Any:
-    """What :func:`tagged` was given for the same API; None for a message of another one, or of none."""
+    """Return the message that :func:`tagged` was given for this API; None where there is none."""
     native = message.native
     return native.get("message") if isinstance(native, dict) and native.get("api") == api else None
 
 
 def without_open_end(items: list[dict[str, Any]], kinds: Collection[str]) -> list[dict[str, Any]]:
-    """The items up to the last that is not of such a ``type``.
+    """Return the items without those at the end whose ``type`` is one of ``kinds``.
 
-    A reply that was cut off while the model reasoned ends with reasoning, and APIs refuse to see that again.
+    A reply that was cut off while the model reasoned ends with reasoning, which APIs refuse to see again.
     """
     last = max((number for number, item in enumerate(items) if item.get("type") not in kinds), default=-1)
     return items[: last + 1]
 
 
 def arguments_of(given: Any) -> tuple[dict[str, Any] | None, str]:
-    """The arguments of a call, None where they are no JSON object, and as they were written.
+    """Return a call's arguments, None where they are no JSON object, and the text that the model wrote.
 
     >>> arguments_of('{"command": "ls"}'), arguments_of('{"command": '), arguments_of("")
     (({'command': 'ls'}, '{"command": "ls"}'), (None, '{"command": '), ({}, ''))
@@ -54,7 +54,15 @@ def priced_usage(
     cached: int | None = None,
     written: int | None = None,
 ) -> Usage:
-    """What one reply used, with its cost where the price and the tokens are known."""
+    """Return the usage of one reply, with its cost where the price and the tokens are known.
+
+    Args:
+        facts: The model's prices; None where unknown.
+        prompt: All tokens sent; None where the provider does not say.
+        completion: All tokens that the model wrote.
+        cached: Of the prompt, those read from the cache.
+        written: Of the prompt, those written to the cache.
+    """
     cost = None
     if facts is not None and prompt is not None and completion is not None:
         cost = facts.cost(prompt, completion, cached or 0, written or 0)

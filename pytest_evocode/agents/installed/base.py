@@ -22,8 +22,8 @@ from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.llm.budget import Budget
+from pytest_evocode.llm.connection import check_key_name
 from pytest_evocode.llm.prices import ModelFacts, find_model_facts
-from pytest_evocode.secrets import is_secret_name
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
 
@@ -130,11 +130,8 @@ class InstalledAgent(ABC):
     def find_key(self, environ: Mapping[str, str]) -> tuple[str, str]:
         """The variable that the CLI gets its key in, and the key; raises UsageError where there is none."""
         named = (self.options.key_env,) if self.options.key_env is not None else self.keys
-        if not all(map(is_secret_name, named)):
-            raise UsageError(
-                f"key_env = {named[0]!r}: a variable of this name is not taken for a secret, and what it holds would "
-                f"not be kept out of records; call it {named[0]}_API_KEY"
-            )
+        for name in named:
+            check_key_name(name)
         for name in named:
             if key := environ.get(name, "").strip():
                 return (name if name in self.keys else self.keys[0]), key
