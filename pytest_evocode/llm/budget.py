@@ -134,7 +134,7 @@ class AttemptSpending:
             self._count(0, 0.0, turns, paid_before=paid_before)
 
     def correct(self, before: Usage | None, now: Usage) -> None:
-        """Replace what has been charged, ``before``, by what it turned out to be, ``now``; the difference is counted."""
+        """Correct a charge from what it was ``before`` to what it is ``now`` known to be."""
         before = before or Usage(prompt_tokens=0, completion_tokens=0, cost_usd=0.0)
         tokens = 0 if now.tokens is None else _countable(now.tokens) - _countable(before.tokens)
         cost = 0.0 if now.cost_usd is None else _countable(now.cost_usd) - _countable(before.cost_usd)
