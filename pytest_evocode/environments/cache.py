@@ -1,37 +1,46 @@
-"""Where built images and the state of sandboxes are kept on this machine."""
+"""Where built images and the state of sandboxes are kept on this machine, and the locks that sessions share.
+
+All locks on files are those of ``filelock``. The exception is :func:`pytest_evocode.environments.sandbox.watch.lock`,
+which the launcher takes with the standard library alone.
+"""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from pathlib import Path
 
 import platformdirs
+from filelock import FileLock, Timeout
 
 
 def cache_directory() -> Path:
-    """``$EVOCODE_CACHE``, else the user's cache directory for this program; made when missing, private to the user."""
+    """Return ``$EVOCODE_CACHE``, else the user's cache directory for this program.
+
+    It is made when missing, private to the user.
+    """
     named = os.environ.get("EVOCODE_CACHE")
     directory = Path(named) if named else platformdirs.user_cache_path("pytest-evocode", appauthor=False)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     return directory.resolve()
 
 
-def hold_run(results: Path, run: str) -> int | None:
-    """Keep other sessions out of a run for as long as the returned descriptor is open; None when one is at it."""
+def lock_run(results: Path, run: str) -> FileLock | None:
+    """Keep other sessions out of a run until the returned lock is released; None when one is working on it."""
     locks = cache_directory() / "runs"
     locks.mkdir(exist_ok=True)
     name = hashlib.sha256(os.fsencode(results / run)).hexdigest()[:32]
-    return take_lock(locks / f"{name}.lock")
+    return try_lock(locks / f"{name}.lock")
 
 
-def take_lock(path: Path) -> int | None:
-    """Lock a file, made when missing, until the returned descriptor is closed; None when another holds the lock."""
-    lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+def try_lock(path: Path) -> FileLock | None:
+    """Lock a file, made when missing, and return the held lock; None when another process or thread holds it.
+
+    The lock ends with its release, from whichever thread, and with this process.
+    """
+    lock = FileLock(path, timeout=0, thread_local=False)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
+        lock.acquire()
+    except Timeout:
         return None
     return lock

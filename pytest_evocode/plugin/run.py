@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +22,7 @@ class SessionRun:
 
         Raises UsageError for a run that cannot be gone on with, and OSError.
         """
-        from pytest_evocode.environments.cache import hold_run
+        from pytest_evocode.environments.cache import lock_run
         from pytest_evocode.results.directory import claim_run, now, reopen_run, write_run
 
         self._results = settings.results
@@ -49,10 +48,10 @@ class SessionRun:
             if run.shard != settings.shard:
                 shard = "--evocode-shard={}/{}".format(*run.shard) if run.shard else "no --evocode-shard"
                 raise UsageError(f"the run {run.run} was begun with {shard}; continue it with that")
-        lock = hold_run(self._results, run.run)
+        lock = lock_run(self._results, run.run)
         if lock is None:
             raise UsageError(f"the run {run.run} in {self._results} is still under way in another session")
-        config.add_cleanup(lambda: os.close(lock))
+        config.add_cleanup(lock.release)
         if settings.resume is not None:
             update = {"arguments": arguments, "environment": environment, "finished": None, "exit_status": None}
             run = run.model_copy(update=update)

@@ -8,7 +8,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_evocode.environments.cache import cache_directory, take_lock
+from filelock import FileLock
+
+from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.errors import Cancelled
 
 _INTERVAL = 0.02  # seconds
@@ -34,10 +36,10 @@ class VerifierSlots:
         try:
             yield
         finally:
-            os.close(lock)
+            lock.release()
 
-    def _free_one(self, directory: Path) -> int | None:
+    def _free_one(self, directory: Path) -> FileLock | None:
         for number in range(self.count):
-            if (lock := take_lock(directory / f"slot-{number}.lock")) is not None:
+            if (lock := try_lock(directory / f"slot-{number}.lock")) is not None:
                 return lock
         return None

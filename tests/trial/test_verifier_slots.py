@@ -15,7 +15,7 @@ import pytest
 
 from pytest_evocode.agents.nop import NopAgent
 from pytest_evocode.environments import Engine
-from pytest_evocode.environments.cache import cache_directory, take_lock
+from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.errors import Cancelled
 from pytest_evocode.trial.trial import Trial, TrialOptions
 from pytest_evocode.trial.verifier_slots import VerifierSlots
@@ -89,11 +89,11 @@ def test_a_slot_of_another_process_counts_until_it_dies() -> None:
 
 def test_closing_ends_a_suite_that_waits_for_a_slot(engine: Engine, make_task: MakeTask) -> None:
     (cache_directory() / "verifiers").mkdir()
-    lock = take_lock(cache_directory() / "verifiers/slot-0.lock")
+    lock = try_lock(cache_directory() / "verifiers/slot-0.lock")
     assert lock is not None
     try:
         with Trial(make_task(PASS), NopAgent(), engine, options=TrialOptions(verifiers=1)) as trial:
             trial.wait_environment()
         assert trial.wait(1).outcome == "not reached"
     finally:
-        os.close(lock)
+        lock.release()

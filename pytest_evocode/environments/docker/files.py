@@ -53,7 +53,7 @@ class ContainerFiles:
 
     def look_up(self, path: str) -> Mapping[str, Any] | None:
         """The engine's description of a path, symlinks not followed; None where there is nothing."""
-        url = self._client._url("/containers/{0}/archive", self._container)  # type: ignore[attr-defined]
+        url = f"{self._client.base_url}/v{self._client.api_version}/containers/{self._container}/archive"
         with faults(f"looking at {path}"):
             response = self._client.head(url, params={"path": path})
             if response.status_code == 404:

@@ -1,4 +1,8 @@
-"""The output of running commands, out of the engine's framed streams."""
+"""The output of running commands, read from the engine's framed streams.
+
+The SDK's ``docker.utils.socket.frames_iter`` does not serve here: it waits without a deadline, and misses what came in
+one piece with the header of the engine's response.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,18 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from pytest_evocode.environments.docker.docker_private import read_buffered, response_of, socket_of
+
 
 class EngineConnection:
-    """What ``exec_start(socket=True)`` and ``attach_socket`` return, as a context that leaves no connection open."""
+    """A connection to a command or container, as a context that closes the connection and its response.
+
+    ``stream`` is what the SDK's ``exec_start(socket=True)`` and ``attach_socket`` return.
+    """
 
     def __init__(self, stream: Any) -> None:
-        self._response = stream._response
-        self._connection: socket.socket = getattr(stream, "_sock", stream)  # With TLS it is the socket itself.
+        self._response = response_of(stream)
+        self._connection = socket_of(stream)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -24,33 +33,25 @@ class EngineConnection:
         self._response.close()
         self._connection.close()
 
-    def _early(self) -> bytes:
-        """What came in one piece with the response's header: it is in the buffer the header was read through."""
-        with contextlib.suppress(AttributeError):
-            buffered = self._response.raw._fp.fp
-            self._connection.settimeout(0)
-            return bytes(buffered.peek())
-        return b""
-
 
 class TerminalStream(EngineConnection):
-    """A terminal's, which has no frames.
+    """The stream of a command on a terminal, which has no frames.
 
-    A :class:`~pytest_evocode.environments.terminal.Remote`.
+    It is a :class:`~pytest_evocode.environments.terminal.Remote`.
     """
 
     def __enter__(self) -> TerminalStream:
-        self._waiting = self._early()
+        self._buffered = read_buffered(self._response, self._connection)
         self._connection.settimeout(None)
         return self
 
     def fileno(self) -> int:
-        """The connection's."""
+        """Return the connection's file descriptor."""
         return self._connection.fileno()
 
     def early(self) -> bytes:
-        """What was printed before there was a connection to read from."""
-        return self._waiting
+        """Return what was printed before there was a connection to read from."""
+        return self._buffered
 
     def recv(self, size: int, /) -> bytes:
         """See :class:`~pytest_evocode.environments.terminal.Remote`."""
@@ -62,10 +63,11 @@ class TerminalStream(EngineConnection):
 
 
 class FramedStream(EngineConnection):
-    """A command's or a container's without a terminal.
+    """The stream of a command or container without a terminal.
 
-    A frame is eight bytes, the first of them 1 for stdout and 2 for stderr, the last four its length, and its payload.
-    ``take`` gets the payloads in order, of both streams unless ``stderr`` is false.
+    It is a sequence of frames. A frame is a header of eight bytes, the first of them 1 for stdout and 2 for stderr, the
+    last four the length of the payload, and the payload. ``take`` is called with the payloads in order, of both streams
+    unless ``stderr`` is false.
     """
 
     def __init__(self, stream: Any, take: Callable[[bytes], None], *, stderr: bool = True) -> None:
@@ -77,11 +79,18 @@ class FramedStream(EngineConnection):
         self._wanted = True
 
     def __enter__(self) -> FramedStream:
-        self._take(self._early())
+        self._take(read_buffered(self._response, self._connection))
         return self
 
     def collect(self, deadline: float | None) -> bool:
-        """Take output until it ends; False at the deadline, from where a second call goes on."""
+        """Read output until it ends.
+
+        Args:
+            deadline: By ``time.monotonic``; None for no limit.
+
+        Returns:
+            Whether the output has ended; False at the deadline, after which a second call goes on.
+        """
         while True:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:

@@ -23,8 +23,8 @@ from pytest_evocode.environments.sandbox.installing import with_installation
 from pytest_evocode.environments.sandbox.launcher_pool import LauncherPool
 from pytest_evocode.environments.sandbox.leftovers import (
     CGROUPS,
-    hold_state,
     kept_snapshots,
+    lock_state,
     reference_states,
     remove_state,
     state_parents,
@@ -59,7 +59,7 @@ class SandboxEngine:
         self._launcher = Launcher()
         self._running: weakref.WeakSet[SandboxEnvironment] = weakref.WeakSet()
         self._lock = threading.Lock()
-        self._state_lock: int | None = None
+        self._state_lock: FileLock | None = None
         self._tree: CgroupTree | None = None
         self._limits = limits
         below_usr = tuple(
@@ -114,7 +114,7 @@ class SandboxEngine:
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(parent / "claim.lock"):
             state = Path(tempfile.mkdtemp(dir=parent))
-            self._state_lock = hold_state(state)
+            self._state_lock = lock_state(state)
             for other in parent.iterdir():
                 if other != state and other.is_dir():
                     remove_state(self._launcher, other)
@@ -126,7 +126,7 @@ class SandboxEngine:
         if tree is None or tree.remove():
             remove_tree(self._launcher, self._settings.state)
         if self._state_lock is not None:
-            os.close(self._state_lock)
+            self._state_lock.release()
             self._state_lock = None
 
     def create(

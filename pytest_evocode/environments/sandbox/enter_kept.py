@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 
 from pytest_evocode.environments.limits import ResourceLimits
@@ -11,7 +10,7 @@ from pytest_evocode.environments.protocol import Command
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
 from pytest_evocode.environments.sandbox.engine import memory_of_session
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
-from pytest_evocode.environments.sandbox.kept import hold_kept, read_kept
+from pytest_evocode.environments.sandbox.kept import lock_kept, read_kept
 from pytest_evocode.environments.sandbox.launcher_pool import LauncherPool
 from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.errors import UsageError
@@ -24,7 +23,7 @@ def enter_kept_sandbox(directory: Path, terminal: int) -> int:
     """
     directory = directory.resolve()
     kept, layers, hidden = read_kept(directory)
-    lock = hold_kept(directory)
+    lock = lock_kept(directory)
     if lock is None:
         raise UsageError(f"{directory} is open in another terminal")
     with contextlib.closing(Launcher()) as launcher:
@@ -54,4 +53,4 @@ def enter_kept_sandbox(directory: Path, terminal: int) -> int:
             return environment.interact(Command(tuple(kept.argv)), terminal)
         finally:
             environment.stop()
-            os.close(lock)
+            lock.release()

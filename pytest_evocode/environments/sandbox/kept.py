@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pytest_evocode.environments.cache import take_lock
+from filelock import FileLock
+
+from pytest_evocode.environments.cache import try_lock
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.environments.protocol import User
 from pytest_evocode.environments.sandbox.bubblewrap import Layers
@@ -91,9 +93,9 @@ def read_kept(directory: Path) -> tuple[KeptSandbox, Layers, tuple[Path, ...]]:
     return sandbox, Layers(below, directory / _TOP), hidden
 
 
-def hold_kept(directory: Path) -> int | None:
-    """The lock of a kept sandbox, which two cannot be in at once; None when somebody is."""
-    return take_lock(directory / _LOCK)
+def lock_kept(directory: Path) -> FileLock | None:
+    """Lock a kept sandbox, which two cannot be in at once; None when somebody is in it."""
+    return try_lock(directory / _LOCK)
 
 
 def ended_kept(parent: Path) -> list[Path]:
@@ -102,8 +104,8 @@ def ended_kept(parent: Path) -> list[Path]:
     for directory in sorted(parent.iterdir()) if parent.is_dir() else ():
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             owner = Owner(**json.loads((directory / _RECORD).read_text())["owner"])
-            lock = None if owner.is_alive() else hold_kept(directory)
+            lock = None if owner.is_alive() else lock_kept(directory)
             if lock is not None:
-                os.close(lock)
+                lock.release()
                 found.append(directory)
     return found

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pytest_evocode.environments.cache import cache_directory, take_lock
+from filelock import FileLock
+
+from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.environments.sandbox.bubblewrap import Launcher
 from pytest_evocode.environments.sandbox.cgroups import remove_recorded
 from pytest_evocode.environments.sandbox.kept import ended_kept, kept_sandboxes
@@ -41,28 +43,28 @@ def find_sandbox_leftovers(*, needed_too: bool = False) -> list[Path]:
     return found
 
 
-def hold_state(state: Path) -> int | None:
-    """The lock of a session's directory, which the session holds while it lives; None when another holds it."""
-    return take_lock(state / "lock")
+def lock_state(state: Path) -> FileLock | None:
+    """Lock a session's directory, as a session does for as long as it lives; None when another holds the lock."""
+    return try_lock(state / "lock")
 
 
 def _is_held(state: Path) -> bool:
-    lock = hold_state(state)
+    lock = lock_state(state)
     if lock is None:
         return True
-    os.close(lock)
+    lock.release()
     return False
 
 
 def remove_state(launcher: Launcher, state: Path) -> None:
     """Delete a session's directory and its cgroups, unless the session lives."""
-    lock = hold_state(state)
+    lock = lock_state(state)
     if lock is not None:
         try:
             if remove_recorded(state / CGROUPS):
                 remove_tree(launcher, state)
         finally:
-            os.close(lock)
+            lock.release()
 
 
 def remove_sandbox_leftover(launcher: Launcher, path: Path) -> None:
