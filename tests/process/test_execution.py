@@ -10,7 +10,8 @@ import pytest
 from pytest_evocode.environments import Engine
 from pytest_evocode.process.execution import Execution
 from pytest_evocode.process.execution.command_results import CommandResult, ResultCache
-from pytest_evocode.process.execution.execution import _evenly, newly_failing
+from pytest_evocode.process.execution.state_measures import newly_failing
+from pytest_evocode.process.execution.state_runner import evenly
 from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.project_kinds import Project, recognise_project
@@ -187,11 +188,11 @@ def test_a_round_without_an_edit_runs_nothing(make_task: MakeTask, engine: Engin
 
 
 def test_states_are_left_out_evenly_and_the_last_is_not() -> None:
-    assert list(_evenly([0, 1, 2, 3], lambda: 99)) == [0, 1, 2, 3]
+    assert list(evenly([0, 1, 2, 3], lambda: 99)) == [0, 1, 2, 3]
     counts = iter([3, 2, 1])
-    assert list(_evenly(list(range(11)), lambda: next(counts))) == [0, 4, 7, 10]
-    assert list(_evenly([5, 6], lambda: 0)) == [5]
-    assert list(_evenly([], lambda: 9)) == []
+    assert list(evenly(list(range(11)), lambda: next(counts))) == [0, 4, 7, 10]
+    assert list(evenly([5, 6], lambda: 0)) == [5]
+    assert list(evenly([], lambda: 9)) == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,4 @@
-"""Rebuild the states that an agent's workspace went through, and run builds, tests and coverage in forks of them.
-
-The only part of process discipline besides the judge that starts anything.
-"""
+"""Rebuild the states that an agent's workspace went through, and run builds, tests and coverage in forks of them."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""What a command did in a state, kept by what the state and the command are."""
+"""Results of commands in states of a workspace, cached on this machine by what the state and the command are."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,65 +15,75 @@ from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.process.trajectory.runner_output import read_runner_output
 from pytest_evocode.tasks.atomic_write import write_atomically
 
-#: Counts up when what is kept means something else.
-_FORMAT = "1"
-_KEPT_OUTPUT = 4000  # characters of an output's end
+#: Incremented whenever cached results change their meaning.
+_FORMAT = "2"
+_KEPT_OUTPUT = 4000  # characters, from the end
+
+Result = TypeVar("Result", bound=BaseModel)
 
 
 class CommandResult(BaseModel):
-    """How a build or a test run ended in one state."""
+    """How a command, such as a build or a test run, ended in one state."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     exit_code: int | None
     timed_out: bool = False
     output: str = ""
-    """Its end."""
+    """The end of the output."""
     tests: dict[str, bool] = {}
-    """Whether each test passed, where the output names them."""
+    """Whether each test passed, for the tests that the output names."""
     ran_tests: bool = False
-    """Whether the output speaks of tests at all."""
-    extra: dict[str, Any] = {}
+    """Whether the output mentions tests at all."""
 
     @property
     def ok(self) -> bool:
         """Whether the command ended with exit code 0."""
         return self.exit_code == 0
 
+    @classmethod
+    def of(cls, executed: ExecResult, **more: Any) -> Self:
+        """Return the result of an executed command, with the fields that a subclass adds."""
+        outcome = read_runner_output(executed.output)
+        return cls(
+            exit_code=executed.exit_code,
+            timed_out=executed.timed_out,
+            output=executed.output[-_KEPT_OUTPUT:],
+            tests=dict(outcome.tests),
+            ran_tests=outcome.passed is not None or bool(outcome.tests),
+            **more,
+        )
 
-def result_of(executed: ExecResult, extra: Mapping[str, Any] | None = None) -> CommandResult:
-    """What is kept of an executed command."""
-    outcome = read_runner_output(executed.output)
-    return CommandResult(
-        exit_code=executed.exit_code,
-        timed_out=executed.timed_out,
-        output=executed.output[-_KEPT_OUTPUT:],
-        tests=dict(outcome.tests),
-        ran_tests=outcome.passed is not None or bool(outcome.tests),
-        extra=dict(extra or {}),
-    )
+
+class CoveredRun(CommandResult):
+    """A test run with the line coverage of the Python files that it loaded."""
+
+    lines: dict[str, tuple[list[int], list[int]]] | None = None
+    """By file, the lines that ran and the lines that did not; None where coverage could not be measured."""
+    why: str = ""
+    """Why coverage could not be measured."""
 
 
 def key_of(*parts: object) -> str:
-    """A name for whatever the parts are."""
+    """Return a name for the parts: the hash of their JSON."""
     text = json.dumps([_FORMAT, *parts], sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class ResultCache:
-    """Results on this machine; a file each."""
+    """A directory of results, one file each."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory or cache_directory() / "process"
 
-    def get(self, key: str) -> CommandResult | None:
-        """The result of that name; None where there is none."""
+    def get(self, key: str, kind: type[Result]) -> Result | None:
+        """Return the result stored under a key; None where there is none."""
         with contextlib.suppress(OSError, ValueError):
-            return CommandResult.model_validate_json(self._path(key).read_bytes())
+            return kind.model_validate_json(self._path(key).read_bytes())
         return None
 
-    def put(self, key: str, result: CommandResult) -> None:
-        """Keep a result."""
+    def put(self, key: str, result: BaseModel) -> None:
+        """Store a result under a key."""
         write_atomically(self._path(key), result.model_dump_json())
 
     def _path(self, key: str) -> Path:

@@ -1,6 +1,7 @@
-"""Line coverage of Python files under any test command: coverage.py starts with each interpreter that it starts.
+"""Measure the line coverage of Python files under any test command.
 
-It is brought along as pure Python, so the image needs neither it nor a compiler.
+coverage.py starts with every Python interpreter that the command starts. It is uploaded as pure Python, so that the
+image needs neither coverage.py nor a compiler.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from pytest_evocode.environments import Environment, ExecResult, User, read_environment_file
+from pytest_evocode.environments import Environment, User, read_environment_file
 from pytest_evocode.errors import UsageError
+from pytest_evocode.process.execution.command_results import CoveredRun
 
 _PLACE = "/tmp/evocode-coverage"
 _LIBRARY = f"{_PLACE}/library"
@@ -27,27 +28,27 @@ _REPORT_LIMIT = 16 * 2**20
 
 def run_with_coverage(
     environment: Environment, command: str, *, user: User | None, env: Mapping[str, str], timeout: float
-) -> tuple[ExecResult, dict[str, Any]]:
-    """Run a shell line and return what it did, and ``lines``: by file, the lines that ran and those that did not.
+) -> CoveredRun:
+    """Run a shell line for at most ``timeout`` seconds and return its result with the coverage.
 
-    ``lines`` is missing, and ``why`` there, where the image's Python cannot run coverage.py. Raises UsageError where
-    coverage.py is not installed here.
+    Raises:
+        UsageError: coverage.py is not installed on this machine.
     """
-    _bring(environment)
+    _install(environment)
     settings = {**env, "COVERAGE_RCFILE": f"{_PLACE}/settings"}
     started = {**settings, "COVERAGE_PROCESS_START": f"{_PLACE}/settings"}
     executed = environment.exec(f"{_IMPORTABLE}\n{command}", user=user, env=started, timeout=timeout)
     report = environment.exec(f"{_IMPORTABLE}\n{_REPORT}", user=user, env=settings, timeout=60)
     found = read_environment_file(environment, f"{_PLACE}/report.json", _REPORT_LIMIT) if report.ok else None
     if found is None:
-        return executed, {"why": f"coverage could not be measured: {report.output.strip()[-200:] or 'nothing ran'}"}
-    files = json.loads(found)["files"]
-    return executed, {
-        "lines": {path: [each["executed_lines"], each["missing_lines"]] for path, each in files.items()},
-    }
+        why = f"coverage could not be measured: {report.output.strip()[-200:] or 'nothing ran'}"
+        return CoveredRun.of(executed, why=why)
+    files = json.loads(found)["files"].items()
+    lines = {path: (each["executed_lines"], each["missing_lines"]) for path, each in files}
+    return CoveredRun.of(executed, lines=lines)
 
 
-def _bring(environment: Environment) -> None:
+def _install(environment: Environment) -> None:
     try:
         sources = [file for file in importlib.metadata.files("coverage") or () if file.suffix == ".py"]
     except importlib.metadata.PackageNotFoundError:
@@ -70,7 +71,7 @@ def _bring(environment: Environment) -> None:
 
 
 def covered_share(lines: Mapping[str, Sequence[Sequence[int]]], paths: Iterable[str]) -> tuple[int, int]:
-    """Lines that ran, and all lines that could have run, of some files; those that no process loaded have none."""
+    """Return how many lines of some files ran, and how many could have; a file that was never loaded has none."""
     ran = total = 0
     for path in paths:
         executed, missing = lines.get(path, ((), ()))

@@ -1,19 +1,24 @@
-"""How many lines of the product a task's own reference solution changes, round by round."""
+"""Count the lines of the product that a task's reference solution changes, round by round."""
 
 from __future__ import annotations
 
+import logging
 import os
 import posixpath
+
+from pydantic import BaseModel
 
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EvocodeError, UnreadableFile
-from pytest_evocode.process.execution.command_results import CommandResult, ResultCache, key_of
+from pytest_evocode.process.execution.command_results import ResultCache, key_of
 from pytest_evocode.process.pillars.extended import changed_lines
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.tasks.content_hash import hash_directory
+
+logger = logging.getLogger(__name__)
 
 _SOLUTION = "/solution"
 _LIMIT = 300.0  # seconds for one solution
@@ -21,24 +26,29 @@ _LIST = "find . -type f -size -1024k -not -path '*/.git/*' -not -path '*/node_mo
 _FILE_LIMIT = 2**20
 
 
+class ReferenceLines(BaseModel):
+    """The number of changed lines, by round."""
+
+    lines: dict[str, int]
+
+
 def reference_lines(
     task: Task, engine: Engine | None, round_: Round, roles: FileRoles, cache: ResultCache
 ) -> int | None:
-    """Lines that the round's solution adds and removes in the product's source.
+    """Return how many lines the round's solution adds to and removes from the product's source.
 
-    None where a solution is missing or fails, and where nothing may be run and nothing is known from before. All
-    rounds are played at once.
+    None where a solution is missing or fails, and where there is no engine and nothing is cached. The solutions of
+    all rounds are run at once.
     """
     contents = hash_directory(task.directory, leaving_out={"recorded", "evocode.lock", "README.md"})
     key = key_of("reference", contents, roles.source, roles.tests)
-    known = cache.get(key)
+    known = cache.get(key, ReferenceLines)
     if known is None:
         if engine is None:
             return None
-        known = CommandResult(exit_code=0, extra={"lines": _play(task, engine, roles)})
+        known = ReferenceLines(lines=_play(task, engine, roles))
         cache.put(key, known)
-    lines = known.extra.get("lines", {}).get(round_.name)
-    return lines if isinstance(lines, int) else None
+    return known.lines.get(round_.name)
 
 
 def _play(task: Task, engine: Engine, roles: FileRoles) -> dict[str, int]:
@@ -58,8 +68,8 @@ def _play(task: Task, engine: Engine, roles: FileRoles) -> dict[str, int]:
                 lines[round_.name] = changed_lines(before, _sources(environment, roles), roles)
         finally:
             environment.stop()
-    except EvocodeError:
-        return lines  # Without a reference there is nothing to compare with, and nothing else depends on it.
+    except EvocodeError as error:  # Only diff minimality needs the reference.
+        logger.info("%s: the reference solution could not be run: %s", task.name, error)
     return lines
 
 
@@ -76,7 +86,7 @@ def _solve(environment: Environment, round_: Round, task: Task) -> bool:
 def _sources(environment: Environment, roles: FileRoles) -> dict[str, str | None]:
     listed = environment.exec(_LIST, timeout=60).output.split("\0")
     names = [name.removeprefix("./") for name in listed if name]
-    # A script's role may show in its text only.
+    # "#!" keeps files that only their text shows to be scripts.
     wanted = {name for name in names if roles.of(name, "#!") == "source"}
     places = {posixpath.join(environment.workdir, name): name for name in sorted(wanted)}
     found = environment.read_files(dict.fromkeys(places, _FILE_LIMIT)) if places else {}

@@ -1,8 +1,9 @@
-"""A workspace that is led through recorded states once more: the task's image, the rounds' files, change by change."""
+"""Lead a workspace through its recorded states again: the task's image, each round's files, change by change."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,19 +19,23 @@ from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.content_hash import hash_directory
 from pytest_evocode.trajectories.file_changes import apply_changes
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """A state: so many operations after the image; ``key`` names its contents."""
+    """A recorded state of the workspace."""
 
     position: int
+    """The number of operations that lead to it from the task's image."""
     key: str
+    """Equal for equal contents."""
     at: int
-    """The place in the round's trajectory; 0 is the round's beginning."""
+    """The position of the call in the round that led to it; 0 for the start of the round."""
 
 
 class Timeline:
-    """Plays the operations of an attempt in their order, each once, and only as far as somebody asks."""
+    """Applies the operations of an attempt in order, each once, and only as far as a state is asked for."""
 
     def __init__(self, task: Task, engine: Engine | None) -> None:
         self._task = task
@@ -45,27 +50,29 @@ class Timeline:
         self._lost = ""
 
     def extend(self, round_: Round, activity: RoundActivity) -> list[WorkspaceState]:
-        """Add a round, and return its states: the beginning, and one behind each change of the product."""
+        """Add a round and return its states: its start, and one after each change of the product."""
         self._operations.append(round_)
         brought = hash_directory(round_.workdir) if round_.workdir is not None else ""
         self._key = key_of(self._key, round_.name, brought)
-        points = [WorkspaceState(len(self._operations), self._key, 0)]
+        states = [WorkspaceState(len(self._operations), self._key, 0)]
         for change in activity.replay:
             self._operations.append(change.table)
             self._key = key_of(self._key, change.table)
             if change.of_product:
-                points.append(WorkspaceState(len(self._operations), self._key, change.at))
-        if len(points) > 1:  # What belongs to the last state without being of the product.
-            points[-1] = WorkspaceState(len(self._operations), self._key, points[-1].at)
-        return points
+                states.append(WorkspaceState(len(self._operations), self._key, change.at))
+        if len(states) > 1:  # Changes outside the product after the last state belong to it.
+            states[-1] = WorkspaceState(len(self._operations), self._key, states[-1].at)
+        return states
 
     @contextlib.contextmanager
-    def fork(self, point: WorkspaceState, round_: Round) -> Iterator[Environment]:
-        """Yield a throw-away environment in a state; ask for states in their order.
+    def fork(self, state: WorkspaceState, round_: Round) -> Iterator[Environment]:
+        """Yield a throw-away environment in a state; states have to be asked for in order.
 
-        Raises StateNotRebuilt and EnvironmentFault.
+        Raises:
+            StateNotRebuilt: The recorded changes do not lead to the state.
+            EnvironmentFault: The engine failed.
         """
-        environment = self._advance(point.position)
+        environment = self._advance(state.position)
         snapshot = environment.snapshot()
         try:
             with _started(environment, snapshot, round_) as fork:
@@ -106,6 +113,7 @@ class Timeline:
     def _start(self) -> Environment:
         if self._task_environment is None:
             raise StateNotRebuilt("nothing was executed")
+        logger.debug("%s: starting an environment to rebuild recorded states", self._task.name)
         self._environment = self._task_environment.create()
         try:
             self._task_environment.start(self._environment)
@@ -116,7 +124,7 @@ class Timeline:
     def _begin(self, environment: Environment, round_: Round) -> None:
         assert self._task_environment is not None
         try:
-            # A round's healthcheck may ask for services that the agent had started, and none of them runs here.
+            # A round's healthcheck may need services that the agent had started, and none of them runs here.
             self._task_environment.prepare_round(environment, round_, wait_until_healthy=False)
         except TaskError:
             raise self._give_up(f"setup.sh of {round_.name} failed") from None
@@ -130,6 +138,7 @@ class Timeline:
             raise self._give_up(f"{path}: {reason}")
 
     def _give_up(self, reason: str) -> StateNotRebuilt:
+        logger.info("%s: the recorded states cannot be rebuilt: %s", self._task.name, reason)
         self._lost = f"the recorded states cannot be rebuilt: {reason}"
         return StateNotRebuilt(self._lost)
 
