@@ -8,7 +8,7 @@ project = "pytest-evocode"
 author = "The pytest-evocode developers"
 copyright = "2026, the pytest-evocode developers"
 release = version = installed_version("pytest-evocode")
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 html_theme = "alabaster"
