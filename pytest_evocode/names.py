@@ -1,8 +1,11 @@
-"""How agents and attempts are called in node ids and directories."""
+"""The names of agents and attempts in node ids and directories, and of the file that makes a directory a task."""
 
 from __future__ import annotations
 
 import re
+
+#: What makes a directory a task.
+TASK_FILE = "task.toml"
 
 
 def attempt_name(agent: str, number: int) -> str:

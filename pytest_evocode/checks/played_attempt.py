@@ -108,7 +108,7 @@ class PlayedAttempt:
     def started(self) -> Iterator[None]:
         """The environment as an agent finds it at first; nothing is left of it or its states in the end."""
         task = self.task
-        path = task.directory / "task.toml"
+        path = task.file
         env = resolve_env(task.config.environment.env, self._settings.environ, path=path, withheld=self._withheld)
         self._suites.prepare(self.engine)
         self._turns.refuse_when_cancelled()

@@ -9,8 +9,10 @@ from pathlib import Path
 import click
 
 from pytest_evocode.cli.shared_options import DIRECTORY, directories_argument, json_option, print_json, read_results
+from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.regraded import change_lines, changes, score_changes
-from pytest_evocode.trial.regrading import Regraded, Regrader, tasks_below
+from pytest_evocode.tasks import find_tasks
+from pytest_evocode.trial.regrading import Regraded, Regrader
 
 
 @click.command("regrade")
@@ -31,7 +33,9 @@ def regrade_command(directories: tuple[Path, ...], run: str | None, task_directo
     attempts = [each for each in attempts if run in (None, each.run)]
     if not attempts:
         raise click.ClickException("there are no attempts of pytest-evocode" + (f" of the run {run}" if run else ""))
-    tasks = tasks_below(task_directory) if task_directory is not None else {}
+    tasks = find_tasks(task_directory) if task_directory is not None else {}
+    if task_directory is not None and not tasks:
+        raise click.ClickException(f"{task_directory} is no task, and there are none in it: no {TASK_FILE}")
     with Regrader(tasks) as regrader:
         found = [regrader.regrade(attempt) for attempt in attempts]
     _print(found, as_json)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.errors import TaskError
-from pytest_evocode.names import attempt_name
+from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.attempts import AttemptCollector
-from pytest_evocode.plugin.node_ids import TASK_FILE
 from pytest_evocode.plugin.pytest_private import keep_out_conftest
 from pytest_evocode.plugin.selection import restore_rounds
 from pytest_evocode.plugin.session import EvocodeSession, session_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-TASK_FILE = "task.toml"
+from pytest_evocode.names import TASK_FILE
 
 
 def is_in_task(nodeid: str) -> bool:

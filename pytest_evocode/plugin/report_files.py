@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.plugin.node_ids import TASK_FILE, is_in_task
+from pytest_evocode.names import TASK_FILE
+from pytest_evocode.plugin.node_ids import is_in_task
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.scrubbing import scrubbed

@@ -20,7 +20,7 @@ from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext
 from pytest_evocode.process.trajectory.workspace_texts import TaskTexts, workdir_of
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import PASS_REWARD, RoundRecord
-from pytest_evocode.tasks import ProcessConfig, Task, load_task
+from pytest_evocode.tasks import ProcessConfig, Task, find_tasks, load_task
 from pytest_evocode.trajectories.atif import Trajectory
 
 #: Where a round's trajectory is below an attempt's directory.
@@ -85,8 +85,7 @@ class TaskFinder:
     def __init__(self, directories: Iterable[Path]) -> None:
         self._places: dict[str, Path] = {}
         for directory in directories:
-            for path in sorted((*directory.glob("task.toml"), *directory.glob("*/task.toml"))):
-                self._places.setdefault(path.resolve().parent.name, path.parent)
+            self._places = find_tasks(directory) | self._places
         self._loaded: dict[str, Task | None] = {}
 
     def find(self, name: str) -> Task | None:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_evocode.errors import RecordFault, UsageError
+from pytest_evocode.names import TASK_FILE
 from pytest_evocode.results.directory import AttemptDirectory
-from pytest_evocode.results.foreign.tasks import TASK_FILE, TaskLookup
+from pytest_evocode.results.foreign.tasks import TaskLookup
 from pytest_evocode.results.foreign.trials import OLD_RESULTS, is_trial, read_trial
 from pytest_evocode.results.parsing import parse_object, read_own_attempt, read_record
 from pytest_evocode.results.records import AttemptRecord, RoundRecord, RunRecord

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_evocode.tasks.loading import load_task
+from pytest_evocode.tasks.loading import find_tasks, load_task
 from pytest_evocode.tasks.model import (
     AgentConfig,
     Artifact,
@@ -37,6 +37,7 @@ __all__ = [
     "Task",
     "TaskConfig",
     "VerifierConfig",
+    "find_tasks",
     "load_task",
     "matches_glob",
     "resolve_env",

@@ -11,6 +11,7 @@ import tomli
 from pydantic import ValidationError
 
 from pytest_evocode.errors import TaskError
+from pytest_evocode.names import TASK_FILE
 from pytest_evocode.tasks.consistency import check_config
 from pytest_evocode.tasks.layout import SINGLE_ROUND, find_files
 from pytest_evocode.tasks.model import TaskConfig
@@ -25,7 +26,7 @@ def load_task(directory: Path) -> Task:
 
     Raises TaskError, and nothing else, with one line per problem: the file, its line, the key and what to do.
     """
-    path = directory / "task.toml"
+    path = directory / TASK_FILE
     text = _read(path)
     data = _parse(text, path)
     try:
@@ -47,6 +48,12 @@ def load_task(directory: Path) -> Task:
     ]
     tests = read_native_tests(suites, names, files[0].shared_tests) if suites else ()
     return Task(directory, name, config, rounds, tests)
+
+
+def find_tasks(directory: Path) -> dict[str, Path]:
+    """Return the directories of the tasks that ``directory`` is or has directly in it, by the tasks' names."""
+    places = (directory, *sorted(path.parent for path in directory.glob(f"*/{TASK_FILE}")))
+    return {place.resolve().name: place for place in places if (place / TASK_FILE).is_file()}
 
 
 def _read(path: Path) -> str:

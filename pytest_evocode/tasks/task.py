@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pytest_evocode.names import TASK_FILE
 from pytest_evocode.tasks.model import Artifact, Healthcheck, TaskConfig
 from pytest_evocode.tasks.native import NativeTest, Requirement, find_requirements
 from pytest_evocode.tasks.process import ProcessConfig
@@ -100,7 +101,7 @@ class Task:
     @property
     def file(self) -> Path:
         """The task's ``task.toml``."""
-        return self.directory / "task.toml"
+        return self.directory / TASK_FILE
 
     @property
     def environment_directory(self) -> Path:

@@ -227,7 +227,7 @@ class AgentTurns:
                 raise TaskError(
                     f"the healthcheck of {what} failed {failures} times in a row: {check.command}\n"
                     f"{result.output[-2000:]}",
-                    self._task.directory / "task.toml",
+                    self._task.file,
                 )
             self._cancelled.wait(check.start_interval_sec if starting else check.interval_sec)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pytest_evocode.environments import Engine, Snapshot, choose_engine
 from pytest_evocode.environments.task_environment import TaskEnvironment
-from pytest_evocode.errors import EvocodeError, RecordFault, RegradingRefused, describe_error
+from pytest_evocode.errors import EvocodeError, RegradingRefused, describe_error
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import AttemptRecord, RoundRecord, SnapshotFile, TurnRecord
@@ -252,12 +252,3 @@ def _stopping(cancelled: threading.Event, suites: SuiteRunner) -> Iterator[None]
         cancelled.set()
         suites.stop()
         raise
-
-
-def tasks_below(directory: Path) -> dict[str, Path]:
-    """The directories of tasks by name; raises RecordFault where there is none."""
-    files = [directory / "task.toml", *sorted(directory.glob("*/task.toml"))]
-    found = {file.parent.resolve().name: file.parent for file in files if file.is_file()}
-    if not found:
-        raise RecordFault(f"{directory} is no task, and there are none in it: no task.toml")
-    return found

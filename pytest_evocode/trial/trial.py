@@ -294,7 +294,7 @@ class Trial:
         self._begun_after.set_result(index)
 
     def _start(self, before: Resumption) -> Environment:
-        path = self.task.directory / "task.toml"
+        path = self.task.file
         env = resolve_env(self.task.config.environment.env, self._options.environ, path=path, withheld=self._withheld)
         network = self._rounds[0].agent_network
         if isinstance(self.agent, SelectiveAgent):

@@ -111,9 +111,7 @@ def test_what_is_missing_is_told_and_counts(evocode: Evocode, results: Path) -> 
 
 def test_what_was_broken_off_is_told(evocode: Evocode, results: Path) -> None:
     write_attempt(results, "third", "gpt", "p", of=4, finished=False)
-    assert (
-        "note: gpt: not finished, missing rounds count as not passed: third (2026-01-02" in evocode("results").err
-    )
+    assert "note: gpt: not finished, missing rounds count as not passed: third (2026-01-02" in evocode("results").err
 
 
 def test_older_attempts_are_told_and_can_be_counted(evocode: Evocode, results: Path) -> None:

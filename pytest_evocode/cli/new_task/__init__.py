@@ -11,6 +11,7 @@ from string import Template
 from typing import Literal
 
 from pytest_evocode.errors import UsageError
+from pytest_evocode.names import TASK_FILE
 from pytest_evocode.tasks.fields import is_package_name
 
 Form = Literal["native", "script"]
@@ -54,7 +55,7 @@ def _check(directory: Path) -> None:
         raise UsageError(
             f"no task can be called {directory.name!r}; use letters, digits, '_' and '-', and single dots between them"
         )
-    around = next((each for each in directory.absolute().parents if (each / "task.toml").exists()), None)
+    around = next((each for each in directory.absolute().parents if (each / TASK_FILE).exists()), None)
     if around is not None:
         raise UsageError(f"{directory} would lie in the task {around}; choose a place outside of it")
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from pytest_evocode.errors import EvocodeError, TaskError
-from pytest_evocode.names import attempt_name
-from pytest_evocode.plugin.node_ids import TASK_FILE, task_directory
+from pytest_evocode.names import TASK_FILE, attempt_name
+from pytest_evocode.plugin.node_ids import task_directory
 from pytest_evocode.plugin.report_properties import report_properties
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.plugin.sharding import allowed_seconds

@@ -9,9 +9,9 @@ from typing import Any
 import tomli
 
 from pytest_evocode.errors import UsageError
+from pytest_evocode.names import TASK_FILE
 from pytest_evocode.results.task_facts import TaskFacts
-
-TASK_FILE = "task.toml"
+from pytest_evocode.tasks import find_tasks
 
 
 def read_facts(path: Path) -> TaskFacts | None:
@@ -54,8 +54,11 @@ def read_task_directories(directory: Path) -> dict[str, TaskFacts]:
     """The facts of all tasks in a directory, by name; raises UsageError where there is no task."""
     if not directory.is_dir():
         raise UsageError(f"there is no directory {directory}")
-    files = [directory / TASK_FILE, *sorted(directory.glob(f"*/{TASK_FILE}"))]
-    found = {path.parent.resolve().name: facts for path in files if (facts := read_facts(path)) is not None}
+    found = {
+        name: facts
+        for name, place in find_tasks(directory).items()
+        if (facts := read_facts(place / TASK_FILE)) is not None
+    }
     if not found:
         raise UsageError(f"{directory} is no task, and there are none in it: no {TASK_FILE}")
     return found
