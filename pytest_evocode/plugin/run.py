@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.plugin.options import LATEST, Settings
+from pytest_evocode.plugin.options import LATEST
+from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.results.records import RoundRecord, RunRecord
 from pytest_evocode.secrets import Scrubber
 

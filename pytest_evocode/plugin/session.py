@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.plugin.options import read_settings
 from pytest_evocode.plugin.session_agents import Roster
+from pytest_evocode.plugin.settings import read_settings
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.secrets import Scrubber
 

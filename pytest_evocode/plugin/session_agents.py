@@ -13,7 +13,7 @@ import pytest
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import agent_id
-from pytest_evocode.plugin.options import Settings
+from pytest_evocode.plugin.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_evocode.agents import Agent

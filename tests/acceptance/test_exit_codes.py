@@ -131,7 +131,10 @@ REFUSED = {
         "--evocode-agent: vendor/oracle is named 'oracle', as another agent is",
     ),
     "an unreachable score": (["--evocode-fail-under=101"], "--evocode-fail-under=101.0: a Dataset Score lies between"),
-    "an unknown way to show cases": (["--evocode-cases=all"], "argument --evocode-cases: invalid choice: 'all'"),
+    "an unknown way to show cases": (
+        ["-o", "evocode_cases=all"],
+        "evocode_cases = all: it has to be summary or subtests",
+    ),
     "a file as results directory": (["--evocode-results=tasks/a/task.toml"], "cannot be written"),
 }
 

@@ -82,7 +82,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, KEY)
 
 
-@pytest.mark.parametrize("how", [[], ["--evocode-cases=subtests"], ["-n1"]], ids=["summary", "subtests", "xdist"])
+@pytest.mark.parametrize("how", [[], ["-o", "evocode_cases=subtests"], ["-n1"]], ids=["summary", "subtests", "xdist"])
 def test_a_secret_is_in_nothing_that_is_printed_or_written(
     how: list[str], pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

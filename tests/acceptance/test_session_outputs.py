@@ -227,7 +227,7 @@ def test_a_broken_task_is_marked_at_its_line(on_github: Path, write_task: WriteT
 
 def test_failed_cases_are_not_marked_each(on_github: Path, write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 2, solve={1: "true", 2: "true"})
-    assert len(annotated(run_tasks("--evocode-cases=subtests", "tasks"))) == 2
+    assert len(annotated(run_tasks("-o", "evocode_cases=subtests", "tasks"))) == 2
 
 
 def test_failed_checks_are_marked(on_github: Path, write_task: WriteTask, check_tasks: CheckTasks) -> None:

@@ -197,7 +197,7 @@ def test_cases_can_be_shown_as_subtests(write_task: WriteTask, run_tasks: RunTas
         echo 0 > /logs/verifier/reward.txt
     """
     write_task("a", 1, test={1: suite})
-    session = run_tasks("-v", "--evocode-cases=subtests", "tasks")
+    session = run_tasks("-v", "-o", "evocode_cases=subtests", "tasks")
     session.has("*::round-1 SUBPASSED*good*", "*::round-1 SUBFAILED*bad*", "*::round-1 SUBSKIPPED*left-out*")
     session.has("*it is not so*")
     assert session.outcomes["failed"] == 2  # The case and the round.
@@ -206,7 +206,7 @@ def test_cases_can_be_shown_as_subtests(write_task: WriteTask, run_tasks: RunTas
 
 def test_subtests_do_not_change_the_scores(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 2, solve={2: "true"})
-    session = run_tasks("--evocode-cases=subtests", "--evocode-fail-under=50", "tasks")
+    session = run_tasks("-o", "evocode_cases=subtests", "--evocode-fail-under=50", "tasks")
     assert table(session) == {"oracle": ["50.0", "75.0", "n/a", "0/1"]}
     assert session.exit_status == 0
 

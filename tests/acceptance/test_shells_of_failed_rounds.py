@@ -95,7 +95,7 @@ def test_no_shell_opens_for_what_has_passed_and_for_what_is_no_verdict(
 
 def test_there_is_one_shell_for_a_round_with_subtests(write_task: WriteTask, person: AtTerminal) -> None:
     write_task("a", 1, solve={1: "true"})
-    person.pytest("--evocode-shell", "--evocode-cases=subtests", "tasks")
+    person.pytest("--evocode-shell", "-o", "evocode_cases=subtests", "tasks")
     person.sees(PROMPT)
     person.type("exit\n")
     code, shown = person.ends()

@@ -1,0 +1,240 @@
+"""What a session was asked to do: its options and ini settings, read and checked once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_evocode.llm.budget import Budget
+    from pytest_evocode.results.records import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options of a session, in the form that the rest of the plugin uses."""
+
+    agents: tuple[str, ...]
+    """The agents' names as given."""
+    attempts: int
+    """Attempts of every agent at every task."""
+    mode: Mode
+    from_round: str | None
+    """The name of the round that chains begin with, at the state that the reference solutions lead to."""
+    environment: str
+    """The engine's name, or ``auto``."""
+    results: Path
+    """The results directory, absolute."""
+    cases: Literal["summary", "subtests"]
+    fail_under: float | None
+    """Dataset Score, 0 to 100."""
+    resume: str | None
+    """The run to continue by name, ``latest`` for the newest, None to begin a new one."""
+    timeout_multiplier: float
+    strict: bool
+    replay: bool
+    """Whether the oracle plays rounds that lead to a state which is known."""
+    agent_options: tuple[str, ...]
+    """As given: ``option=value``."""
+    budget: Budget
+    process: float | None
+    """Seconds to execute what an attempt left on its way, where its process is scored; None where it is not."""
+    judge: str | None
+    """The model that judges processes beside the rules."""
+    verifiers: int | None
+    """Suites at once on this machine; None is one per core."""
+    check: bool
+    """Whether tasks are checked, and no agents run."""
+    pin: bool
+    """Whether the cases of this run are written into each task's ``evocode.lock``."""
+    shell: bool
+    """Whether a shell is opened in the fork of a failed round."""
+    keep: bool
+    """Whether the forks of failed rounds outlive the session."""
+    shard: tuple[int, int] | None
+    """Which part of the attempts this session makes, from 1, of how many; None is all of them."""
+    snapshots: bool
+    """Whether the state that every round was left in is kept, for ``evocode regrade``."""
+    debug: bool
+    """Whether pytest has ``--pdb``."""
+
+    @property
+    def protocol(self) -> str:
+        """How attempts go through the rounds, where that is not all of them in order."""
+        from pytest_evocode.names import protocol
+
+        return protocol(self.mode, self.from_round)
+
+    @property
+    def holds_forks(self) -> bool:
+        """Whether the forks of failed rounds are still needed when their suites have ended."""
+        return self.shell or self.keep or self.debug
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Return the session's settings; raises pytest.UsageError for options that make no sense."""
+    check, pin = config.getoption("evocode_check"), config.getoption("evocode_pin")
+    if check:
+        _refuse_options_of_runs(config)
+    if config.getoption("reruns", None):
+        raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
+    mode, from_round = config.getoption("evocode_mode"), config.getoption("evocode_from")
+    if mode == "single-round" and from_round is not None:
+        raise pytest.UsageError(
+            "--evocode-from is about chains, and with --evocode-mode=single-round every round begins where the "
+            "reference solutions lead; leave it out, and select rounds with -k or ::"
+        )
+    return Settings(
+        agents=_read_agents(config),
+        attempts=_read_attempts(config),
+        mode=mode,
+        from_round=from_round,
+        environment=config.getoption("evocode_env"),
+        results=(config.invocation_params.dir / config.getoption("evocode_results")).resolve(),
+        cases=_read_cases(config),
+        fail_under=_read_fail_under(config),
+        resume=config.getoption("evocode_resume"),
+        timeout_multiplier=_read_timeout_multiplier(config),
+        strict=config.getoption("evocode_strict"),
+        replay=config.getoption("evocode_replay"),
+        agent_options=tuple(config.getoption("evocode_agent_option")),
+        budget=_read_budget(config),
+        process=_read_process(config),
+        judge=_read_judge(config),
+        verifiers=_read_verifiers(config),
+        check=check,
+        pin=pin,
+        shell=_read_shell(config),
+        keep=config.getoption("evocode_keep"),
+        shard=_read_shard(config),
+        snapshots=config.getoption("evocode_snapshots"),
+        debug=config.getoption("usepdb", False),
+    )
+
+
+def _refuse_options_of_runs(config: pytest.Config) -> None:
+    for name in (
+        "agent",
+        "pin",
+        "resume",
+        "fail-under",
+        "shell",
+        "keep",
+        "shard",
+        "mode",
+        "from",
+        "process",
+        "snapshots",
+    ):
+        if config.getoption(f"evocode_{name.replace('-', '_')}") not in (None, False, "chain"):
+            raise pytest.UsageError(f"--evocode-check runs no agent and pins nothing; leave out --evocode-{name}")
+
+
+def _read_agents(config: pytest.Config) -> tuple[str, ...]:
+    pin = config.getoption("evocode_pin")
+    agents = tuple(config.getoption("evocode_agent") or (["oracle"] if pin else []))
+    if pin and agents != ("oracle",):
+        raise pytest.UsageError("--evocode-pin writes down what the oracle passes; leave out --evocode-agent")
+    if pin and (config.getoption("evocode_mode") != "chain" or config.getoption("evocode_from") is not None):
+        raise pytest.UsageError("--evocode-pin plays whole chains; leave out --evocode-mode and --evocode-from")
+
+    from pytest_evocode.names import agent_id
+
+    names = [agent_id(agent) for agent in agents]
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise pytest.UsageError(f"--evocode-agent: {agents[position]} is named {name!r}, as another agent is")
+    return agents
+
+
+def _read_attempts(config: pytest.Config) -> int:
+    attempts: int = config.getoption("evocode_attempts")
+    if attempts < 1:
+        raise pytest.UsageError(f"--evocode-attempts={attempts}: it has to be 1 or more")
+    return attempts
+
+
+def _read_timeout_multiplier(config: pytest.Config) -> float:
+    timeout_multiplier: float = config.getoption("evocode_timeout_multiplier")
+    if not 0 < timeout_multiplier < math.inf:
+        raise pytest.UsageError(f"--evocode-timeout-multiplier={timeout_multiplier}: it has to be a number above 0")
+    return timeout_multiplier
+
+
+def _read_fail_under(config: pytest.Config) -> float | None:
+    fail_under: float | None = config.getoption("evocode_fail_under")
+    if fail_under is not None and not 0 <= fail_under <= 100:
+        raise pytest.UsageError(f"--evocode-fail-under={fail_under}: a Dataset Score lies between 0 and 100")
+    return fail_under
+
+
+def _read_shard(config: pytest.Config) -> tuple[int, int] | None:
+    text: str | None = config.getoption("evocode_shard")
+    if text is None:
+        return None
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise pytest.UsageError(f"--evocode-shard={text}: write it as 2/8, for the second of eight parts")
+    return int(number), int(of)
+
+
+def _read_shell(config: pytest.Config) -> bool:
+    if not config.getoption("evocode_shell"):
+        return False
+    if config.getoption("dist", "no") != "no" and config.getoption("tx"):
+        raise pytest.UsageError("--evocode-shell needs one process with a terminal; leave out -n, or use -n0")
+    return True
+
+
+def _read_budget(config: pytest.Config) -> Budget:
+    from pytest_evocode.errors import UsageError
+    from pytest_evocode.llm.budget import parse_budget
+
+    try:
+        return parse_budget(config.getoption("evocode_budget"))
+    except UsageError as error:
+        raise pytest.UsageError(f"--evocode-budget: {error}") from None
+
+
+def _read_judge(config: pytest.Config) -> str | None:
+    judge: str | None = config.getoption("evocode_judge")
+    if judge is not None and not config.getoption("evocode_process"):
+        raise pytest.UsageError("--evocode-judge judges how agents went about it; add --evocode-process")
+    return judge
+
+
+def _read_cases(config: pytest.Config) -> Literal["summary", "subtests"]:
+    text: str = config.getini("evocode_cases").strip()
+    if text not in ("summary", "subtests"):
+        raise _wrong_setting(config, "evocode_cases", text, "summary or subtests")
+    return cast("Literal['summary', 'subtests']", text)
+
+
+def _read_process(config: pytest.Config) -> float | None:
+    if not config.getoption("evocode_process"):
+        return None
+    text: str = config.getini("evocode_process_budget").strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise _wrong_setting(config, "evocode_process_budget", text, "seconds, 0 or more")
+    return seconds
+
+
+def _read_verifiers(config: pytest.Config) -> int | None:
+    text: str = config.getini("evocode_verifiers").strip()
+    if not text:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise _wrong_setting(config, "evocode_verifiers", text, "a whole number, 1 or more")
+    return int(text)
+
+
+def _wrong_setting(config: pytest.Config, name: str, text: str, wanted: str) -> pytest.UsageError:
+    return pytest.UsageError(f"{config.inipath}: {name} = {text}: it has to be {wanted}")
