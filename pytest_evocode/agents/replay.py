@@ -11,7 +11,7 @@ from pytest_evocode.agents.shell.bash_tool import Deadline, run_script
 from pytest_evocode.errors import DiffError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.trajectories.atif import AgentInfo, Step, StepMetrics, ToolCall, Trajectory, actions_of
-from pytest_evocode.trajectories.file_changes import Change, File, changed, drop_empty_directories, write_files
+from pytest_evocode.trajectories.file_changes import Change, File, drop_empty_directories, file_after, write_files
 from pytest_evocode.trajectories.recorded_attempts import RecordedAttempt, check_path
 from pytest_evocode.trajectories.recorder import Action
 from pytest_evocode.trajectories.shell_commands import ShellCommand, command_of
@@ -151,7 +151,7 @@ class _Playing:
         """What a file was after the recorded action, from what it was before this one."""
         file = self._workspace.before(path)
         for table in tables:
-            file = changed(file, table)
+            file = file_after(file, table)
         if file is not None and file.content is None and file.symlink is None:
             raise DiffError("what it was before is not known")
         return file

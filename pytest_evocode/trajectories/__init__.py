@@ -1,1 +1,1 @@
-"""Trajectories: what an agent did, step by step, in the Agent Trajectory Interchange Format (ATIF)."""
+"""Trajectories: recording what agents do, step by step, finding what was recorded, and applying it again."""

@@ -1,4 +1,4 @@
-"""Trajectories: what an agent did, step by step, in the Agent Trajectory Interchange Format (ATIF 1.x)."""
+"""Models of the Agent Trajectory Interchange Format (ATIF 1.x): what an agent did, step by step."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-#: What is written. 1.8 adds only sound to it, and readers of 1.7 refuse what is called by a later version.
+#: The version that is written: 1.8 adds only audio, and readers of 1.7 refuse later versions.
 ATIF_VERSION = "ATIF-v1.7"
 
 
 class _Record(BaseModel):
-    """Frozen; fields of later ATIF versions are kept as they are."""
+    """A frozen model; fields of later ATIF versions are kept as they are."""
 
-    # Built on first use: most sessions write none, and every session imports this.
+    # Built on first use: every session imports this, and many write no trajectory.
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
 
 class ToolCall(_Record):
-    """One call of a tool; ``arguments`` are the tool's own."""
+    """One call of a tool by the model."""
 
     tool_call_id: str
     function_name: str
@@ -27,7 +27,7 @@ class ToolCall(_Record):
 
 
 class SubagentTrajectoryRef(_Record):
-    """Where the trajectory of a subagent is: embedded, by its ``trajectory_id``, or in a file of its own."""
+    """Where to find a subagent's trajectory: embedded, by its ``trajectory_id``, or in a file of its own."""
 
     trajectory_id: str | None = None
     session_id: str | None = None
@@ -36,9 +36,9 @@ class SubagentTrajectoryRef(_Record):
 
 
 class ObservationResult(_Record):
-    """What one call gave back; ``source_call_id`` is the call's ``tool_call_id``, None for what no call gave.
+    """The result of one tool call; ``source_call_id`` is the call's ``tool_call_id``, None for a result of no call.
 
-    ``content`` is a text, or a list of parts where there are images or sound.
+    ``content`` is text, or a list of parts where there are images or audio.
     """
 
     source_call_id: str | None = None
@@ -48,20 +48,20 @@ class ObservationResult(_Record):
 
 
 class Observation(_Record):
-    """What the agent saw after a step's calls."""
+    """The results of a step's tool calls."""
 
     results: tuple[ObservationResult, ...] = ()
 
 
 class StepMetrics(_Record):
-    """Tokens and US dollars of one step; None where unknown."""
+    """Tokens and cost of one step; None where unknown."""
 
     prompt_tokens: int | None = None
-    """All that was sent, cached ones included."""
+    """Tokens sent, cached ones included."""
     completion_tokens: int | None = None
-    """All that the model wrote, its reasoning included."""
+    """Tokens that the model wrote, reasoning included."""
     cached_tokens: int | None = None
-    """Of the prompt tokens those that came from a cache."""
+    """Of the prompt tokens, those read from a cache."""
     cost_usd: float | None = None
     prompt_token_ids: tuple[int, ...] | None = None
     completion_token_ids: tuple[int, ...] | None = None
@@ -72,36 +72,36 @@ class StepMetrics(_Record):
 class Step(_Record):
     """One message of the conversation; ``step_id`` counts from 1, ``timestamp`` is ISO 8601.
 
-    What only an agent's step has: model, effort, reasoning, calls and metrics.
+    Only an agent's step has a model, effort, reasoning, tool calls and metrics.
     """
 
     step_id: int
     timestamp: str | None = None
     source: Literal["system", "user", "agent"]
     model_name: str | None = None
-    """Where it is another than the trajectory's agent has."""
+    """Where it differs from the agent's."""
     reasoning_effort: str | float | None = None
     message: Any = ""
-    """A text, or a list of parts where there are images or sound."""
+    """Text, or a list of parts where there are images or audio."""
     reasoning_content: str | None = None
     tool_calls: tuple[ToolCall, ...] | None = None
     observation: Observation | None = None
     metrics: StepMetrics | None = None
     is_copied_context: bool | None = None
-    """Whether the step is an earlier trajectory's, repeated here for the model to see."""
+    """Whether the step belongs to an earlier trajectory and is repeated as context."""
     llm_call_count: int | None = None
-    """How many replies of a model it stands for; 0 for a step that no model decided on, None where nobody counted."""
+    """Replies of a model that the step stands for: 0 where no model was asked, None where unknown."""
     extra: dict[str, Any] | None = None
 
 
 class AgentInfo(_Record):
-    """Who acted."""
+    """The agent that acted."""
 
     name: str
     version: str
     model_name: str | None = None
     tool_definitions: tuple[dict[str, Any], ...] | None = None
-    """The tools it had, in the form of OpenAI's function calling."""
+    """Its tools, in the format of OpenAI's function calling."""
     extra: dict[str, Any] | None = None
 
 
@@ -117,9 +117,9 @@ class FinalMetrics(_Record):
 
 
 class Trajectory(_Record):
-    """One round of one attempt.
+    """The trajectory of one round.
 
-    ``session_id`` is the attempt's, and the same in all its rounds; ``trajectory_id`` is the document's own.
+    ``session_id`` is the same in all rounds of an attempt; ``trajectory_id`` is this document's own.
     """
 
     schema_version: str = ATIF_VERSION
@@ -135,14 +135,14 @@ class Trajectory(_Record):
 
     @property
     def tool_call_count(self) -> int:
-        """The agent's tool calls, which is what Avg Rounds averages (EvoCode-Bench's leaderboard notes)."""
+        """Number of tool calls, whose mean EvoCode-Bench's leaderboard calls Avg Rounds."""
         return sum(len(step.tool_calls or ()) for step in self.steps if step.source == "agent")
 
 
 def actions_of(step: Step) -> list[dict[str, Any]]:
-    """What a step's calls did, one table per call in their order, as far as our own recorder took it down.
+    """Return what a step's tool calls did, one table per call in order, as far as our recorder noted it.
 
-    See docs/results.md for what is in them.
+    docs/results.md describes the tables.
     """
     ours = (step.extra or {}).get("evocode")
     actions = ours.get("actions") if isinstance(ours, dict) else None

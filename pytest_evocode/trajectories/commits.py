@@ -1,4 +1,4 @@
-"""Commits that an agent makes, from what Git notes of every move of HEAD."""
+"""Finds the commits that an agent makes, from Git's reflog of HEAD."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 from pytest_evocode.environments import Environment, User
 
-_LIMIT = 100  # commits of one action
+_LIMIT = 100  # commits per action
 _LINE = re.compile(r"[0-9a-f]+ ([0-9a-f]+) .*?\t(.*)")
-# Moves of HEAD to a commit that is new; a checkout, a reset, a clone and a fast-forward go to one that was there.
+# Moves of HEAD to a new commit; checkout, reset, clone and fast-forward lead to existing ones.
 _MAKING = re.compile(
     r"commit|cherry-pick|revert|am:|rebase[^:]*\((pick|reword|edit|squash|fixup|continue)\)|merge .*made"
 )
@@ -21,11 +21,11 @@ _TIMEOUT = 60.0
 def new_commits(
     environment: Environment, repository: str, old: bytes, new: bytes, *, user: User | None
 ) -> list[dict[str, Any]]:
-    """The commits that a reflog tells of since it was ``old``: ``id``, ``message`` and the ``paths`` they change.
+    """Return the commits that a reflog gained between its contents ``old`` and ``new``.
 
-    ``repository`` is relative to the working directory, and so are the paths; they are None, and the message is its
-    first line, where Git does not answer. It is asked as the agent's ``user``: what is configured in the repository may
-    run programs.
+    Each has its ``id``, ``message`` and changed ``paths``, relative to the working directory like ``repository``. Where
+    Git does not answer, the paths are None and the message is its first line. Git runs as the agent's ``user``, because
+    the repository's configuration may start programs.
     """
     added = new.removeprefix(old) if new.startswith(old) else b""
     lines = map(_LINE.fullmatch, added.decode("utf-8", "replace").split("\n"))
@@ -42,7 +42,7 @@ def new_commits(
 def _ask_git(
     environment: Environment, repository: str, commits: Sequence[str], user: User | None
 ) -> dict[str, dict[str, Any]]:
-    """Messages and paths by commit."""
+    """Return ids, messages and paths by commit."""
     argv = ["git", "-c", "safe.directory=*", "-c", "core.quotePath=false", "-C", repository or ".", "log"]
     argv += ["--no-walk=unsorted", "--name-only", "--no-renames", "-m", "--first-parent", "--no-show-signature"]
     argv += ["-z", "--format=%x01%H%x02%B%x02", *dict.fromkeys(commits)]

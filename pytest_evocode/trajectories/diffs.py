@@ -1,4 +1,8 @@
-"""Unified diffs that can be applied again byte for byte, whatever ends a line and whether or not the last one ends."""
+"""Unified diffs that restore a text byte for byte, with any line ends, and with or without a final newline.
+
+No library serves: ``unidiff`` only parses, and ``whatthepatch`` splits lines at form feeds and carriage returns and
+forgets whether the last one ended (``difflib.unified_diff`` does not mark that either).
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,13 @@ from pytest_evocode.errors import DiffError
 _CONTEXT = 3
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-# Pairs of equal lines that difflib may look at, each of which can cost it a microsecond many times over.
+# Pairs of equal lines up to which difflib is asked; its time grows with them.
 _PAIRS = 300_000
-_POPULAR = 200  # lines of a text from which on difflib passes over what is more than a hundredth of them
+_POPULAR = 200  # lines of a text from which on difflib ignores those that are more than a hundredth of all
 
 
 class _Edit(NamedTuple):
-    """Lines ``start`` to ``end`` of the old text become ``new_start`` to ``new_end`` of the new one."""
+    """The replacement of lines ``start`` to ``end`` of the old text by ``new_start`` to ``new_end`` of the new one."""
 
     start: int
     end: int
@@ -29,18 +33,18 @@ class _Edit(NamedTuple):
 
 
 def unified_diff(path: str, old: str | None, new: str | None) -> str:
-    """The diff between two texts, either of which may be of a file that is not there.
+    r"""Return the diff between two texts; None stands for a file that does not exist.
 
-    It is empty where the texts are equal, or one is empty and the other is not there.
+    The diff is empty where the texts are equal, and between an empty file and none.
 
-    >>> print(unified_diff("a.txt", "one\\ntwo\\n", "one\\n2"), end="")
+    >>> print(unified_diff("a.txt", "one\ntwo\n", "one\n2"), end="")
     --- a/a.txt
     +++ b/a.txt
     @@ -1,2 +1,2 @@
      one
     -two
     +2
-    \\ No newline at end of file
+    \ No newline at end of file
     """
     before, after = split_lines(old or ""), split_lines(new or "")
     hunks = [_hunk(before, after, edits) for edits in _grouped(_edits(before, after))]
@@ -50,11 +54,14 @@ def unified_diff(path: str, old: str | None, new: str | None) -> str:
     return f"--- {names[0]}\n+++ {names[1]}\n{''.join(hunks)}"
 
 
-def patched(old: str, diff: str) -> str:
-    """What a diff makes of a text; raises DiffError.
+def apply_diff(old: str, diff: str) -> str:
+    r"""Apply a diff to a text.
 
-    >>> patched("one\\ntwo\\n", unified_diff("a", "one\\ntwo\\n", "one\\n2"))
-    'one\\n2'
+    Raises:
+        DiffError: The diff does not fit the text, or is not complete.
+
+    >>> apply_diff("one\ntwo\n", unified_diff("a", "one\ntwo\n", "one\n2"))
+    'one\n2'
     """
     before, body = split_lines(old), split_lines(diff)
     after: list[str] = []
@@ -86,14 +93,14 @@ def patched(old: str, diff: str) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text with what ends them, which is a line feed and nothing else."""
+    """Split a text after each line feed, and nowhere else."""
     lines = text.split("\n")
     last = lines.pop()
     return [f"{line}\n" for line in lines] + ([last] if last else [])
 
 
 def _signed_line(body: Sequence[str], at: int) -> tuple[str, str]:
-    """A line of a hunk as the text has it, behind its sign."""
+    """Return the sign of a hunk's line and the line as the text has it."""
     written = body[at] if at < len(body) else ""
     if written[:1] not in ("+", "-", " ") or not written.endswith("\n"):
         raise DiffError(f"the diff's line {at + 1} belongs to no hunk, or the diff is cut off")
@@ -109,7 +116,7 @@ def _header(side: str, path: str, text: str | None) -> str:
 
 
 def _edits(before: Sequence[str], after: Sequence[str]) -> list[_Edit]:
-    """Where two texts differ."""
+    """Return where two texts differ."""
     shorter = min(len(before), len(after))
     head = next((i for i in range(shorter) if before[i] != after[i]), shorter)
     tail = next((i for i in range(shorter - head) if before[-1 - i] != after[-1 - i]), shorter - head)
@@ -123,14 +130,14 @@ def _edits(before: Sequence[str], after: Sequence[str]) -> list[_Edit]:
 
 
 def _pairs(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many pairs of equal lines there are to be looked at."""
+    """Return how many pairs of equal lines difflib would look at."""
     counts = Counter(new)
     rare = len(new) // 100 + 1 if len(new) >= _POPULAR else len(new)
     return sum(count * counts[line] for line, count in Counter(old).items() if counts[line] <= rare)
 
 
 def _grouped(edits: Sequence[_Edit]) -> Iterator[list[_Edit]]:
-    """Edits that share a hunk, because their context touches."""
+    """Yield groups of edits that share a hunk, because their contexts touch."""
     group: list[_Edit] = []
     for edit in edits:
         if group and edit.start - group[-1].end > 2 * _CONTEXT:

@@ -1,4 +1,4 @@
-"""Changes of files as the tables that trajectories hold: making them, and doing to files what they say."""
+"""Recorded changes of files: describing what became of a file, and making files what a recorded change says."""
 
 from __future__ import annotations
 
@@ -14,84 +14,88 @@ from typing import Any
 
 from pytest_evocode.environments import Environment, User
 from pytest_evocode.errors import DiffError, EnvironmentFault, UnreadableFile
-from pytest_evocode.trajectories.diffs import patched, unified_diff
+from pytest_evocode.trajectories.diffs import apply_diff, unified_diff
 
 Change = dict[str, Any]
-"""One file's: ``path`` relative to the working directory, ``kind`` (added, modified or deleted), ``mode``, ``diff``,
-``sha256``, ``content`` and ``symlink``; see docs/results.md."""
+"""The change of one file, as trajectories have it: ``path`` relative to the working directory, ``kind`` (added,
+modified or deleted), ``mode``, ``diff``, ``sha256``, ``content`` and ``symlink``; see docs/results.md."""
 
-_READABLE = 64 * 2**20  # bytes of a file that is read to be patched
-_SETTLING = 60.0  # seconds; reached, it kills all that runs in there
+_READABLE = 64 * 2**20  # bytes of a file up to which it is read to be patched
+_SETTLING = 60.0  # seconds, after which all processes of the container are killed
 _ROOT = ("0", "root", 0)
 _DROP_COMPILED = 'for file; do name=${file##*/}; rm -f -- "${file%/*}/__pycache__/${name%.py}".*.pyc; done'
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A regular file, or a symlink, as far as it is known."""
+    """What is known of a regular file or a symlink."""
 
     mode: int | None = None
-    """Permission bits; None for a symlink, and where nobody looked."""
+    """Permission bits; None for a symlink, and where unknown."""
     content: bytes | None = None
-    """None where it is not known."""
+    """None for a symlink, and where unknown."""
     sha256: str | None = None
-    """Of the content; None where it is not known."""
+    """SHA-256 of the content; None where unknown."""
     symlink: str | None = None
-    """Where a symlink leads to; None for a regular file."""
+    """Target of a symlink; None for a regular file."""
 
 
 def sha256_of(content: bytes) -> str:
-    """As tables have it."""
+    """Return the SHA-256 of a content as changes record it."""
     return hashlib.sha256(content).hexdigest()
 
 
-def describe(path: str, old: File | None, new: File | None, *, whole: int, room: int) -> list[Change]:
-    """The tables for what became of a file; None is one that is not there.
+def describe_change(path: str, old: File | None, new: File | None, *, whole_limit: int, limit: int) -> list[Change]:
+    """Return what became of a file: one change, or two where a file became a symlink or a symlink a file.
 
-    A file of up to ``whole`` bytes that is no text is given whole, and all diffs and contents together are no longer
-    than ``room``. What became of another kind is deleted and added.
+    Args:
+        path: Relative to the working directory.
+        old: The file before; None where it did not exist.
+        new: The file now; None where it does not exist.
+        whole_limit: Bytes up to which a file that is not text is recorded with its content.
+        limit: Characters that a diff or content may have.
     """
     if old is not None and new is not None and (old.symlink is None) != (new.symlink is None):
-        return [_table(path, old, None, whole, room), _table(path, None, new, whole, room)]
-    return [_table(path, old, new, whole, room)]
+        return [_change(path, old, None, whole_limit, limit), _change(path, None, new, whole_limit, limit)]
+    return [_change(path, old, new, whole_limit, limit)]
 
 
 def size_of(change: Change) -> int:
-    """Of a table's diff or content, in characters."""
+    """Return the characters of a change's diff or content."""
     return len(change["diff"] or "") + len(change["content"] or "")
 
 
-def _table(path: str, old: File | None, new: File | None, whole: int, room: int) -> Change:
+def _change(path: str, old: File | None, new: File | None, whole_limit: int, limit: int) -> Change:
     symlink = new.symlink if new is not None else None
     change: Change = {
         "path": path,
         "kind": "added" if old is None else "deleted" if new is None else "modified",
         "mode": f"{new.mode:04o}" if new is not None and new.mode is not None else None,
-        "diff": _diff(path, old, new, room),
+        "diff": _diff(path, old, new, limit),
         "sha256": new.sha256 if new is not None else None,
         "content": None,
         "symlink": symlink,
     }
     content = new.content if new is not None else None
-    if change["diff"] is None and content is not None and len(content) <= min(whole, room):
+    if change["diff"] is None and content is not None and len(content) <= min(whole_limit, limit):
         change["content"] = base64.b64encode(content).decode()
-    return change if size_of(change) <= room else {**change, "diff": None, "content": None}
+    return change if size_of(change) <= limit else {**change, "diff": None, "content": None}
 
 
-def _diff(path: str, old: File | None, new: File | None, room: int) -> str | None:
+def _diff(path: str, old: File | None, new: File | None, limit: int) -> str | None:
     if old is not None and new is not None and old.sha256 is not None and old.sha256 == new.sha256:
-        return ""  # Whatever it is: only its mode is another.
+        return ""  # Only its mode differs.
     before, after = _text(old), _text(new)
     if (old is not None and before is None) or (new is not None and after is None):
         return None
-    # The texts are in it at least once, but for what they have in common.
-    if before is None and after is not None and len(after) > room:
+    # The diff of a new file is longer than the file.
+    if before is None and after is not None and len(after) > limit:
         return None
     return unified_diff(path, before, after)
 
 
 def _text(file: File | None) -> str | None:
-    """What a file says, if that can go into JSON and come out again as it was."""
+    """Return a file's text; None where it is not UTF-8 that JSON keeps as it is."""
     if file is None or file.content is None or b"\0" in file.content:
         return None
     try:
@@ -100,10 +104,13 @@ def _text(file: File | None) -> str | None:
         return None
 
 
-def changed(old: File | None, change: Mapping[str, Any]) -> File | None:
-    """What a table makes of a file; raises DiffError where it does not say, or speaks of another file.
+def file_after(old: File | None, change: Mapping[str, Any]) -> File | None:
+    """Return what a change makes of a file; None where it deletes it.
 
-    Nobody has to know what was in a file that the table gives whole, or deletes.
+    The old content need not be known where the change has the new one.
+
+    Raises:
+        DiffError: The change has neither diff nor content, or does not fit the file.
     """
     kind, diff, content = change["kind"], change.get("diff"), change.get("content")
     if kind == "deleted":
@@ -118,7 +125,7 @@ def changed(old: File | None, change: Mapping[str, Any]) -> File | None:
     elif diff == "" and old is not None and old.content is not None:
         new = old.content
     elif diff is not None:
-        new = patched("" if kind == "added" else _patchable(old), diff).encode()
+        new = apply_diff("" if kind == "added" else _patchable(old), diff).encode()
     else:
         raise DiffError("the recording has neither its diff nor its content")
     if (expected := change.get("sha256")) is not None and sha256_of(new) != expected:
@@ -140,11 +147,19 @@ def apply_changes(
     directory: str | None = None,
     user: User | None = "0",
 ) -> dict[str, str]:
-    """Do what tables say to the files below a directory (default: the working directory), byte for byte.
+    """Apply recorded changes to the files below a directory, byte for byte.
 
-    Several tables for one path are applied one after the other. What is written belongs to ``user``, None for the
-    image's. Returns why, by path, for files that were left as they are: they were not what the recording began with, or
-    it does not hold what they became.
+    Several changes of one path are applied one after the other. A file is left as it is where it is not what the
+    recording began with, or where the recording does not have what it became.
+
+    Args:
+        environment: Where the files are.
+        changes: In the order in which they were made.
+        directory: Default: the working directory.
+        user: Owner of the written files; None for the image's user.
+
+    Returns:
+        Why files were left as they are, by path.
     """
     base = directory or environment.workdir
     changes = list(changes)
@@ -156,7 +171,7 @@ def apply_changes(
         if path in refused:
             continue
         try:
-            files[path] = changed(files.get(path), change)
+            files[path] = file_after(files.get(path), change)
         except DiffError as error:
             refused[path] = str(error)
     touched = {change["path"] for change in changes}
@@ -170,13 +185,13 @@ def apply_changes(
 
 
 def _leads_out(change: Mapping[str, Any]) -> bool:
-    """Also true of a path that is written in another way than ours, which could be taken for another file's."""
+    """Whether a path leads out of the directory, or is not written in the normal form and could name another file."""
     path = PurePosixPath(change["path"])
     return path.is_absolute() or ".." in path.parts or str(path) in (".", "") or str(path) != change["path"]
 
 
 def _read(environment: Environment, base: str, changes: Sequence[Mapping[str, Any]]) -> dict[str, File]:
-    """What is there of the files that are to be patched."""
+    """Read the files that are to be patched, as far as they exist."""
     patches = {change["path"] for change in changes if change["kind"] == "modified" and change.get("diff") is not None}
     paths = {posixpath.join(base, path): path for path in sorted(patches)}
     found = environment.read_files(dict.fromkeys(paths, _READABLE)) if paths else {}
@@ -190,7 +205,7 @@ def _read(environment: Environment, base: str, changes: Sequence[Mapping[str, An
 def write_files(
     environment: Environment, files: Mapping[str, File | None], *, directory: str | None = None, user: User | None = "0"
 ) -> None:
-    """Put files where their relative paths say, or remove them where there is None; their contents have to be known."""
+    """Write files by their relative paths, and remove those that are None; all contents have to be known."""
     base = directory or environment.workdir
     if gone := [posixpath.join(base, path) for path, file in files.items() if file is None]:
         environment.remove(gone)
@@ -206,14 +221,14 @@ def write_files(
 
 
 def drop_empty_directories(environment: Environment, paths: Iterable[str]) -> None:
-    """Remove directories above relative paths in which nothing is."""
+    """Remove the empty directories above relative paths."""
     if above := sorted({posixpath.dirname(path) for path in paths} - {""}):
         argv = ["rmdir", "-p", "--ignore-fail-on-non-empty", "--", *above]
         environment.exec(argv, user="0", timeout=_SETTLING)
 
 
 def _is_below(path: str, files: Mapping[str, object]) -> bool:
-    """Whether a file is to be where another path has a directory: staged, it would be written through a symlink."""
+    """Whether one of the files is where this path needs a directory: it may be a symlink, and lead elsewhere."""
     return any(str(parent) in files for parent in PurePosixPath(path).parents)
 
 
@@ -232,7 +247,7 @@ def _stage(top: Path, relative: str, file: File) -> None:
 
 
 def _prepare(environment: Environment, base: str, paths: Sequence[str], user: User | None) -> str:
-    """Have a user make the directories that are missing, and return its ids as ``chown`` takes them."""
+    """Make missing directories as a user, and return the user's ids as ``chown`` takes them."""
     above = sorted({posixpath.dirname(posixpath.join(base, path)) for path in paths})
     answer = environment.exec(
         ["bash", "-c", 'mkdir -p -- "$@" >/dev/null 2>&1; id -u && id -g', "mkdir", *above],
@@ -245,12 +260,12 @@ def _prepare(environment: Environment, base: str, paths: Sequence[str], user: Us
 
 
 def _settle(environment: Environment, base: str, files: Mapping[str, File | None], owner: str) -> None:
-    """Give the files to their owner, and drop what Python has compiled of them.
+    """Give the files to their owner, and remove what Python has compiled of them.
 
-    Python takes a source of the same size and second for the one that it has compiled.
+    Python takes a source of the same size and modification time (in seconds) for the one that it has compiled.
     """
     if owner and (present := [posixpath.join(base, path) for path, file in files.items() if file is not None]):
-        # Where that fails there is only one user, a rootless sandbox's.
+        # It fails where there is only one user, in a rootless sandbox.
         environment.exec(["chown", "-h", owner, "--", *present], user="0", cwd="/", timeout=_SETTLING)
     if sources := [posixpath.join(base, path) for path in files if path.endswith(".py")]:
         answer = environment.exec(["bash", "-c", _DROP_COMPILED, "rm", *sources], user="0", cwd="/", timeout=_SETTLING)

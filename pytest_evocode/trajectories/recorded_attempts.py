@@ -1,4 +1,4 @@
-"""Finds the trajectories of earlier attempts, wherever ``replay:PATH`` points to."""
+"""Finds the trajectories of an earlier attempt in what ``replay:PATH`` points to."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _WHAT = (
 
 
 def check_path(path: Path) -> None:
-    """Raise UsageError where there is nothing to replay, whatever the task."""
+    """Raise UsageError where the path does not exist."""
     if not path.exists():
         raise UsageError(f"replay: there is no {path}; name {_WHAT}")
 
 
 class RecordedAttempt:
-    """The trajectories of one attempt at one task."""
+    """The trajectories of one earlier attempt at one task."""
 
     def __init__(self, path: Path, task: Task) -> None:
-        """Raises AgentFault where there is no attempt at the task, or more than one."""
+        """Find the attempt; raises AgentFault where there is none at the task, or more than one."""
         self._task = task
         self._place = _place(path, task)
 
     def of_round(self, round_: Round) -> Trajectory:
-        """A round's; raises AgentFault naming the file where it is missing or no trajectory."""
+        """Read a round's trajectory; raises AgentFault with the file's path where it is missing or not in ATIF."""
         files = _files(self._place, self._task, round_)
         path = next((file for file in files if file.is_file()), None)
         if path is None:
@@ -51,7 +51,7 @@ class RecordedAttempt:
 
 
 def _place(path: Path, task: Task) -> Path:
-    """The file or directory that has the task's rounds."""
+    """Return the file or directory that has the trajectories of the task's rounds."""
     if path.is_file() and not (attempts := _listed(path)):
         if len(task.rounds) > 1:
             raise AgentFault(
@@ -65,7 +65,7 @@ def _place(path: Path, task: Task) -> Path:
         for place in (attempts if path.is_file() else path.rglob(f"{task.name}__*"))
         if place.name.startswith(f"{task.name}__") and place.is_dir() and _has_any(place, task)
     )
-    if len(found) > 1:  # A replay has its results beside what it replays.
+    if len(found) > 1:  # The results of a replay may lie beside what it replays.
         found = [place for place in found if not _is_replay(place, task)]
     if len(found) > 1:
         raise AgentFault(f"{path}: several attempts at {task.name} are here; name one of them:{_lines(found)}")
@@ -75,7 +75,7 @@ def _place(path: Path, task: Task) -> Path:
 
 
 def _listed(path: Path) -> list[Path]:
-    """The attempts of a session's record, ``runs/<run>.json``."""
+    """Return the directories of the attempts of a run's record, ``runs/<run>.json``."""
     try:
         names = json.loads(path.read_bytes()).get("attempts")
     except (OSError, ValueError, AttributeError):
@@ -96,7 +96,7 @@ def _is_replay(place: Path, task: Task) -> bool:
 
 
 def _files(place: Path, task: Task, round_: Round) -> list[Path]:
-    """Where a round's trajectory may be, the likeliest first."""
+    """Return where a round's trajectory may be, the likeliest first."""
     if place.is_file():
         return [place]
     return list(_candidates(place, task, round_))

@@ -1,4 +1,4 @@
-"""Takes an agent's turn down, step by step, so that what happened is on disk whenever the turn is broken off."""
+"""Records an agent's turn step by step, so that everything up to a crash is on disk."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from pytest_evocode.trajectories.atif import (
     Trajectory,
 )
 
-#: So many times as long as a write takes, the next one waits: a long turn is not spent on writing.
+#: Writes are at least this many times their own duration apart, so that a long turn is not spent on writing.
 _WRITES_APART = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """How a tool call ended: ``exit_code`` as the shell has it, None where there is none; ``seconds`` wall clock."""
+    """How a tool call ended: ``exit_code`` is the shell's, None where there is none; ``seconds`` is wall-clock time."""
 
     exit_code: int | None = None
     seconds: float = 0.0
@@ -37,26 +37,30 @@ class Action:
 
 
 class ChangeSource(Protocol):
-    """What changes while the agent works."""
+    """Tells what an agent's actions change; implemented by the workspace's files."""
 
     def begin(self) -> None:
-        """See what there is before the agent does anything."""
+        """Look at everything before the agent does anything."""
 
     def changes(self) -> list[dict[str, Any]]:
-        """What has changed since the last call, a table per file."""
+        """Return what has changed since the last look, one recorded change per file."""
 
     def remarks(self) -> dict[str, Any]:
-        """What else is to be recorded of the action that the last :meth:`changes` was about."""
+        """Return what else is to be recorded of the action that the last :meth:`changes` was about."""
 
     def leave_out(self, paths: Iterable[str]) -> None:
-        """Pass over files and directories, by paths relative to the working directory."""
+        """Ignore files and directories, by paths relative to the working directory."""
 
 
 class Recorder:
-    """One round's trajectory, as it comes to be.
+    """Builds the trajectory of one round.
 
-    ``write`` gets it again and again, and once more when the turn has ended; ``watched`` is looked at after every
-    action. Usage is charged to ``spending``, so an agent that records has its budget held.
+    Args:
+        agent: Who acts.
+        session_id: The attempt's, for the trajectory.
+        spending: The attempt's account, which all recorded usage is charged to.
+        change_source: Asked after every action for what it changed.
+        write: Called with the trajectory so far, again and again.
     """
 
     def __init__(
@@ -65,14 +69,14 @@ class Recorder:
         session_id: str,
         *,
         spending: AttemptSpending | None = None,
-        watched: ChangeSource | None = None,
+        change_source: ChangeSource | None = None,
         write: Callable[[Trajectory], None] | None = None,
     ) -> None:
         self.agent = agent
-        """May be set to one that knows the model, before the first step."""
+        """May be replaced by one with the model's name before the first step."""
         self.session_id = session_id
         self.spending = spending or AttemptSpending()
-        self._watched = watched
+        self._change_source = change_source
         self._write = write
         self._steps: list[Step] = []
         self._usages: list[Usage] = []
@@ -81,40 +85,40 @@ class Recorder:
         self._late: threading.Timer | None = None
         self._begun = False
         self.remarks: dict[str, Any] = {}
-        """What there is to be said of the whole round, for the trajectory's ``extra.evocode``."""
+        """Notes on the whole round, for the trajectory's ``extra.evocode``."""
 
     @property
     def usage(self) -> Usage | None:
-        """Of all steps so far; None where no step has any."""
+        """Usage of all steps so far; None where no step has any."""
         return total_usage(self._usages)
 
     @property
     def turns(self) -> int:
-        """The agent's steps so far."""
+        """Number of the agent's steps so far."""
         return sum(step.source == "agent" for step in self._steps)
 
     def leave_out(self, *paths: str) -> None:
-        """Have files, by paths relative to the working directory, not taken for the agent's work: what it is given."""
-        if self._watched is not None:
-            self._watched.leave_out(paths)
+        """Do not count files as the agent's work, because they were given to it; paths are relative to the workdir."""
+        if self._change_source is not None:
+            self._change_source.leave_out(paths)
 
     def begin(self) -> None:
-        """See what there is in the workspace; comes by itself with the first step."""
-        if self._watched is not None and not self._begun:
+        """Look at the workspace before the agent does anything; the first step does so by itself."""
+        if self._change_source is not None and not self._begun:
             self._begun = True
-            self._watched.begin()
+            self._change_source.begin()
 
     def end(self, *, timed_out: bool, stopped: str) -> None:
-        """Note how the turn has ended, and what has changed in the workspace by no action that was observed."""
+        """Note how the turn has ended, and what changed in the workspace after the last observed action."""
         if timed_out or stopped:
             self.remarks |= {"timed_out": timed_out, "stopped": stopped}
-        if self._watched is not None and self._begun:
-            if changes := self._watched.changes():
+        if self._change_source is not None and self._begun:
+            if changes := self._change_source.changes():
                 self.remarks["changes"] = changes
-            self.remarks |= self._watched.remarks()
+            self.remarks |= self._change_source.remarks()
 
     def say(self, source: Literal["system", "user"], message: str, extra: Mapping[str, Any] | None = None) -> None:
-        """Add what the agent was told."""
+        """Add a message to the agent; ``extra`` goes under ``extra.evocode``."""
         self._add(
             Step(step_id=len(self._steps) + 1, timestamp=now(), source=source, message=message, extra=_ours(extra))
         )
@@ -129,7 +133,16 @@ class Recorder:
         extra: Mapping[str, Any] | None = None,
         paid_before: bool = False,
     ) -> None:
-        """Add what the agent said and calls, and charge what it cost. ``extra`` goes under ``extra.evocode``."""
+        """Add a reply of the agent with its tool calls, and charge its usage.
+
+        Args:
+            message: Its text.
+            calls: Its tool calls.
+            reasoning: Its reasoning, as far as it is shown.
+            usage: What it took; None where unknown.
+            extra: Goes under ``extra.evocode``.
+            paid_before: Whether an earlier session has paid for it and counted it for the run.
+        """
         self.spending.charge(usage, paid_before=paid_before)
         metrics = None
         if usage is not None:
@@ -154,19 +167,23 @@ class Recorder:
     def observe(
         self, call_id: str, content: Any, action: Action | None = None, extra: Mapping[str, Any] | None = None
     ) -> None:
-        """Add what a call gave back, and what it changed in the workspace.
+        """Add the result of a tool call, and what the call changed in the workspace.
 
-        ``extra`` goes into the table of the action.
+        Args:
+            call_id: The call's.
+            content: Its result: text, or a list of parts.
+            action: How it ended, where it ran something.
+            extra: Goes into the record of the action.
         """
         at = self._calling(call_id)
         step = self._steps[at]
         done: dict[str, Any] = {"tool_call_id": call_id}
         if action is not None:
             done |= {"exit_code": action.exit_code, "seconds": round(action.seconds, 3), "timed_out": action.timed_out}
-        if self._watched is not None:
-            if changes := self._watched.changes():
+        if self._change_source is not None:
+            if changes := self._change_source.changes():
                 done["changes"] = changes
-            done |= self._watched.remarks()
+            done |= self._change_source.remarks()
         done |= extra or {}
         ours = dict((step.extra or {}).get("evocode", {}))
         ours["actions"] = [*ours.get("actions", []), done]
@@ -178,16 +195,16 @@ class Recorder:
         self._written()
 
     def _calling(self, call_id: str) -> int:
-        """The step with a call, the last where none has it."""
+        """Return the index of the step with a call; the last step where none has it."""
         for at in range(len(self._steps) - 1, -1, -1):
             if any(call.tool_call_id == call_id for call in self._steps[at].tool_calls or ()):
                 return at
         return len(self._steps) - 1
 
     def amend(self, *, calls: Iterable[ToolCall] = (), usage: Usage | None = None) -> None:
-        """Add to the last reply what becomes known of it later: what it calls besides, and what it cost.
+        """Add tool calls and usage to the last reply, for what becomes known of it later.
 
-        What was paid counts as well where there is no reply.
+        The usage is charged even where there is no reply yet.
         """
         if usage is not None:
             self._usages.append(usage)
@@ -204,7 +221,7 @@ class Recorder:
         self._written()
 
     def settle(self, usage: Usage) -> None:
-        """Put what the turn has taken so far, all told, in place of what its steps say, and charge the difference."""
+        """Set the usage of the whole turn so far in place of the steps' sum, and charge the difference."""
         self.spending.correct(self.usage, usage)
         self._usages = [usage]
         self._written()
@@ -215,7 +232,7 @@ class Recorder:
         self._written()
 
     def _written(self) -> None:
-        """Have it written now, or as soon as the last write is long enough ago: a step may be the last for hours."""
+        """Write now, or as soon as the last write is long enough ago: the next step may take hours."""
         if self._write is None:
             return
         with self._writing:
@@ -230,7 +247,7 @@ class Recorder:
     def _write_late(self) -> None:
         with self._writing:
             if self._late is threading.current_thread():
-                # What keeps it from being written now keeps the last write from it as well, and that one is told of.
+                # If writing fails now, so does the last write, whose error is reported.
                 with contextlib.suppress(Exception):
                     self._write_now()
                 self._late = None
@@ -243,7 +260,7 @@ class Recorder:
         self._next_write = ended + _WRITES_APART * (ended - began)
 
     def close(self) -> None:
-        """Write nothing more: the turn has ended."""
+        """Write nothing more, because the turn has ended."""
         with self._writing:
             late, self._late = self._late, None
         if late is not None:
@@ -255,7 +272,7 @@ class Recorder:
         return not self._steps
 
     def trajectory(self) -> Trajectory:
-        """What there is of it."""
+        """Return the trajectory so far."""
         usage = self.usage or Usage()
         steps = tuple(self._steps)
         return Trajectory(
@@ -269,7 +286,7 @@ class Recorder:
                 total_cost_usd=usage.cost_usd,
                 total_steps=len(steps),
             ),
-            # Whoever reads it has to know whether an action without changes is one that changed nothing.
+            # Tells readers that an action without changes changed nothing.
             extra=_ours({**({"watched": True} if self._begun else {}), **self.remarks}),
         )
 
@@ -284,7 +301,7 @@ def _metrics(usage: Usage) -> StepMetrics:
 
 
 def trajectory_usage(trajectory: Trajectory) -> Usage | None:
-    """What a trajectory says that its steps took; None where it says nothing."""
+    """Return the total usage of a trajectory's steps; None where no step has any."""
     return total_usage(map(_usage_of, trajectory.steps))
 
 
@@ -301,7 +318,7 @@ def _usage_of(step: Step) -> Usage | None:
 
 
 def with_remarks(trajectory: Trajectory, remarks: Mapping[str, Any]) -> Trajectory:
-    """A trajectory that an agent gives, with what was noted of its round."""
+    """Return a trajectory that an agent wrote itself, with the notes on its round."""
     if not remarks:
         return trajectory
     extra = trajectory.extra or {}

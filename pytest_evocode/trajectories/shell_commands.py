@@ -1,4 +1,4 @@
-"""Which calls of a trajectory run a command, whatever agent it was that called its tool so."""
+"""Recognises the tool calls of a trajectory that run a shell command, for the tools of all known agents."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Any
 from pytest_evocode.trajectories.atif import ToolCall
 
 _MILLISECONDS = 0.001
-# Editors with several commands have them in an argument of that name, and a file in another.
+# Editing tools have an argument `command`, too, and beside it one of these.
 _FILE_ARGUMENTS = ("path", "file_path", "filePath", "file", "filename", "old_str", "old_string", "new_str", "file_text")
-# The last is typed into a terminal.
+# The last one is typed into a terminal.
 _COMMAND_ARGUMENTS = ("command", "cmd", "script", "CommandLine", "keystrokes")
 _CWD_ARGUMENTS = ("workdir", "working_directory", "cwd", "directory", "dir_path")
 _EDITOR = re.compile(r"edit|patch|write|replace|notebook", re.IGNORECASE)
-#: Those that take their timeout in milliseconds.
+#: Tools whose timeout is in milliseconds.
 _IN_MILLISECONDS = ("Bash",)
 
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """What a call asks a shell to do."""
+    """The command that a tool call runs."""
 
     script: str
-    """For bash."""
+    """Bash script."""
     cwd: str | None = None
-    """Where it is to be run; None for the working directory."""
+    """Directory that it runs in; None for the working directory."""
     timeout: float | None = None
-    """Seconds; None where the call does not say."""
+    """Seconds; None where the call gives none."""
 
 
 def command_of(call: ToolCall) -> ShellCommand | None:
-    """The command of a call; None for a call of any other tool, or one that types into a program that runs.
+    """Return the command of a tool call; None where it runs none, or types into a running program.
 
     >>> command_of(ToolCall(tool_call_id="1", function_name="bash", arguments={"command": "ls", "timeout": 5}))
     ShellCommand(script='ls', cwd=None, timeout=5.0)
     """
     arguments = call.arguments
-    if isinstance(arguments.get("action"), dict):  # As OpenAI's local_shell has it.
+    if isinstance(arguments.get("action"), dict):  # OpenAI's local_shell.
         arguments = {**arguments, **arguments["action"]}
     script = _script(next((arguments[name] for name in _COMMAND_ARGUMENTS if name in arguments), None))
     if script is None or _EDITOR.search(call.function_name):

@@ -1,4 +1,4 @@
-"""What an agent's actions change in the workspace."""
+"""Finds out what each of an agent's actions changed in the workspace."""
 
 from __future__ import annotations
 
@@ -11,61 +11,61 @@ from typing import Any
 from pytest_evocode.environments import Environment, User
 from pytest_evocode.errors import FilesNotListed
 from pytest_evocode.trajectories.commits import new_commits
-from pytest_evocode.trajectories.file_changes import Change, File, describe, sha256_of, size_of
+from pytest_evocode.trajectories.file_changes import Change, File, describe_change, sha256_of, size_of
 from pytest_evocode.trajectories.workspace_listing import REFLOG, ListedFile, list_files, read_files
 
-# Two changes within a tick of the kernel's clock have the same time; it is 10 ms at the longest.
+# Two changes within one tick of the kernel's clock (up to 10 ms) have the same time.
 _TICK = 0.1  # seconds
-_HASHING = 120.0  # seconds; reached, it kills all that runs in there
+_HASHING = 120.0  # seconds, after which all processes of the container are killed
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimits:
-    """How much of a workspace is looked at and recorded. What is beyond is recorded without content, or counted."""
+    """How much of a workspace is looked at and recorded; beyond it files are recorded without content, or counted."""
 
     file: int = 256 * 2**10
-    """Bytes of a file up to which its content is read."""
+    """Largest file in bytes whose content is read."""
     whole: int = 64 * 2**10
-    """Bytes of a file up to which it is recorded whole where there can be no diff."""
+    """Largest file in bytes that is recorded whole where there can be no diff."""
     hashed: int = 256 * 2**20
-    """Bytes of larger files of which the SHA-256 is taken after an action, all together."""
+    """Bytes of larger files, all together, whose SHA-256 is taken after an action."""
     read: int = 16 * 2**20
-    """Bytes that are read in one look."""
+    """Bytes read in one look."""
     read_files: int = 2000
-    """Files that are read in one look."""
+    """Files read in one look."""
     known: int = 64 * 2**20
-    """Bytes of all contents that are remembered."""
+    """Bytes of contents that are kept in memory, all together."""
     recorded: int = 2**20
-    """Characters of diffs and contents in what is recorded of one action."""
+    """Characters of diffs and contents recorded for one action."""
     recorded_files: int = 200
-    """Files that are recorded with their diffs or contents for one action."""
+    """Files recorded with diff or content for one action."""
     listed: int = 1000
-    """Files that are recorded for one action."""
+    """Files recorded for one action."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """A file as it was when last looked at."""
+    """A file as it was at the last look."""
 
     entry: ListedFile
     file: File
     unsure: bool
-    """Whether it may have been changed since without a trace, because it was changed just before."""
+    """Whether a later change may have left no trace, because the file had changed within the same tick."""
 
 
 @dataclass(slots=True)
 class _Look:
-    """What one look at the workspace found changed: the files before and now, None where there was or is none."""
+    """What one look found changed: files before and now, None where there was or is none, and reflogs."""
 
     changed: dict[str, tuple[File | None, File | None]] = field(default_factory=dict)
     reflogs: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
 
 
 class WorkspaceChanges:
-    """The files below an environment's working directory, as they were when last looked at.
+    """Compares the files below an environment's working directory with how they were at the last look.
 
-    Left out are caches (:data:`~pytest_evocode.trajectories.workspace_listing.CACHES`), Git's own files and what
-    :meth:`leave_out` names. A look that finds nothing changed is one command in the container.
+    Caches (:data:`~pytest_evocode.trajectories.workspace_listing.CACHES`), Git's own files and what :meth:`leave_out`
+    names are ignored. A look that finds nothing changed takes one command in the container.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class WorkspaceChanges:
     ) -> None:
         self.environment = environment
         self.user = user
-        """The agent's; only Git is asked as that one."""
+        """The agent's user, as whom Git is run."""
         self._limits = limits or ChangeLimits()
         self._left_out: set[str] = set()
         self._seen: dict[str, _Seen] | None = None
@@ -83,16 +83,16 @@ class WorkspaceChanges:
         self._trouble = ""
 
     def leave_out(self, paths: Iterable[str]) -> None:
-        """Pass over files and directories, by paths relative to the working directory, from the next look on."""
+        """Ignore files and directories from the next look on, by paths relative to the working directory."""
         self._left_out.update(posixpath.normpath(path) for path in paths)
 
     def begin(self) -> None:
-        """See what there is before the agent does anything; what has changed since the last look is nobody's."""
+        """Look before the agent does anything: what changed since the last look is no action's."""
         self._look(hashing=False)
         self._remarks = {}
 
     def changes(self) -> list[Change]:
-        """What has changed since the last look, a table per file; nothing where the workspace cannot be looked at."""
+        """Return what has changed since the last look; empty where the workspace cannot be listed."""
         self._remarks = {}
         look = self._look(hashing=True)
         self._before = {path: old for path, (old, _) in look.changed.items()}
@@ -106,16 +106,16 @@ class WorkspaceChanges:
         return self._describe(look)
 
     def remarks(self) -> dict[str, Any]:
-        """What else there is to be said of the last :meth:`changes`.
+        """Return notes on the last :meth:`changes`.
 
-        ``commits`` are the commits made. ``unrecorded`` tells how many changed files are not in the tables, and how
-        many are there without what they became because of the limits, and why the workspace could not be looked at,
-        which is said once.
+        ``commits`` are the commits made. ``unrecorded`` has the number of changed ``files`` that were not recorded, the
+        number of those recorded without their ``contents`` because of the limits, or ``why`` the workspace could not be
+        listed, which is noted once.
         """
         return self._remarks
 
     def before(self, path: str) -> File | None:
-        """A file as it was before the last :meth:`changes`; None if it was not there."""
+        """Return a file as it was before the last :meth:`changes`; None if it did not exist."""
         if path in self._before or self._seen is None or path not in self._seen:
             return self._before.get(path)
         return self._seen[path].file
@@ -147,7 +147,7 @@ class WorkspaceChanges:
             new = File(mode=mode, content=content, sha256=digest, symlink=entry.symlink)
             old = seen.get(path)
             if old is not None and old.entry == entry and digest is None:
-                continue  # Unsure, and too large to find out.
+                continue  # It may have changed, and is too large to be hashed.
             unsure = entry.symlink is None and entry.changed > began - _TICK
             self._note(look, path, _Seen(entry, new, unsure), old.file if old is not None else None)
         return _Look() if first else look
@@ -158,7 +158,7 @@ class WorkspaceChanges:
         return any(path.startswith(f"{each}/") for each in self._left_out)
 
     def _note(self, look: _Look, path: str, now: _Seen | None, old: File | None) -> None:
-        """Remember a file as it is now, and that it has changed if it has."""
+        """Keep a file as it is now, and add it to the look where it has changed."""
         assert self._seen is not None
         new = now.file if now is not None else None
         if path == REFLOG or path.endswith(f"/{REFLOG}"):
@@ -178,7 +178,7 @@ class WorkspaceChanges:
         self._seen[path] = now
 
     def _read(self, entries: dict[str, ListedFile]) -> dict[str, bytes]:
-        """The contents of regular files, those nearest to the top first, as far as the limits go."""
+        """Read the contents of regular files within the limits, those nearest to the top first."""
         limits = self._limits
         wanted: list[str] = []
         left = limits.read
@@ -190,7 +190,7 @@ class WorkspaceChanges:
         return read_files(self.environment, wanted, limits.file) if wanted else {}
 
     def _hash(self, entries: dict[str, ListedFile], contents: dict[str, bytes]) -> dict[str, str]:
-        """The SHA-256 of regular files that were not read."""
+        """Return the SHA-256 of regular files that were not read."""
         wanted, left = [], self._limits.hashed
         for path, entry in entries.items():
             if path not in contents and entry.symlink is None and entry.size <= left and path.isprintable():
@@ -209,22 +209,22 @@ class WorkspaceChanges:
 
     def _describe(self, look: _Look) -> list[Change]:
         limits = self._limits
-        tables: list[Change] = []
-        room, bare = limits.recorded, 0
+        recorded: list[Change] = []
+        left, bare = limits.recorded, 0
         for path in sorted(look.changed, key=lambda path: (path.count("/"), path)):
-            if not _is_text(path) or len(tables) >= limits.listed:
+            if not _is_text(path) or len(recorded) >= limits.listed:
                 continue
-            allowed = room if len(tables) < limits.recorded_files else 0
+            allowed = left if len(recorded) < limits.recorded_files else 0
             old, new = look.changed[path]
-            for table in describe(path, old, new, whole=limits.whole, room=allowed):
-                room -= size_of(table)
-                bare += _is_bare(table)
-                tables.append(table)
-        described = {table["path"] for table in tables}
+            for change in describe_change(path, old, new, whole_limit=limits.whole, limit=allowed):
+                left -= size_of(change)
+                bare += _is_bare(change)
+                recorded.append(change)
+        described = {change["path"] for change in recorded}
         missing = len(look.changed.keys() - described)
         if missing or bare:
             self._remarks["unrecorded"] = {"files": missing, "contents": bare}
-        return tables
+        return recorded
 
 
 def _may_differ(seen: _Seen | None, entry: ListedFile) -> bool:
@@ -240,7 +240,7 @@ def _same(old: File, new: File) -> bool:
 
 
 def _is_text(path: str) -> bool:
-    """Whether a name can be written down."""
+    """Whether a name is valid UTF-8, as records need it."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -248,6 +248,6 @@ def _is_text(path: str) -> bool:
     return True
 
 
-def _is_bare(table: Change) -> bool:
-    """Whether a table does not tell what a file has become."""
-    return table["kind"] != "deleted" and table["diff"] is table["content"] is table["symlink"] is None
+def _is_bare(change: Change) -> bool:
+    """Whether a change does not have what a file has become."""
+    return change["kind"] != "deleted" and change["diff"] is change["content"] is change["symlink"] is None

@@ -1,4 +1,4 @@
-"""What files an environment has below its working directory, by one command that reads none; and what is in some."""
+"""Lists the files below an environment's working directory with one command, and reads some of them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from dataclasses import dataclass
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import FilesNotListed
 
-#: Directories that programs fill by themselves, wherever they are. A directory is also one of them if it says so, as a
-#: virtual environment does and whatever has a CACHEDIR.TAG in it.
+#: Names of directories that tools fill by themselves. Virtual environments and directories with a CACHEDIR.TAG count as
+#: well, whatever their names.
 CACHES = (
     *("__pycache__", "node_modules", ".venv", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox"),
     *(".nox", ".cache", ".npm", ".gradle"),
 )
 _SIGNS = ("pyvenv.cfg", "CACHEDIR.TAG")
 _COMPILED = (".pyc", ".pyo")
-#: What Git notes every move of HEAD in.
+#: Git's log of every move of HEAD.
 REFLOG = ".git/logs/HEAD"
 
-_FEW = 16  # files that are read one by one; to do so takes some environments milliseconds for each
-_PACKED = 500  # files in one archive
+_FEW = 16  # files up to which they are read one by one, which takes some environments milliseconds each
+_PACKED = 500  # files per archive
 _LIMIT = 64 * 2**20  # bytes of a listing; about half a million files
-# Reached, it kills all that runs in there, so it is only for what would never end.
+# Seconds, after which all processes of the container are killed: only for what would never end.
 _TIMEOUT = 120.0
 
 # Of a repository only the reflog is listed.
@@ -39,7 +39,7 @@ exec find . -ignore_readdir_race \
   \( -path '*/.git/*' ! -path '*/.git/logs' ! -path '*/.git/logs/HEAD' -o -type d \( {_PRUNED} \) \) -prune -o \
   \( -type f -o -type l -o -path . \) -printf '\0%y %m %s %C@ %i %T@ %l\0%p\0'
 """
-# Where there is no GNU find; of names with a line feed in them it knows nothing.
+# For containers without GNU find; names with a line feed are left out.
 _WALK = rf"""
 exec 2>/dev/null
 shopt -s dotglob nullglob
@@ -73,21 +73,21 @@ _WALKED = re.compile(r"([0-9a-f]+) (\d+) (\d+) (\d+ \[[^\]]*\]) (\./.+)", re.DOT
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A regular file or a symlink, as it is now."""
+    """A regular file or a symlink, with what tells whether it has changed."""
 
     mode: int
     size: int
     """Bytes."""
     changed: float
-    """When anything of it was changed last (ctime), in seconds since 1970 and never too early."""
+    """Time of the last change of any kind (ctime), in seconds since 1970, rounded up."""
     stamp: str
-    """Differs after every change, but for one within the tick of the kernel's clock."""
+    """Differs after every change, except within one tick of the kernel's clock."""
     symlink: str | None
-    """Where it leads to; None for a regular file."""
+    """Target of a symlink; None for a regular file."""
 
 
 def list_files(environment: Environment) -> dict[str, ListedFile]:
-    """The files and symlinks below the working directory by relative path, and reflogs; no caches.
+    """Return the files and symlinks below the working directory by relative path, reflogs included, caches left out.
 
     Raises :class:`FilesNotListed` where the directory is gone or the container has no programs to list it.
     """
@@ -109,7 +109,7 @@ def _is_cached(path: str, caches: set[str]) -> bool:
 
 
 class _Sink(io.BytesIO):
-    """Keeps no more than a listing may have."""
+    """A buffer that stops growing at the limit of a listing."""
 
     def write(self, chunk: object) -> int:
         assert isinstance(chunk, bytes | bytearray)
@@ -119,7 +119,7 @@ class _Sink(io.BytesIO):
 
 
 def _run(environment: Environment, script: str) -> bytes | None:
-    """What a script lists; None where the container has no program for it."""
+    """Run a listing script and return its output; None where the container lacks a program for it."""
     output = _Sink()
     ended = environment.exec(script, user="0", timeout=_TIMEOUT, stdout=output)
     if ended.timed_out:
@@ -132,7 +132,7 @@ def _run(environment: Environment, script: str) -> bytes | None:
 
 
 def _read_found(output: bytes) -> dict[str, ListedFile] | None:
-    """What find prints; None if it is not GNU's."""
+    """Parse the output of find; None where it is not GNU find's."""
     fields = output.decode("utf-8", "surrogateescape").split("\0")
     entries = {}
     complete = False
@@ -159,7 +159,7 @@ def _read_walked(output: bytes) -> Iterator[tuple[str, ListedFile]]:
             mode, size, changed, stamp, path = match.groups()
             bits = int(mode, 16)
             symlink = targets.get(path, "") if stat.S_ISLNK(bits) else None
-            # Whole seconds: it may have been at the end of that one.
+            # The time is in whole seconds, rounded down.
             yield (
                 path.removeprefix("./"),
                 ListedFile(stat.S_IMODE(bits), int(size), int(changed) + 1.0, f"{changed} {stamp} {size}", symlink),
@@ -167,7 +167,7 @@ def _read_walked(output: bytes) -> Iterator[tuple[str, ListedFile]]:
 
 
 def read_files(environment: Environment, paths: Collection[str], limit: int) -> dict[str, bytes]:
-    """The contents of regular files of at most ``limit`` bytes, by relative path, as far as they can be read."""
+    """Return contents by relative path of the regular files that have at most ``limit`` bytes and can be read."""
     contents: dict[str, bytes] = {}
     if len(paths) > _FEW:
         ordered = list(paths)
@@ -179,14 +179,14 @@ def read_files(environment: Environment, paths: Collection[str], limit: int) -> 
 
 
 def _unpacked(environment: Environment, paths: list[str], limit: int) -> dict[str, bytes]:
-    """What the container's tar makes of files; nothing where it has none, or not GNU's."""
+    """Read files through the container's tar; empty where it has none, or not GNU tar."""
     output = _Sink()
     script = 'exec tar --atime-preserve=system --no-recursion -cf - "$@" 2>/dev/null'
     names = [f"./{path}" for path in paths]
     environment.exec(["bash", "-c", script, "tar", *names], user="0", timeout=_TIMEOUT, stdout=output)
     output.seek(0)
     contents = {}
-    # What it could pack is there, whatever it has stumbled over.
+    # What was packed before an error can be used.
     with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=output, mode="r:") as archive:
         for member in archive:
             file = archive.extractfile(member) if member.isreg() and member.size <= limit else None

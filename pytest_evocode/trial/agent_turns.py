@@ -162,11 +162,11 @@ class AgentTurns:
             AgentInfo(name=self._agent.name, version=version("pytest-evocode")),
             directory.session if directory is not None else self._task.name,
             spending=self.spending,
-            watched=self._watched(environment, round_),
+            change_source=self._change_source(environment, round_),
             write=None if directory is None else lambda trajectory: self._write(round_, trajectory),
         )
 
-    def _watched(self, environment: Environment, round_: Round) -> WorkspaceChanges:
+    def _change_source(self, environment: Environment, round_: Round) -> WorkspaceChanges:
         """What it knows of the workspace is good for later rounds, too."""
         if self._workspace is None or self._workspace.environment is not environment:
             self._workspace = WorkspaceChanges(environment)

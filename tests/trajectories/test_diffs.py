@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evocode.errors import DiffError
-from pytest_evocode.trajectories.diffs import patched, unified_diff
-from pytest_evocode.trajectories.file_changes import File, changed, describe, sha256_of
+from pytest_evocode.trajectories.diffs import apply_diff, unified_diff
+from pytest_evocode.trajectories.file_changes import File, describe_change, file_after, sha256_of
 
 # Few lines and many ends: what differs between texts is mostly where lines stand and how they end.
 LINES = st.sampled_from(
@@ -34,7 +34,7 @@ FILES = st.none() | st.builds(
 
 @given(TEXTS, TEXTS)
 def test_a_diff_leads_from_one_text_to_the_other(old: str, new: str) -> None:
-    assert patched(old, unified_diff("a", old, new)) == new
+    assert apply_diff(old, unified_diff("a", old, new)) == new
 
 
 @given(TEXTS)
@@ -45,8 +45,8 @@ def test_equal_texts_have_no_diff(text: str) -> None:
 @given(FILES, FILES)
 def test_tables_lead_from_one_file_to_the_other(old: File | None, new: File | None) -> None:
     file = old
-    for table in describe("a", old, new, whole=2**20, room=2**20) if old != new else []:
-        file = changed(file, table)
+    for table in describe_change("a", old, new, whole_limit=2**20, limit=2**20) if old != new else []:
+        file = file_after(file, table)
     assert file == new
 
 
@@ -87,7 +87,7 @@ def test_texts_of_nothing_but_repetition_are_done_with_in_a_moment() -> None:
     old = [f"{number % 120}\n" for number in range(30_000)]
     new = [f"{number * 7 % 120}\n" for number in range(30_000)]
     diff = unified_diff("a", "".join(old), "".join(new))
-    assert patched("".join(old), diff) == "".join(new)
+    assert apply_diff("".join(old), diff) == "".join(new)
     assert diff.count("@@ -") == 1
 
 
@@ -102,29 +102,29 @@ def test_texts_of_nothing_but_repetition_are_done_with_in_a_moment() -> None:
 )
 def test_a_diff_of_another_text_is_refused(text: str, diff: str, why: str) -> None:
     with pytest.raises(DiffError, match=why):
-        patched(text, diff)
+        apply_diff(text, diff)
 
 
 def test_a_diff_that_was_tampered_with_is_refused() -> None:
     old, new = (File(mode=0o644, content=text, sha256=sha256_of(text)) for text in (b"a\n", b"key=SECRET\n"))
-    (table,) = describe("a", old, new, whole=100, room=1000)
+    (table,) = describe_change("a", old, new, whole_limit=100, limit=1000)
     with pytest.raises(DiffError, match="would not be what it was"):
-        changed(old, {**table, "diff": table["diff"].replace("SECRET", "[TOKEN]")})
+        file_after(old, {**table, "diff": table["diff"].replace("SECRET", "[TOKEN]")})
 
 
 def test_what_is_over_the_limits_is_named_and_not_contained() -> None:
     binary = File(mode=0o644, content=b"\0" * 100, sha256=sha256_of(b"\0" * 100))
     text = File(mode=0o644, content=b"x\n" * 50, sha256=sha256_of(b"x\n" * 50))
     for file in (binary, text):
-        (table,) = describe("a", None, file, whole=99, room=99)
+        (table,) = describe_change("a", None, file, whole_limit=99, limit=99)
         assert (table["diff"], table["content"], table["sha256"]) == (None, None, file.sha256)
         with pytest.raises(DiffError, match="neither its diff nor its content"):
-            changed(None, table)
+            file_after(None, table)
 
 
 def test_a_new_mode_needs_no_content() -> None:
     old = File(mode=0o644, content=b"\0" * 1000, sha256=sha256_of(b"\0" * 1000))
     new = File(mode=0o755, content=old.content, sha256=old.sha256)
-    (table,) = describe("a", old, new, whole=0, room=0)
+    (table,) = describe_change("a", old, new, whole_limit=0, limit=0)
     assert (table["diff"], table["mode"]) == ("", "0755")
-    assert changed(old, table) == new
+    assert file_after(old, table) == new

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_evocode.errors import DiffError
-from pytest_evocode.trajectories.diffs import patched, unified_diff
+from pytest_evocode.trajectories.diffs import apply_diff, unified_diff
 
 ChangeKind = Literal["added", "modified", "deleted"]
 
@@ -86,7 +86,7 @@ def apply_change(text: str | None, change: TextChange) -> str | None:
     if change.content is not None:
         return change.content
     if change.diff is not None and (text is not None or change.kind == "added"):
-        return patched(text or "", change.diff)
+        return apply_diff(text or "", change.diff)
     if change.replacements and text is not None:
         for old, new in change.replacements:
             if old not in text:
