@@ -134,9 +134,23 @@ def test_junit_ignores_what_a_test_printed() -> None:
     ["<!DOCTYPE lolz [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;'>]>", "<!DOCTYPE testsuite SYSTEM 'file:///etc/passwd'>"],
 )
 def test_junit_with_a_document_type_is_refused(declaration: str) -> None:
-    text = f"<?xml version='1.0'?>{declaration}<testsuite><testcase name='a'/></testsuite>"
-    with pytest.raises(UnreadableCases, match="declares a document type"):
-        parse_case_file("junit.xml", text)
+    for prolog in ("<?xml version='1.0'?>", "\ufeff<?xml version='1.0'?>\n<!-- <a> -->\n<?style <b> ?>\n", ""):
+        text = f"{prolog}{declaration}<testsuite><testcase name='a'/></testsuite>"
+        with pytest.raises(UnreadableCases, match="declares a document type"):
+            parse_case_file("junit.xml", text)
+
+
+def test_junit_with_a_web_page_in_its_text_is_read() -> None:
+    failure = "<failure><![CDATA[<!DOCTYPE html><!ENTITY x 'y'><html>500</html>]]></failure>"
+    text = f"<!-- of <!DOCTYPE --><testsuite><testcase name='a'>{failure}</testcase></testsuite>"
+    reason = "<!DOCTYPE html><!ENTITY x 'y'><html>500</html>"
+    assert parse_case_file("junit.xml", text) == (Case(id="a", status="failed", reason=reason),)
+
+
+def test_a_prolog_that_never_ends_takes_no_time() -> None:
+    for text in ("<!--" * 500_000, "<?" * 500_000, "<!-- -->" * 300_000 + "<!--" * 300_000):
+        with pytest.raises(UnreadableCases):
+            parse_case_file("junit.xml", text)
 
 
 def ctrf(*tests: Any) -> str:
