@@ -17,8 +17,7 @@ from pytest_evocode.results.records import AttemptRecord, Case, RoundRecord, Ver
 from pytest_evocode.tasks import load_task
 from tests.model_scripts import Asked, Step, Use
 from tests.model_server import ModelServer
-from tests.process.test_formulas import BUDGET, PLAN, TESTS
-from tests.process.trajectories import LEDGER, Recording
+from tests.process.trajectories import BUDGET, LEDGER, PLAN, TESTS, Recording
 
 TOML = """
 [[steps]]

@@ -19,8 +19,7 @@ from pytest_evocode.report.process import process_lines
 from pytest_evocode.tasks import DeclaredRequirement
 from tests.model_scripts import Asked, Fail, Say, Step, Tokens, Use
 from tests.model_server import ModelServer
-from tests.process.test_formulas import BUDGET, PLAN, TESTS
-from tests.process.trajectories import Recording, activity_of
+from tests.process.trajectories import BUDGET, PLAN, TESTS, Recording, activity_of
 
 REQUIREMENTS = (
     DeclaredRequirement(id="limits", text="Monthly limits are read"),

@@ -27,6 +27,21 @@ INSTRUCTION = (
     "Give the ledger a budget: `parse_budget()` in ledger.py reads monthly limits, and overdrafts are reported."
 )
 LEDGER = "def total(entries):\n    return sum(entries)\n"
+BUDGET = f"{LEDGER}\n\ndef parse_budget(text):\n    return dict(line.split() for line in text.splitlines())\n"
+REPORT = f"{BUDGET}\n\ndef overdrafts(budget):\n    return [name for name in budget if budget[name] < 0]\n"
+PLAN = """# Budget of the ledger
+
+1. Read the monthly limits with `parse_budget()` in ledger.py
+2. Report overdrafts with `overdrafts()` in ledger.py
+3. Run `pytest`
+"""
+FAILED = "FAILED tests/test_budget.py::test_limits - assert 1 == 2\n1 failed in 0.10s"
+TESTS = """from ledger import parse_budget
+
+
+def test_limits_are_read():
+    assert parse_budget("food 100") == {"food": "100"}
+"""
 
 
 class Recording:

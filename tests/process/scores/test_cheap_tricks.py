@@ -9,8 +9,7 @@ import pytest
 from pytest_evocode.process.scores.records import AttemptProcess, RoundProcess
 from pytest_evocode.process.scores.rigor_score import PILLARS
 from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
-from tests.process.test_formulas import BUDGET, FAILED, PLAN, REPORT, TESTS
-from tests.process.trajectories import Recording, read, score
+from tests.process.trajectories import BUDGET, FAILED, PLAN, REPORT, TESTS, Recording, read, score
 
 BOILERPLATE = """# Plan
 

@@ -14,7 +14,6 @@ from pytest_evocode.process.execution.state_measures import newly_failing
 from pytest_evocode.process.execution.state_runner import evenly
 from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.trajectory.file_roles import FileRoles
-from pytest_evocode.process.trajectory.project_kinds import Project, recognise_project
 from pytest_evocode.process.trajectory.reader import TaskContext
 from pytest_evocode.tasks import Task, load_task
 from tests.process.trajectories import LEDGER, Recording, read
@@ -214,23 +213,3 @@ def test_runs_that_name_no_test_count_as_a_whole() -> None:
     passing, failing = CommandResult(exit_code=0), CommandResult(exit_code=1)
     assert newly_failing(passing, failing) == ["the whole run"]
     assert newly_failing(failing, passing) == []
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({"tests/test_a.py": ""}, ("pytest", "python3 -m pytest -q")),
-        ({"app/pyproject.toml": "[tool.pytest.ini_options]"}, ("pytest", "python3 -m pytest -q")),
-        ({"package.json": '{"scripts": {"test": "jest", "build": "tsc"}}'}, ("npm", "npm test")),
-        ({"package.json": '{"scripts": {"test": "echo no test specified"}}'}, None),
-        ({"go.mod": "", "main_test.go": ""}, ("go", "go test ./...")),
-        ({"Cargo.toml": ""}, ("cargo", "cargo test --offline")),
-        ({"Makefile": "all:\n\tcc a.c\ntest:\n\t./a\n"}, ("make", "make test")),
-        ({"Makefile": "VERSION := 1\ncheck: a\n"}, ("make", "make check")),
-        ({"a.py": ""}, ("python", None)),
-        ({"notes.txt": ""}, None),
-    ],
-)
-def test_projects_are_recognised(files: Mapping[str, str], expected: tuple[str, str | None] | None) -> None:
-    found: Project | None = recognise_project(files, files.get)
-    assert (None if found is None else (found.kind, found.test)) == expected

@@ -7,8 +7,7 @@ import pytest
 from pytest_evocode.process.scores.records import RoundProcess
 from pytest_evocode.process.scores.round_scores import RoundDeclaration
 from pytest_evocode.tasks import Abstention, DeclaredRequirement
-from tests.process.test_formulas import BUDGET
-from tests.process.trajectories import Recording, score
+from tests.process.trajectories import BUDGET, Recording, score
 
 INSTRUCTION = (
     "Every answer carries the balance of the account at that moment, and an answer that is repeated is the same, byte "
