@@ -11,7 +11,7 @@ import pytest
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.plugin.run import SessionRun
 from pytest_evocode.plugin.session import EvocodeSession
-from pytest_evocode.plugin.signals import handle_ignored_sigint, handle_sigterm
+from pytest_evocode.plugin.signals import handle_signals
 
 
 class SessionHooks:
@@ -23,17 +23,14 @@ class SessionHooks:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Find the environment and claim a name for the run before anything else is done."""
         config, evocode = session.config, self._session
-        if config.option.collectonly:
+        if config.option.collectonly or evocode.worker_input is not None:
             return
-        handle_ignored_sigint(config)
-        if evocode.worker_input is not None:
-            return
+        handle_signals(config)  # Before there are workers, which would inherit it where SIGINT is ignored.
         try:
             evocode.roster.check(evocode.settings)
             engine = evocode.engine
         except EvocodeError as error:
             raise pytest.UsageError(evocode.scrubber.text(str(error))) from None
-        handle_sigterm(config)
         if evocode.settings.check:
             return
         try:

@@ -1,4 +1,4 @@
-"""Signals that end a session in an orderly way, with its containers removed and its attempts ready to be resumed."""
+"""Signals that end a session in an orderly way: containers are removed, and attempts can be resumed."""
 
 from __future__ import annotations
 
@@ -9,20 +9,17 @@ from types import FrameType
 import pytest
 
 
-def handle_sigterm(config: pytest.Config) -> None:
-    """End the session at SIGTERM, which by itself would skip every teardown and leave containers behind."""
+def handle_signals(config: pytest.Config) -> None:
+    """Have SIGTERM and SIGINT end the session with all its teardowns, until the configuration is undone.
+
+    SIGTERM by itself would skip every teardown and leave containers behind. SIGINT has Python's handler, unless the
+    process was started with SIGINT ignored, as background jobs of a shell and of some CI runners are.
+    """
 
     def leave(number: int, frame: FrameType | None) -> None:
         pytest.exit(f"stopped by {signal.Signals(number).name}", returncode=128 + number)
 
     _handle(config, signal.SIGTERM, leave)
-
-
-def handle_ignored_sigint(config: pytest.Config) -> None:
-    """Make SIGINT interrupt the session even if the process was started with SIGINT ignored.
-
-    Background jobs of a shell, ``nohup`` and some CI runners start processes so, and Python then installs no handler.
-    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         _handle(config, signal.SIGINT, signal.default_int_handler)
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,12 +75,12 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
 class Running:
     """A pytest session in a process of its own, in a terminal's manner a process group of its own."""
 
-    def __init__(self, directory: Path, *arguments: str) -> None:
+    def __init__(self, directory: Path, *arguments: str, started_by: Sequence[str] = ()) -> None:
         self.output = directory / "output.txt"
         agent = [] if "--evocode-check" in arguments else ["--evocode-agent=oracle"]
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", *agent, *arguments],
+                [*started_by, sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", *agent, *arguments],
                 cwd=directory,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -125,8 +125,8 @@ def start(pytester: pytest.Pytester) -> Iterator[Callable[..., Running]]:
     """Starts sessions, and kills those that a failing test leaves."""
     started: list[Running] = []
 
-    def start_session(*arguments: str) -> Running:
-        started.append(Running(pytester.path, *arguments))
+    def start_session(*arguments: str, **options: Any) -> Running:
+        started.append(Running(pytester.path, *arguments, **options))
         return started[-1]
 
     yield start_session
@@ -229,6 +229,26 @@ def test_control_c_ends_a_session_with_workers_and_leaves_nothing(
     assert session.process.wait(HANGS) == pytest.ExitCode.INTERRUPTED
     assert session.left() == {}
     assert states(cache) == []
+
+
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["one process", "a worker"])
+def test_control_c_ends_a_session_that_was_started_with_it_ignored(
+    pytester: pytest.Pytester, write_task: WriteTask, cache: Path, start: Callable[..., Running], workers: list[str]
+) -> None:
+    """As shells start background jobs, and some CI runners all jobs; what was done is there to be resumed."""
+    write_task("a", 3, solve={2: "sleep 4321"})
+    in_background = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
+    session = start(*workers, "--evocode-env=sandbox", "tasks", started_by=in_background)
+    session.wait_for_sleep(4321)
+    results = pytester.path / "evocode-results"
+    wait_until(lambda: list(results.glob("a/**/round-1/round.json")), "the first round's record")
+    os.killpg(session.process.pid, signal.SIGINT)
+    assert session.process.wait(HANGS) == pytest.ExitCode.INTERRUPTED
+    assert session.left() == {}
+    assert states(cache) == []
+    (path,) = (results / "runs").iterdir()
+    assert RunRecord.model_validate_json(path.read_text()).exit_status == pytest.ExitCode.INTERRUPTED
+    assert "continue with --evocode-resume=" in session.text()
 
 
 def test_an_ordinary_end_leaves_nothing(write_task: WriteTask, cache: Path, start: Callable[..., Running]) -> None:
