@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
@@ -12,31 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.agents import Agent
-from pytest_evocode.environments import Engine, Environment, Snapshot
+from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.errors import EnvironmentFault, TaskError
-from pytest_evocode.secrets import withheld_from_agent
-from pytest_evocode.tasks import Round, Task, resolve_env
-from pytest_evocode.trial.agent_turns import OUT_OF_REACH, AgentTurns
+from pytest_evocode.tasks import Round
+from pytest_evocode.trial.agent_turns import AgentTurns
+from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.suite_runner import SuiteRunner
-from pytest_evocode.trial.verifier_slots import VerifierSlots
 from pytest_evocode.verifier import SuiteRun
 
 Files = Mapping[str, bytes]
 """Contents by path."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckSettings:
-    """What all that is played for the checks of one task has in common."""
-
-    task: Task
-    engine: Engine
-    environ: Mapping[str, str]
-    """Resolves the ``${VAR}`` of task.toml."""
-    timeout_multiplier: float
-    """What the timeouts of solutions and suites are multiplied by."""
-    slots: VerifierSlots
-    cancelled: threading.Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,35 +48,19 @@ class PlayedAttempt:
     """An environment in which an agent takes its turns; to be used while :meth:`started`."""
 
     def __init__(
-        self, settings: CheckSettings, agent: Agent, *, with_files: bool = False, until_failure: bool = False
+        self, context: TrialContext, agent: Agent, *, with_files: bool = False, until_failure: bool = False
     ) -> None:
         """``with_files`` says whether played rounds hold the files of the workspace.
 
         ``until_failure`` has the suites of rounds end with the first case that fails.
         """
-        self.task = settings.task
-        self.engine = settings.engine
-        self._settings = settings
+        self.task = context.task
+        self.engine = context.engine
+        self._context = context
         self._with_files = with_files
         self._until_failure = until_failure
-        self._withheld = withheld_from_agent(settings.environ, ())
-        self._turns = AgentTurns(
-            settings.task,
-            agent,
-            environ=settings.environ,
-            timeout_multiplier=settings.timeout_multiplier,
-            cancelled=settings.cancelled,
-        )
-        self._suites = SuiteRunner(
-            settings.task,
-            environ=settings.environ,
-            withheld=self._withheld,
-            timeout_multiplier=settings.timeout_multiplier,
-            slots=settings.slots,
-            strict=False,
-            artifacts=None,
-            cancelled=settings.cancelled,
-        )
+        self._turns = AgentTurns(context, agent)
+        self._suites = SuiteRunner(context)
         self._environment: Environment | None = None
         self._snapshots: list[Snapshot] = []
         self._contents: dict[bytes, bytes] = {}
@@ -107,20 +75,16 @@ class PlayedAttempt:
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
         """The environment as an agent finds it at first; nothing is left of it or its states in the end."""
-        task = self.task
-        path = task.file
-        env = resolve_env(task.config.environment.env, self._settings.environ, path=path, withheld=self._withheld)
-        self._suites.prepare(self.engine)
-        self._turns.refuse_when_cancelled()
-        self._environment = environment = self.engine.create(task, env=env, network=task.rounds[0].agent_network)
+        task, task_environment = self.task, self._context.environment
+        self._suites.prepare()
+        task_environment.refuse_when_cancelled()
+        self._environment = environment = task_environment.create()
         try:
             environment.start()
             if self._with_files and environment.workdir == "/":
                 message = "agents work in /, and all of the system is their workspace; give them a directory by WORKDIR"
-                raise TaskError(message, task.dockerfile or path)
-            environment.remove(OUT_OF_REACH)
-            if (check := task.config.environment.healthcheck) is not None:
-                self._turns.check_health(environment, check, "the environment")
+                raise TaskError(message, task.dockerfile or task.file)
+            task_environment.make_ready(environment)
             yield
         finally:
             for snapshot in self._snapshots:
@@ -145,8 +109,9 @@ class PlayedAttempt:
         before, files_before = self._snapshot(), self._files()
         transcript = self._turns.work(environment, round_).transcript
         if transcript.timed_out:
+            limit = self._context.agent_limit(round_)
             raise TaskError(
-                f"the reference solution did not end within the agent's limit of {self._turns.limit(round_):g} s; "
+                f"the reference solution did not end within the agent's limit of {limit:g} s; "
                 "make it quicker, or raise timeout_sec of [agent]",
                 round_.directory / "solution/solve.sh",
             )
@@ -160,7 +125,7 @@ class PlayedAttempt:
 
     def limit(self, round_: Round) -> float:
         """Seconds that the suite of a round has."""
-        return self._suites.limit(round_)
+        return self._context.suite_limit(round_)
 
     def run_again(
         self,
@@ -187,7 +152,7 @@ class PlayedAttempt:
         change: Callable[[Environment], None] = lambda fork: None,
         **settings: Any,
     ) -> SuiteRun:
-        self._turns.refuse_when_cancelled()
+        self._context.environment.refuse_when_cancelled()
         return self._suites.run(
             self.environment,
             snapshot,

@@ -10,13 +10,14 @@ from pytest_evocode.agents.nop import NopAgent
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.checks import executed_checks
 from pytest_evocode.checks.catalogue import Check
-from pytest_evocode.checks.played_attempt import CheckSettings, PlayedAttempt, PlayedRound
+from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound
 from pytest_evocode.checks.starter_clean import VisibleFiles, find_visible, starter_clean
 from pytest_evocode.environments import Engine
+from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import CannotBeChecked, EnvironmentFault, EvocodeError
 from pytest_evocode.tasks import Task
-from pytest_evocode.trial.agent_turns import STOPPED
-from pytest_evocode.trial.verifier_slots import VerifierSlots
+from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.options import TrialOptions
 
 
 class CheckRunner:
@@ -37,14 +38,14 @@ class CheckRunner:
         self._engine = engine
         self._answers: dict[Check, Future[list[str]]] = {check: Future() for check in checks}
         self._begun: set[Check] = set()
-        slots = VerifierSlots(verifiers)
+        options = TrialOptions(environ=environ, timeout_multiplier=timeout_multiplier, verifiers=verifiers)
+        context = TrialContext.of(task, engine, options)
         # More threads than suites at once: many wait for another suite's verdict, or for a slot.
-        self._suites = 2 * slots.count
-        self._cancelled = threading.Event()
-        settings = CheckSettings(task, engine, environ, timeout_multiplier, slots, self._cancelled)
+        self._suites = 2 * context.slots.count
+        self._cancelled = context.cancelled
         with_files = any(check.kind in ("active", "starter-clean") for check in checks)
-        self._oracle = PlayedAttempt(settings, OracleAgent(), with_files=with_files)
-        self._nop = PlayedAttempt(settings, NopAgent(), until_failure=True)
+        self._oracle = PlayedAttempt(context, OracleAgent(), with_files=with_files)
+        self._nop = PlayedAttempt(context, NopAgent(), until_failure=True)
         self._thread = threading.Thread(target=self._run, name=f"checks-{task.name}", daemon=True)
 
     def start(self) -> None:

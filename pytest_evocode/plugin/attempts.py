@@ -33,18 +33,16 @@ class AttemptCollector(pytest.Collector):
     def __init__(
         self, *, agent: SessionAgent, number: int, task: Task, first: int | None = None, **kwargs: Any
     ) -> None:
+        from pytest_evocode.tasks.round_selection import RoundSelection
+
         super().__init__(**kwargs)
         self.agent = agent
         self.number = number
         self.task = task
-        self.first = first
-        """The index of the round that ``--evocode-from`` names."""
+        self.rounds = RoundSelection(begin_with=first, first_wanted=len(task.rounds), last=0)
+        """The rounds that were selected; ``begin_with`` is the one that ``--evocode-from`` names."""
         self.trial: Trial | None = None
         """The trial under way, None before the first round and after the last."""
-        self.wanted = len(task.rounds)
-        """The index of the first round that was selected."""
-        self.through = 0
-        """The index of the last round that was selected."""
         self._evocode = session_of(self.config)
         self._rounds: list[RoundItem] = []
 
@@ -90,6 +88,7 @@ class AttemptCollector(pytest.Collector):
 
     def _make_trial(self, alone: RoundItem | None) -> Trial:
         from pytest_evocode.llm.budget import RunSpending
+        from pytest_evocode.tasks.round_selection import RoundSelection
         from pytest_evocode.trial.trial import Trial, TrialOptions
 
         session, settings = self._evocode, self._evocode.settings
@@ -99,9 +98,7 @@ class AttemptCollector(pytest.Collector):
             session.engine,
             name=self.agent.id,
             attempt=self.number,
-            wanted=self.wanted if alone is None else alone.index,
-            through=self.through if alone is None else alone.index,
-            first=self.first if alone is None else alone.index,
+            rounds=self.rounds if alone is None else RoundSelection.single(alone.index),
             directory=session.attempt_directory(
                 self.task.name, self.agent.id, self.number, alone=alone.name if alone is not None else ""
             ),
@@ -177,8 +174,8 @@ class RoundItem(pytest.Function):
             self.parent.begin(self)
         trial = self.parent.trial
         assert trial is not None
-        if self.index <= (known := trial.begun_after()):
-            pytest.skip(f"not needed: the reference state after {self.parent.task.rounds[known - 1].name} is known")
+        if self.index < (first := trial.first_played()):
+            pytest.skip(f"not needed: the reference state after {self.parent.task.rounds[first - 2].name} is known")
         self.record = record = trial.wait(self.index)
         self.user_properties += report_properties(record, session_of(self.config).settings.protocol)
         if record.outcome == "not reached":

@@ -18,17 +18,17 @@ def restore_rounds(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], lis
     left_out: list[pytest.Item] = []
     counting: list[pytest.Item] = []
     for item in items:
-        early = isinstance(item, RoundItem) and item.index < (item.parent.first or 1)
+        early = isinstance(item, RoundItem) and item.index <= item.parent.rounds.rounds_before
         (left_out if early else counting).append(item)
     seen: set[AttemptCollector] = set()
     for item in counting:
         if isinstance(item, RoundItem):
-            item.parent.wanted = min(item.parent.wanted, item.index)
-            item.parent.through = max(item.parent.through, item.index)
+            item.parent.rounds = item.parent.rounds.including(item.index)
     for item in counting:
         if not isinstance(item, RoundItem) or not item.parent.is_chain:
             restored.append(item)
         elif item.parent not in seen:
             seen.add(item.parent)
-            restored += item.parent.collect()[(item.parent.first or 1) - 1 : item.parent.through]
+            rounds = item.parent.rounds
+            restored += item.parent.collect()[rounds.rounds_before : rounds.last]
     return restored, left_out

@@ -26,7 +26,7 @@ def split(items: Sequence[pytest.Item], shard: Shard | None) -> tuple[list[pytes
     if shard is None:
         return list(items), [], _selected(attempts)
     # Not what earlier attempts took: that every machine has its own memory of.
-    seconds = {name: allowed_seconds(each.task.rounds[: each.through]) for each, name in attempts.items()}
+    seconds = {name: allowed_seconds(each.task.rounds[: each.rounds.last]) for each, name in attempts.items()}
     own = share(seconds, shard)
     left = {attempt for attempt, name in attempts.items() if name not in own}
     kept = [item for item in items if item.parent not in left]

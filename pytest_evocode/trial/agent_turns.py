@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Mapping
+import logging
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.environments import Environment
-from pytest_evocode.errors import Cancelled, EnvironmentFault, TaskError
+from pytest_evocode.errors import EnvironmentFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
-from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import TurnRecord, Usage
 from pytest_evocode.results.scrubbing import scrubbed
-from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_solution_env
+from pytest_evocode.tasks import Round, resolve_solution_env
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
+from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.progress import Progress
-from pytest_evocode.verifier import FRESH
 
-STOPPED = "the session was stopped"
-#: What no agent may see.
-OUT_OF_REACH = (*FRESH, "/solution")
-_SETUP_TIMEOUT = 600.0  # seconds for a round's setup.sh
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class EndedTurn:
-    """A turn that has ended, however."""
+    """A turn that the agent, its time or its budget has ended."""
 
     transcript: RoundTranscript
     seconds: float
-    """The agent's own."""
+    """How long the agent itself took."""
     trajectory: Trajectory | None
     usage: Usage | None
 
@@ -44,50 +37,34 @@ class EndedTurn:
 class AgentTurns:
     """Lets one agent take its turns at the rounds of a task.
 
-    ``environ`` resolves the ``${VAR}`` of task.toml, of which solutions do not get those that are ``withheld``;
-    ``timeout_multiplier`` multiplies the agent's. A ``cancelled`` attempt takes no further turn. ``directory`` is where
-    trajectories are written, None for nowhere; ``spending`` is the attempt's. ``begun_by`` tells what made the agent,
-    and of which files the task is, for a later session to go on only with the same.
+    Trajectories and journals are written where the context has a directory; ``spending`` is the attempt's.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        agent: Agent,
-        *,
-        environ: Mapping[str, str],
-        timeout_multiplier: float,
-        cancelled: threading.Event,
-        directory: AttemptDirectory | None = None,
-        spending: AttemptSpending | None = None,
-        withheld: Callable[[str], bool] = lambda name: False,
-        begun_by: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._task = task
+    def __init__(self, context: TrialContext, agent: Agent, *, spending: AttemptSpending | None = None) -> None:
+        self._context = context
+        self._environment = context.environment
+        self._directory = context.directory
         self._agent = agent
-        self._environ = environ
-        self._withheld = withheld
-        self._timeout_multiplier = timeout_multiplier
-        self._cancelled = cancelled
-        self._directory = directory
-        self._begun_by = begun_by or {}
         self.spending = spending or AttemptSpending()
         self._journal = Journal()
         self.under_way = False
-        """Whether the agent works: what is raised meanwhile, and is none of our errors, is its own."""
+        """Whether the agent works: an error raised meanwhile that is not one of the package's is the agent's."""
         self.unrecorded: Usage | None = None
-        """What the last turn took, as long as no record has it."""
+        """What the last turn used of the model, until a record has it."""
         self._workspace: WorkspaceChanges | None = None
         self._stage = Progress()
 
     @property
     def progress(self) -> Progress:
-        """What the attempt is at, and what it has used; for any thread to ask."""
+        """What the attempt is at, and what it has used; any thread may ask."""
         spent = self.spending.spent
         return replace(self._stage, turns=spent.turns, tokens=spent.tokens, cost_usd=spent.cost_usd)
 
     def take(self, environment: Environment, round_: Round) -> TurnRecord:
-        """One turn, prepared and recorded. Raises Cancelled, TaskError, EnvironmentFault, and what the agent does."""
+        """Prepare a round, let the agent work and record its turn.
+
+        Raises Cancelled, TaskError and EnvironmentFault, and whatever the agent raises.
+        """
         self._stage = Progress("preparing", round_.index)
         self.unrecorded = None
         self.prepare(environment, round_)
@@ -103,27 +80,22 @@ class AgentTurns:
             agent_seconds=turn.seconds,
         )
 
+    def prepare(self, environment: Environment, round_: Round) -> None:
+        """Make the workspace ready for a round's agent."""
+        self._environment.prepare_round(environment, round_)
+
     def settle(self) -> None:
-        """Take the turn's end for recorded: no later session goes on in its middle."""
+        """Take the turn's end as recorded, so that no later session goes on in the middle of it."""
         self._journal.close()
         self.unrecorded = None
 
     def work(self, environment: Environment, round_: Round) -> EndedTurn:
-        """The agent's own part of a turn, in a workspace that was prepared."""
+        """Let the agent work in a workspace that was prepared."""
         recorder = self._recorder(environment, round_)
         self._journal = self._open_journal(round_)
-        context = RoundContext(
-            task=self._task,
-            round=round_,
-            instruction=_read_instruction(round_),
-            environment=environment,
-            solution_env=resolve_solution_env(self._task, round_, self._environ, self._withheld),
-            timeout=_shortest(self.limit(round_), self.spending.seconds_left),
-            recorder=recorder,
-            journal=self._journal,
-            cancelled=self._cancelled,
-        )
+        context = self._round_context(environment, round_, recorder)
         self._stage = Progress("working", round_.index, limit=context.timeout)
+        logger.debug("%s, %s: the turn of %s begins", context.task.name, round_.name, self._agent.name)
         self.spending.begin_turn()
         self.under_way = True
         try:
@@ -133,6 +105,7 @@ class AgentTurns:
                 seconds = self.spending.end_turn()
             self.under_way = False
             if transcript.timed_out:
+                logger.info("%s, %s: out of time after %.1f s", context.task.name, round_.name, seconds)
                 environment.kill_processes()
                 if self.spending.seconds_left == 0:
                     transcript = replace(transcript, timed_out=False, stopped=self.spending.exhausted)
@@ -144,6 +117,20 @@ class AgentTurns:
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
         return self._ended(round_, transcript, seconds, recorder)
+
+    def _round_context(self, environment: Environment, round_: Round, recorder: Recorder) -> RoundContext:
+        task, options = self._context.task, self._context.options
+        return RoundContext(
+            task=task,
+            round=round_,
+            instruction=_read_instruction(round_),
+            environment=environment,
+            solution_env=resolve_solution_env(task, round_, options.environ, options.withheld_from_solutions),
+            timeout=_shortest(self._context.agent_limit(round_), self.spending.seconds_left),
+            recorder=recorder,
+            journal=self._journal,
+            cancelled=self._context.cancelled,
+        )
 
     def _ended(self, round_: Round, transcript: RoundTranscript, seconds: float, recorder: Recorder) -> EndedTurn:
         trajectory, usage = transcript.trajectory, recorder.usage
@@ -160,14 +147,14 @@ class AgentTurns:
         directory = self._directory
         return Recorder(
             AgentInfo(name=self._agent.name, version=version("pytest-evocode")),
-            directory.session if directory is not None else self._task.name,
+            directory.session if directory is not None else self._context.task.name,
             spending=self.spending,
             change_source=self._change_source(environment, round_),
             write=None if directory is None else lambda trajectory: self._write(round_, trajectory),
         )
 
     def _change_source(self, environment: Environment, round_: Round) -> WorkspaceChanges:
-        """What it knows of the workspace is good for later rounds, too."""
+        """Return what follows the workspace; one object for all rounds, because it remembers the files."""
         if self._workspace is None or self._workspace.environment is not environment:
             self._workspace = WorkspaceChanges(environment)
         self._workspace.user = round_.agent_user
@@ -177,8 +164,10 @@ class AgentTurns:
         if self._directory is None:
             return Journal()
         scrubber = self._directory.scrubber
+        # A later session goes on only with the same agent at the same files.
+        begun_by = {"made_by": dict(self._context.options.agent), "task_hash": self._context.task_hash}
         path = self._directory.journal(round_.name)
-        return Journal(path, of=self._begun_by, clean=lambda entry: scrubbed(entry, scrubber))
+        return Journal(path, of=begun_by, clean=lambda entry: scrubbed(entry, scrubber))
 
     def _write(self, round_: Round, trajectory: Trajectory) -> None:
         if self._directory is None:
@@ -187,49 +176,6 @@ class AgentTurns:
             self._directory.write_trajectory(round_.name, trajectory)
         except (OSError, ValueError) as error:  # It may hold what JSON has no form for.
             raise EnvironmentFault(f"the results could not be written: {error}") from error
-
-    def limit(self, round_: Round) -> float | None:
-        """Seconds that the agent has for a round; None for no limit."""
-        return None if round_.agent_timeout is None else round_.agent_timeout * self._timeout_multiplier
-
-    def refuse_when_cancelled(self) -> None:
-        """Raise Cancelled when the attempt is to end."""
-        if self._cancelled.is_set():
-            raise Cancelled(STOPPED)
-
-    def prepare(self, environment: Environment, round_: Round) -> None:
-        """Bring the round's files and make sure that the workspace is ready for the agent."""
-        self.refuse_when_cancelled()
-        if round_.workdir is not None:
-            # An agent that is not root, by the task or by the image, has to be able to edit what it is given.
-            environment.upload([round_.workdir], environment.workdir, writable=True)
-            if (round_.workdir / "setup.sh").is_file():
-                result = environment.exec(["bash", "setup.sh"], timeout=_SETUP_TIMEOUT)
-                if not result.ok:
-                    ending = "did not end in time" if result.timed_out else f"ended with exit code {result.exit_code}"
-                    tail = "\n".join(result.output.splitlines()[-20:])
-                    raise TaskError(f"{ending}; correct it. Its last lines:\n{tail}", round_.workdir / "setup.sh")
-        if round_.healthcheck is not None:
-            self.check_health(environment, round_.healthcheck, round_.name)
-
-    def check_health(self, environment: Environment, check: Healthcheck, what: str) -> None:
-        """Docker's rules: failures within the start period do not count, then so many in a row are one too many."""
-        started = time.monotonic()
-        failures = 0
-        while True:
-            self.refuse_when_cancelled()
-            result = environment.exec(check.command, timeout=check.timeout_sec)
-            if result.ok:
-                return
-            starting = time.monotonic() - started < check.start_period_sec
-            failures += not starting
-            if failures >= check.retries:
-                raise TaskError(
-                    f"the healthcheck of {what} failed {failures} times in a row: {check.command}\n"
-                    f"{result.output[-2000:]}",
-                    self._task.file,
-                )
-            self._cancelled.wait(check.start_interval_sec if starting else check.interval_sec)
 
 
 def _shortest(*limits: float | None) -> float | None:

@@ -15,7 +15,8 @@ from pytest_evocode.environments import Engine, Snapshot
 from pytest_evocode.errors import AgentFault, EnvironmentFault, ResumeRefused
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import AttemptRecord, AttemptState, RoundRecord, SnapshotFile, Spent, TurnRecord
-from pytest_evocode.tasks import Round, Task
+from pytest_evocode.tasks import Round
+from pytest_evocode.trial.context import TrialContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,8 @@ class Resumption:
     turns: tuple[TurnRecord, ...] = ()
     """Turns that have ended and whose rounds are not done."""
     last_turn: int = 0
-    begun_after: int = 0
-    """The rounds up to this one are not run."""
+    first_played: int = 1
+    """The first round that is run; those before it have no record."""
     start: Snapshot | None = None
     agent: Any = None
     spent: Spent = field(default_factory=Spent)
@@ -76,7 +77,7 @@ class Checkpoints:
                 self._refuse_other(ended)
             wanted = {round_.index for round_ in rounds}
             kept = {} if broken else {record.index: record for record in ended.rounds if record.index in wanted}
-            return Resumption(records=kept, begun_after=min(kept) - 1) if kept else Resumption()
+            return Resumption(records=kept, first_played=min(kept)) if kept else Resumption()
         self._refuse_other(earlier)
         self._done.update(records)
         for turn in earlier.turns:
@@ -91,7 +92,7 @@ class Checkpoints:
         last = max(self._turns, default=0)
         return Resumption(
             records=records,
-            begun_after=min([*self._turns, *records], default=1) - 1,
+            first_played=min([*self._turns, *records], default=1),
             turns=tuple(turn for index, turn in sorted(self._turns.items()) if index not in records),
             last_turn=last,
             start=self._snapshots.get(last),
@@ -189,26 +190,22 @@ class Checkpoints:
             self._turns.clear()
 
 
-def keep_state(
-    directory: AttemptDirectory,
-    engine: Engine,
-    task: Task,
-    index: int,
-    snapshot: Snapshot,
-    strict: bool,
-    timeout_multiplier: float,
-) -> None:
-    """Note where the state after a round is kept, and what it takes to verify it again; raises EnvironmentFault."""
+def keep_state(context: TrialContext, index: int, snapshot: Snapshot) -> None:
+    """Write down where the state after a round is kept, and what it takes to verify it again.
+
+    Raises EnvironmentFault when that cannot be written.
+    """
+    assert context.directory is not None
     kept = SnapshotFile(
-        environment=engine.name,
+        environment=context.engine.name,
         reference=snapshot.reference,
-        image=engine.image_key(task),
-        task=str(task.directory.resolve()),
-        strict=strict,
-        timeout_multiplier=timeout_multiplier,
+        image=context.engine.image_key(context.task),
+        task=str(context.task.directory.resolve()),
+        strict=context.options.strict,
+        timeout_multiplier=context.options.timeout_multiplier,
     )
     try:
-        directory.write_snapshot(task.rounds[index - 1].name, kept)
+        context.directory.write_snapshot(context.task.rounds[index - 1].name, kept)
     except OSError as error:
         raise EnvironmentFault(f"the results could not be written: {error}") from error
 

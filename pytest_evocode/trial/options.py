@@ -14,7 +14,7 @@ from pytest_evocode.results.records import Mode
 
 @dataclass(frozen=True, slots=True)
 class TrialOptions:
-    """See above; the defaults are those of a trial that is driven from a script."""
+    """How attempts are run in one session; the defaults suit a trial that is driven from a script."""
 
     agent: Mapping[str, Any] = field(default_factory=dict)
     """What made the agent, for records."""
@@ -38,10 +38,10 @@ class TrialOptions:
     """Whether the state that every round was left in is kept, to be verified again."""
     references: bool = False
     """Whether states that the oracle makes are kept, and used where earlier rounds are not asked for."""
-    withheld: Callable[[str], bool] = lambda name: False
-    """Secrets that solutions do not get, because another agent is to begin where they lead."""
+    withheld_from_solutions: Callable[[str], bool] = lambda name: False
+    """Says which secrets solutions do not get, because another agent is to begin where they lead."""
     installation: Installation | None = None
-    """What is in the image besides what the agent itself needs there: what the other agent does."""
+    """What is installed in the image for another agent, which is to begin where this attempt ends."""
     hold_last: bool = False
     """Whether the state after the last round stays until the attempt is closed."""
     mode: Mode = "chain"

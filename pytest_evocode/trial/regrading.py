@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_evocode.environments import Engine, Snapshot, choose_engine
-from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EvocodeError, RegradingRefused, describe_error
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.loading import StoredAttempt
-from pytest_evocode.results.records import AttemptRecord, RoundRecord, SnapshotFile, TurnRecord
+from pytest_evocode.results.records import AttemptRecord, RoundRecord, SnapshotFile
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.results.trial_rewards import trial_rewards
-from pytest_evocode.secrets import Scrubber, withheld_from_agent
+from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.content_hash import hash_directory
+from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.suite_runner import SuiteRunner
-from pytest_evocode.trial.verifier_slots import VerifierSlots
-from pytest_evocode.verifier import SuiteRun, judge
+from pytest_evocode.verifier import SuiteRun, compare_cases, ended_by, judge
 
 
 @dataclass(slots=True)
@@ -112,27 +111,17 @@ class Regrader:
     def _verify(self, task: Task, kept: Mapping[int, SnapshotFile], found: Regraded) -> dict[int, SuiteRun]:
         """Run the suites, several at once; those that give no verdict are told as problems."""
         first = next(iter(kept.values()))
-        engine, slots, cancelled = self._engine(first.environment), VerifierSlots(), threading.Event()
-        withheld = withheld_from_agent(self._environ, ())
-        suites = SuiteRunner(
-            task,
-            environ=self._environ,
-            withheld=withheld,
-            timeout_multiplier=first.timeout_multiplier,
-            slots=slots,
-            strict=first.strict,
-            artifacts=None,
-            cancelled=cancelled,
-        )
-        suites.prepare(engine)
-        # Never started: it is what forks are made from.
-        environment = TaskEnvironment(task, engine, self._environ, withheld).create()
+        options = TrialOptions(environ=self._environ, timeout_multiplier=first.timeout_multiplier, strict=first.strict)
+        context = TrialContext.of(task, self._engine(first.environment), options)
+        suites = SuiteRunner(context)
+        suites.prepare()
+        environment = context.environment.create()  # Never started: it is what forks are made from.
 
         def run(round_: Round) -> SuiteRun:
-            return suites.run(environment, self._snapshot(engine, kept[round_.index]), round_)
+            return suites.run(environment, self._snapshot(context.engine, kept[round_.index]), round_)
 
         done = {}
-        with _stopping(cancelled, suites), ThreadPoolExecutor(slots.count, thread_name_prefix="regrade") as pool:
+        with _stopping(context, suites), ThreadPoolExecutor(context.slots.count, thread_name_prefix="regrade") as pool:
             begun = {index: pool.submit(run, task.rounds[index - 1]) for index in kept}
             for index, future in begun.items():
                 name = task.rounds[index - 1].name
@@ -162,44 +151,35 @@ class Regrader:
     ) -> tuple[RoundRecord, ...]:
         """All rounds, in order, with what the suites say of them now."""
         rounds: list[RoundRecord] = []
-        ended_by, alone = "", record.mode == "single-round"
+        last, alone = "", record.mode == "single-round"
         for old in record.rounds:
             new = old
-            if ended_by:
-                new = _not_reached(old, ended_by)
+            if last:
+                new = _not_reached(old, last)
             elif (suite := suites.get(old.index)) is not None:
                 # Each single round begins where the solutions of those before lead, as the first of a chain may.
                 before = [] if alone else list(rounds)
                 new = self._judge(task, old, kept[old.index], suite, before)
             rounds.append(new)
-            if not alone and new.verdict is not None and _ends(task.rounds[old.index - 1], new, record.mode):
-                ended_by = old.round
+            if not alone and new.verdict is not None and ended_by(task.rounds[old.index - 1], new, record.mode):
+                last = old.round
         return tuple(rounds)
 
     def _judge(
         self, task: Task, old: RoundRecord, kept: SnapshotFile, suite: SuiteRun, earlier: list[RoundRecord]
     ) -> RoundRecord:
         round_ = task.rounds[old.index - 1]
-        turn = TurnRecord(
-            index=old.index,
-            snapshot=kept.reference,
-            timed_out=old.timed_out == "agent",
-            tool_calls=old.tool_calls,
-            usage=old.usage,
-            stopped=old.stopped,
-            agent_seconds=old.agent_seconds or 0.0,
-        )
         limit = round_.agent_timeout
-        values = judge(
-            turn,
+        record = judge(
+            old,
             suite,
-            earlier,
+            agent_timed_out=old.timed_out == "agent",
             agent_limit=None if limit is None else limit * kept.timeout_multiplier,
-            verifier_limit=round_.verifier_timeout * kept.timeout_multiplier,
-            held=[each.name for each in task.rounds if each.index < min((old.index, *(one.index for one in earlier)))],
+            suite_limit=round_.verifier_timeout * kept.timeout_multiplier,
             strict=kept.strict,
         )
-        return scrubbed(old.model_copy(update={**values, "agent_seconds": old.agent_seconds}), self._scrubber)
+        held = [each.name for each in task.rounds if each.index < min((old.index, *(one.index for one in earlier)))]
+        return compare_cases(scrubbed(record, self._scrubber), earlier, held)
 
     def _write(
         self,
@@ -228,14 +208,6 @@ class Regrader:
         )
 
 
-def _ends(round_: Round, record: RoundRecord, mode: str) -> bool:
-    """Whether no later round would have been reached, had this been the verdict then."""
-    if mode == "fail-stop" and not record.passed:
-        return True
-    verdict, minimum = record.verdict, round_.min_reward
-    return verdict is not None and minimum is not None and not verdict.reaches(minimum)
-
-
 def _not_reached(record: RoundRecord, by: str) -> RoundRecord:
     if record.outcome == "not reached":
         return record
@@ -244,11 +216,11 @@ def _not_reached(record: RoundRecord, by: str) -> RoundRecord:
 
 
 @contextlib.contextmanager
-def _stopping(cancelled: threading.Event, suites: SuiteRunner) -> Iterator[None]:
+def _stopping(context: TrialContext, suites: SuiteRunner) -> Iterator[None]:
     """Have nobody wait for suites once this is left by an exception, such as Ctrl-C."""
     try:
         yield
     except BaseException:
-        cancelled.set()
+        context.cancelled.set()
         suites.stop()
         raise

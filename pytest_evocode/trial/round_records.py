@@ -1,50 +1,54 @@
-"""The records of an attempt's rounds: made, written, and handed to who waits for them."""
+"""The records of an attempt's rounds: made, written, and handed to whoever waits for them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Mapping
 from concurrent.futures import Future
+from typing import Any
 
+from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.results.directory import AttemptDirectory, now
-from pytest_evocode.results.records import AttemptRecord, AttemptState, Fault, Mode, RoundRecord, Usage
+from pytest_evocode.results.directory import now
+from pytest_evocode.results.records import (
+    AttemptRecord,
+    AttemptState,
+    Fault,
+    Outcome,
+    RoundRecord,
+    TurnRecord,
+    Usage,
+)
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.results.trial_rewards import trial_rewards
-from pytest_evocode.secrets import Scrubber
-from pytest_evocode.tasks import Round, Task
-from pytest_evocode.trial.agent_turns import STOPPED
+from pytest_evocode.tasks import Round
+from pytest_evocode.tasks.round_selection import RoundSelection
 from pytest_evocode.trial.checkpoints import Checkpoints
+from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.verifier import compare_cases
+
+logger = logging.getLogger(__name__)
 
 
 class RoundRecords:
-    """One record for each of the ``rounds`` of an attempt that are run, by index; they come in any order.
+    """One record for each round of an attempt that is run, by its index; they come in any order.
 
-    ``from_round`` is the one that a chain begins with by choice. ``directory`` is where they are written, None for
-    nowhere; they hold nothing that the ``scrubber`` knows.
+    All records pass through :meth:`deliver`, where the host's secrets are taken out and the record is written.
     """
 
     def __init__(
-        self,
-        task: Task,
-        agent: str,
-        attempt: int,
-        rounds: Sequence[Round],
-        *,
-        mode: Mode,
-        from_round: str | None,
-        directory: AttemptDirectory | None,
-        scrubber: Scrubber,
-        checkpoints: Checkpoints,
+        self, context: TrialContext, agent: str, attempt: int, rounds: RoundSelection, checkpoints: Checkpoints
     ) -> None:
-        self._task = task
+        """Begin without records; ``agent`` is what they call the agent."""
+        self._task = context.task
         self._agent = agent
         self._attempt = attempt
-        self._mode = mode
-        self._from_round = from_round
-        self._rounds = {round_.index: round_ for round_ in rounds}
-        self._directory = directory
-        self._scrubber = scrubber
+        self._mode = context.options.mode
+        self._begin_with = rounds.begin_with if self._mode != "single-round" else None
+        self._rounds = {each.index: each for each in self._task.rounds[rounds.rounds_before : rounds.last]}
+        self._directory = context.directory
+        self._scrubber = context.scrubber
         self._checkpoints = checkpoints
         self._records: dict[int, Future[RoundRecord]] = {index: Future() for index in self._rounds}
         self.undone = False
@@ -55,7 +59,7 @@ class RoundRecords:
 
     @property
     def all_there(self) -> bool:
-        """Whether nobody has to wait any more."""
+        """Whether all rounds have their records."""
         return all(record.done() for record in self._records.values())
 
     def wait(self, index: int) -> RoundRecord:
@@ -66,17 +70,12 @@ class RoundRecords:
         """Wait for the records of the rounds before one, in order."""
         return [record.result() for earlier, record in self._records.items() if earlier < index]
 
-    @property
-    def left_to_solutions(self) -> tuple[str, ...]:
-        """The rounds before the first that is run: what they require held when it began."""
-        return tuple(round_.name for round_ in self._task.rounds if round_.index < min(self._records))
-
-    def begin_after(self, index: int) -> None:
-        """Have none for the rounds up to this one, which are not run."""
-        self._records = {later: record for later, record in self._records.items() if later > index}
+    def skip_before(self, index: int) -> None:
+        """Have no records of the rounds before one, which are not run."""
+        self._records = {later: record for later, record in self._records.items() if later >= index}
 
     def restore(self, records: Mapping[int, RoundRecord]) -> None:
-        """Hand out what an earlier session wrote."""
+        """Hand out the records that an earlier session wrote."""
         for index, record in records.items():
             self._records[index].set_result(record)
 
@@ -84,23 +83,47 @@ class RoundRecords:
         """Write nothing from here on."""
         self._directory = None
 
-    def make(self, round_: Round, **values: object) -> RoundRecord:
-        """A round's record with the rest of its fields filled in."""
-        return RoundRecord.model_validate(
-            {
-                "task": self._task.name,
-                "agent": self._agent,
-                "attempt": self._attempt,
-                "round": round_.name,
-                "index": round_.index,
-                "declared_rounds": len(self._task.rounds),
-                **values,
-            }
+    def after_turn(
+        self,
+        round_: Round,
+        turn: TurnRecord,
+        *,
+        outcome: Outcome = "not reached",
+        cause: str = "",
+        fault: Fault | None = None,
+    ) -> RoundRecord:
+        """Return the record of a round as far as the agent's turn tells."""
+        return RoundRecord(
+            **self._identity(round_),
+            outcome=outcome,
+            cause=cause,
+            fault=fault,
+            tool_calls=turn.tool_calls,
+            usage=turn.usage,
+            stopped=turn.stopped,
+            agent_seconds=turn.agent_seconds,
         )
 
+    def _identity(self, round_: Round) -> dict[str, Any]:
+        return {
+            "task": self._task.name,
+            "agent": self._agent,
+            "attempt": self._attempt,
+            "round": round_.name,
+            "index": round_.index,
+            "declared_rounds": len(self._task.rounds),
+        }
+
     def deliver(self, record: RoundRecord, *, done: bool, output: str | None = None) -> None:
-        """Write a record and hand it out; ``done`` says that a later session would only repeat it."""
+        """Write a record and hand it out; ``done`` says that a later session would only repeat the round.
+
+        One with a verdict waits for the records of the rounds before, with whose cases its own are compared.
+        """
         record = scrubbed(record, self._scrubber)
+        if record.verdict is not None:
+            # What the rounds required that are left to the solutions held when the first of these began.
+            held = [round_.name for round_ in self._task.rounds if round_.index < min(self._records)]
+            record = compare_cases(record, self.before(record.index), held)
         try:
             if self._directory is not None:
                 self._directory.write_round(record, output=output, done=done)
@@ -110,28 +133,32 @@ class RoundRecords:
             cause = self._scrubber.text(f"the results could not be written: {error}")
             failed = {"outcome": "error", "cause": cause, "fault": "infrastructure"}
             record, done = record.model_copy(update=failed), False
+        logger.info("%s, %s: %s", record.task, record.round, record.outcome)
         self.undone |= not done
         self._records[record.index].set_result(record)
 
     def skip_after(self, index: int, cause: str) -> None:
-        """Say of all rounds after one that have no record why they were not reached."""
+        """Record why the rounds after one that have no record were not reached."""
         for later, record in self._records.items():
             if later > index and not record.done():
-                record.set_result(self.make(self._rounds[later], outcome="not reached", cause=cause))
+                skipped = RoundRecord(**self._identity(self._rounds[later]), outcome="not reached", cause=cause)
+                record.set_result(skipped)
 
     def break_off(
         self, index: int, cause: str | None, fault: Fault = "infrastructure", *, usage: Usage | None = None
     ) -> None:
-        """Put an error on the round it happened in, the first from ``index`` on that has no record.
+        """Give an error to the round in which it happened: the first from ``index`` on that has no record.
 
-        Without a cause the session was stopped; ``fault`` says who is to blame for one, ``usage`` what was paid there.
+        Without a cause the session was stopped. ``fault`` says whose fault it is, and ``usage`` what the round had used
+        of the model until then.
         """
         self.undone = True
         if cause is not None:
             left = (each for each, record in self._records.items() if each >= index and not record.done())
             if (first := next(left, None)) is not None:
                 round_ = self._rounds[first]
-                broken = self.make(round_, outcome="error", cause=cause, fault=fault, usage=usage)
+                identity = self._identity(round_)
+                broken = RoundRecord(**identity, outcome="error", cause=cause, fault=fault, usage=usage)
                 self.deliver(broken, done=False)
                 self.skip_after(first, f"the attempt ended in {round_.name} with an error")
         self.skip_after(index - 1, STOPPED)
@@ -150,7 +177,7 @@ class RoundRecords:
                     agent=self._agent,
                     attempt=self._attempt,
                     mode=self._mode,
-                    from_round=self._from_round,
+                    from_round=self._task.rounds[self._begin_with - 1].name if self._begin_with else None,
                     environment=state.environment,
                     task_hash=state.task_hash,
                     made_by=state.made_by,
@@ -166,6 +193,4 @@ class RoundRecords:
     @property
     def _counting(self) -> range:
         """The indices of the declared rounds, without those that a chain from a later one leaves out."""
-        names = [round_.name for round_ in self._task.rounds]
-        first = 1 if self._from_round is None else names.index(self._from_round) + 1
-        return range(first, len(names) + 1)
+        return range(self._begin_with or 1, len(self._task.rounds) + 1)

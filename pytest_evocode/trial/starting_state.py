@@ -3,78 +3,82 @@
 from __future__ import annotations
 
 import contextlib
-import threading
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from typing import Protocol
 
 from pytest_evocode.agents import Agent, installation_of
 from pytest_evocode.agents.oracle import OracleAgent
-from pytest_evocode.environments import Engine, Environment, Snapshot
+from pytest_evocode.environments import Environment, Snapshot
+from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, TaskError
 from pytest_evocode.results.records import RoundRecord, Verdict
 from pytest_evocode.secrets import withheld_from_agent
-from pytest_evocode.tasks import Task
-from pytest_evocode.trial.agent_turns import STOPPED, AgentTurns
+from pytest_evocode.tasks.round_selection import RoundSelection
+from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.checkpoints import Resumption
+from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.reference_states import ReferenceStates
 from pytest_evocode.trial.suite_runner import SuiteRunner
 
+logger = logging.getLogger(__name__)
+
 
 class OracleAttempt(AbstractContextManager["OracleAttempt"], Protocol):
-    """An attempt of the oracle that plays the solutions up to some round, while its context lasts."""
+    """An attempt in which the oracle plays the reference solutions up to some round; it lasts as long as its context.
 
-    def begun_after(self) -> int:
-        """Wait until it is known which rounds are not played, because the state after them is."""
+    :class:`~pytest_evocode.trial.Trial` is one; this module cannot import it, because a trial begins here.
+    """
+
+    def first_played(self) -> int:
+        """Wait until it is known which round is played first."""
 
     def wait(self, index: int) -> RoundRecord:
         """Wait for the record of a round that is played."""
 
     def last_state(self) -> Snapshot:
-        """The state after the last round, once its record is there."""
+        """Return the state after the last round, once its record is there."""
 
     def close(self) -> None:
-        """End it now."""
+        """End the attempt now."""
 
 
 class StartingState:
-    """How an attempt finds where it begins.
+    """Finds the state that an attempt begins in.
 
-    ``first`` is the index of the first round that is the agent's own: where it is not 1, the reference solutions of
-    those before come first. ``play`` has the oracle play them up to a round, with the options that it is given.
-    ``wanted`` is the first round that is asked for; the oracle itself may begin at any state before it that is known.
+    Where the agent's first round is not the task's, the reference solutions of those before come first: ``play`` makes
+    an attempt of the oracle at some rounds with some options. The oracle itself may begin at any known state before the
+    first round that was asked for.
     """
 
     def __init__(
         self,
-        task: Task,
+        context: TrialContext,
         agent: Agent,
-        engine: Engine,
-        options: TrialOptions,
-        *,
-        first: int,
-        wanted: int,
-        cancelled: threading.Event,
-        play: Callable[[int, TrialOptions], OracleAttempt],
+        rounds: RoundSelection,
+        play: Callable[[RoundSelection, TrialOptions], OracleAttempt],
     ) -> None:
-        self._task = task
-        self._options = options
-        self._first = first
-        self._wanted = wanted
-        self._cancelled = cancelled
+        self._task = context.task
+        self._rounds = rounds
+        self._cancelled = context.cancelled
         self._play = play
         self._is_oracle = type(agent) is OracleAgent
-        self.installation = options.installation or installation_of(agent)
+        self.installation = context.options.installation or installation_of(agent)
         """What is in the image besides the task's own."""
+        options = context.options
         # No other agent than the oracle begins where a secret may lie, whatever it declares itself.
-        self._withheld = options.withheld if self._is_oracle else withheld_from_agent(options.environ, ())
+        withheld = options.withheld_from_solutions if self._is_oracle else withheld_from_agent(options.environ, ())
+        self._options = replace(options, withheld_from_solutions=withheld)
+        self._solutions = replace(context, options=self._options, directory=None)
         self._states: ReferenceStates | None = None
         if options.references:
             self._states = ReferenceStates(
-                engine, task, options.environ, withheld=self._withheld, installation=self.installation
+                context.engine, self._task, options.environ, withheld=withheld, installation=self.installation
             )
-        self._playing: OracleAttempt | None = None
+        self._attempt: OracleAttempt | None = None
 
     @property
     def kept(self) -> ReferenceStates | None:
@@ -82,55 +86,53 @@ class StartingState:
         return self._states if self._is_oracle else None
 
     def find(self, *, in_place: bool, until_started: ExitStack) -> Resumption:
-        """Where the attempt begins; a state stays as it is until the environment has started.
+        """Return where the attempt begins; its state is kept for as long as ``until_started`` is open.
 
-        With suites ``in_place`` that is the image, where :meth:`play_in_place` goes on. Raises
+        With suites ``in_place`` that is the image, and :meth:`play_in_place` goes on from there. Raises
         :class:`~pytest_evocode.errors.TaskError` where the solutions do not lead there, Cancelled and EnvironmentFault.
         """
-        before = self._first - 1
+        before = self._rounds.rounds_before
         if in_place:
-            return Resumption(begun_after=before)
+            return Resumption(first_played=before + 1)
         if not before:
-            nearest = range(self._wanted - 1, 0, -1) if self._is_oracle else ()
+            nearest = range(self._rounds.first_wanted - 1, 0, -1) if self._is_oracle else ()
             index, state = self._known(nearest, until_started)
-            return Resumption(last_turn=index, begun_after=index, start=state)
+            return Resumption(last_turn=index, first_played=index + 1, start=state)
         with self._states.making(self._cancelled) if self._states is not None else contextlib.nullcontext():
             state = self._known([before], until_started)[1] or self._played(until_started)
-        return Resumption(last_turn=before, begun_after=before, start=state)
+        return Resumption(last_turn=before, first_played=before + 1, start=state)
 
     def play_in_place(self, environment: Environment, suites: SuiteRunner) -> None:
         """Play the solutions where the agent is to work, with suites that run there as well; raises as :meth:`find`."""
-        turns = AgentTurns(
-            self._task,
-            OracleAgent(),
-            environ=self._options.environ,
-            timeout_multiplier=self._options.timeout_multiplier,
-            cancelled=self._cancelled,
-            withheld=self._withheld,
-        )
-        for round_ in self._task.rounds[: self._first - 1]:
+        turns = AgentTurns(self._solutions, OracleAgent())
+        before = self._rounds.rounds_before
+        for round_ in self._task.rounds[:before]:
             try:
                 turns.take(environment, round_)
             except AgentFault as error:
                 raise self._leads_nowhere(round_.name, str(error)) from None
             suite = suites.run_in_place(environment, round_, collect=False)
-            # Those before the last need not: what they require may have been retired.
-            if round_.index == self._first - 1 and not (suite.verdict is not None and suite.verdict.passed):
+            # The suites of earlier rounds may fail: what they require may have been retired.
+            if round_.index == before and not (suite.verdict is not None and suite.verdict.passed):
                 raise self._leads_nowhere(round_.name, suite.fault or _failing(suite.verdict))
 
     def stop(self) -> None:
-        """End what still plays."""
-        if self._playing is not None:
+        """End the reference solutions that are still played."""
+        if self._attempt is not None:
             with contextlib.suppress(EnvironmentFault):
-                self._playing.close()
+                self._attempt.close()
 
     def _known(self, indexes: Sequence[int], until_started: ExitStack) -> tuple[int, Snapshot | None]:
-        """The first of the states that is known, with its round; it does not make way for another one meanwhile."""
+        """Return the first known one of the states after some rounds, with its round's index, or 0 and None.
+
+        No other state takes its place while ``until_started`` is open.
+        """
         if self._states is not None and indexes:
             with ExitStack() as stack:
                 stack.enter_context(self._states.held())
                 for index in indexes:
                     if (state := self._states.find(index)) is not None:
+                        logger.info("%s: begins at the known state after round %d", self._task.name, index)
                         until_started.push(stack.pop_all())
                         return index, state
         return 0, None
@@ -141,15 +143,17 @@ class StartingState:
             timeout_multiplier=self._options.timeout_multiplier,
             verifiers=self._options.verifiers,
             references=self._options.references,
-            withheld=self._withheld,
+            withheld_from_solutions=self._options.withheld_from_solutions,
             installation=self.installation,
             hold_last=True,
         )
-        last = self._first - 1
-        self._playing = playing = until_started.enter_context(self._play(last, options))
-        records = [playing.wait(index) for index in range(playing.begun_after() + 1, last + 1)]
+        last = self._rounds.rounds_before
+        logger.info("%s: the reference solutions are played up to round %d", self._task.name, last)
+        attempt = self._play(RoundSelection(first_wanted=last, last=last), options)
+        self._attempt = until_started.enter_context(attempt)
+        records = [attempt.wait(index) for index in range(attempt.first_played(), last + 1)]
         if records[-1].passed:
-            return playing.last_state()
+            return attempt.last_state()
         if self._cancelled.is_set():
             raise Cancelled(STOPPED)
         broken = next((record for record in records if record.outcome == "error"), records[-1])
@@ -157,8 +161,8 @@ class StartingState:
 
     def _leads_nowhere(self, round_name: str, why: str) -> TaskError:
         return TaskError(
-            f"{self._task.rounds[self._first - 1].name} begins where the reference solutions lead, and that of "
-            f"{round_name} fails; correct it, --evocode-check helps: {why}",
+            f"{self._task.rounds[self._rounds.rounds_before].name} begins where the reference solutions lead, and that "
+            f"of {round_name} fails; correct it, --evocode-check helps: {why}",
             self._task.file,
         )
 

@@ -3,60 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+import logging
+from collections.abc import Callable, Iterator
 
 from pytest_evocode.environments import (
     DistrustingEnvironment,
-    Engine,
     Environment,
     InteractiveEnvironment,
     Snapshot,
 )
+from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, VERIFIER_DIRECTORIES
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.tasks import Round, Task, resolve_env
+from pytest_evocode.tasks import Round, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
-from pytest_evocode.trial.agent_turns import OUT_OF_REACH
+from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.held_forks import HeldFork
-from pytest_evocode.trial.verifier_slots import VerifierSlots
-from pytest_evocode.verifier import FRESH, SuiteRun, SuiteSettings, Toolbox, find_toolbox, run_suite, suite_not_run
+from pytest_evocode.verifier import SuiteRun, SuiteSettings, Toolbox, find_toolbox, run_suite, suite_not_run
+
+logger = logging.getLogger(__name__)
 
 
 class SuiteRunner:
     """Runs the suites of one attempt, several at once where they run in forks.
 
-    ``environ`` resolves the ``${VAR}`` of task.toml, of which those that are ``withheld`` from the agent reach no suite
-    that its processes can watch. ``timeout_multiplier`` multiplies the suites', and ``slots`` bound how many run
-    at once. ``artifacts`` gives the directory for a round's artifacts by the round's name, None collects none. Faults
-    of a ``cancelled`` attempt come from its being stopped and are never blamed on the agent. With ``hold`` forks stay
-    as the suites have left them, until they are dropped.
+    Artifacts are collected where the context has a directory. With the option ``hold_forks`` forks stay as the suites
+    have left them, until they are dropped.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        *,
-        environ: Mapping[str, str],
-        withheld: Callable[[str], bool],
-        timeout_multiplier: float,
-        slots: VerifierSlots,
-        strict: bool,
-        artifacts: Callable[[str], Path] | None,
-        cancelled: threading.Event,
-        hold: bool = False,
-    ) -> None:
-        self._task = task
-        self._config = task.config.metadata.evocode
-        self._environ = environ
-        self._withheld = withheld
-        self._timeout_multiplier = timeout_multiplier
-        self._slots = slots
-        self._strict = strict
-        self._artifacts = artifacts
-        self._cancelled = cancelled
+    def __init__(self, context: TrialContext) -> None:
+        self._context = context
+        self._task = context.task
+        self._options = context.options
+        self._config = context.task.config.metadata.evocode
+        self._slots = context.slots
         self._forks: set[Environment] = set()
-        self._hold = hold
         self._held: dict[int, HeldFork] = {}
         self._toolbox: Toolbox | None = None
         self._pins: Pins = NOT_PINNED
@@ -66,18 +46,14 @@ class SuiteRunner:
         """Whether suites run where the agent works."""
         return self._config.verify_in == "place"
 
-    def prepare(self, engine: Engine) -> None:
+    def prepare(self) -> None:
         """Make sure that suites can be run in this task's image, before an agent has been there.
 
         Raises TaskError and EnvironmentFault.
         """
         self._pins = read_pins(self._task.directory)
         if not all(round_.has_script for round_ in self._task.rounds):
-            self._toolbox = find_toolbox(engine, self._task)
-
-    def limit(self, round_: Round) -> float:
-        """Seconds that the suite of a round has."""
-        return round_.verifier_timeout * self._timeout_multiplier
+            self._toolbox = find_toolbox(self._context.engine, self._task)
 
     def run(
         self,
@@ -90,66 +66,71 @@ class SuiteRunner:
     ) -> SuiteRun:
         """Run a round's suite in a fork of its snapshot.
 
-        ``vary`` may have it run in another settings, and ``change`` may change the fork before.
+        ``vary`` may return other settings for the suite, and ``change`` may change the fork before the suite runs.
         """
         changed = snapshot.changed_paths(environment.workdir)
-        fork = environment.fork(snapshot, network=round_.verifier_network, fresh=FRESH)
+        fork = environment.fork(snapshot, network=round_.verifier_network, fresh=VERIFIER_DIRECTORIES)
         try:
-            with self._slots.take(self._cancelled), contextlib.ExitStack() as life:
+            with self._slots.take(self._context.cancelled), contextlib.ExitStack() as life:
                 life.enter_context(self._alive(fork))
                 change(fork)
                 settings = vary(self._suite_settings(round_))
                 suite = self._run(fork, round_, changed, settings)
-                if self._hold and isinstance(fork, InteractiveEnvironment):
+                if self._options.hold_forks and isinstance(fork, InteractiveEnvironment):
                     self._held[round_.index] = HeldFork(fork, self._task, round_, settings, life.pop_all().close)
                 return suite
         except EnvironmentFault as error:
             suite = suite_not_run(str(error), changed)
-            if self._cancelled.is_set() or not (self._strict and suite.changed_tools):
+            if self._context.cancelled.is_set() or not (self._options.strict and suite.changed_tools):
                 raise
+            logger.info("%s, %s: the fork failed, with tools changed: %s", self._task.name, round_.name, error)
             return suite
 
     def run_in_place(self, environment: Environment, round_: Round, *, collect: bool = True) -> SuiteRun:
-        """Run a round's suite where the agent works, leave nothing of it there, and ``collect`` its artifacts."""
+        """Run a round's suite where the agent works and leave nothing of it there.
+
+        Artifacts are collected unless ``collect`` is False.
+        """
         if isinstance(environment, DistrustingEnvironment):
             environment.distrust()
         # All within the slot: while it waits for one, what the agent left running could still change a tool.
-        with self._slots.take(self._cancelled), self._agent_kept_out(environment):
+        with self._slots.take(self._context.cancelled), self._agent_kept_out(environment):
             snapshot = environment.snapshot()
             try:
                 changed = snapshot.changed_paths(environment.workdir)
             finally:
                 snapshot.discard()
-            environment.make_directories(FRESH)
+            environment.make_directories(VERIFIER_DIRECTORIES)
             return self._run(environment, round_, changed, self._suite_settings(round_), collect=collect)
 
     def fork_of(self, index: int) -> HeldFork | None:
-        """The fork of a round's suite, where it is held."""
+        """Return the fork of a round's suite, where it is held."""
         return self._held.get(index)
 
     def drop_fork(self, index: int) -> None:
-        """Let go of the fork of a round's suite, where it is held."""
+        """Stop the fork of a round's suite, where it is held."""
         if (held := self._held.pop(index, None)) is not None:
             held.drop()
 
     def stop(self) -> None:
         """Kill every suite that runs in a fork."""
         for fork in list(self._forks):
+            logger.info("%s: killing a suite that still runs", self._task.name)
             with contextlib.suppress(EnvironmentFault):
                 fork.stop()
 
     def _suite_settings(self, round_: Round) -> SuiteSettings:
-        # Who is root beside it reads the environment of every process.
+        # A process that runs as root beside the suite reads the environment of every process.
         watched = self.in_place and self._config.keep_processes
         return SuiteSettings(
             env=resolve_env(
                 round_.verifier_env,
-                self._environ,
+                self._options.environ,
                 path=self._task.file,
-                withheld=lambda name: watched and self._withheld(name),
+                withheld=lambda name: watched and self._context.withheld(name),
             ),
-            timeout=self.limit(round_),
-            timeout_multiplier=self._timeout_multiplier,
+            timeout=self._context.suite_limit(round_),
+            timeout_multiplier=self._options.timeout_multiplier,
             toolbox=self._toolbox,
             pinned=self._pins.of(round_.name),
         )
@@ -157,8 +138,12 @@ class SuiteRunner:
     def _run(
         self, place: Environment, round_: Round, changed: list[str], settings: SuiteSettings, *, collect: bool = True
     ) -> SuiteRun:
-        artifacts = self._artifacts(round_.name) if self._artifacts and collect else None
-        return run_suite(place, self._task, round_, settings, changed=changed, artifacts=artifacts)
+        directory = self._context.directory
+        artifacts = directory.artifacts(round_.name) if directory is not None and collect else None
+        logger.debug("%s, %s: the suite begins", self._task.name, round_.name)
+        suite = run_suite(place, self._task, round_, settings, changed=changed, artifacts=artifacts)
+        logger.debug("%s, %s: the suite took %.1f s", self._task.name, round_.name, suite.seconds)
+        return suite
 
     @contextlib.contextmanager
     def _alive(self, fork: Environment) -> Iterator[None]:
@@ -174,9 +159,9 @@ class SuiteRunner:
 
     @contextlib.contextmanager
     def _agent_kept_out(self, environment: Environment) -> Iterator[None]:
-        """The environment without the agent's processes, and without a trace of what happens there meanwhile.
+        """Keep the agent's processes out, and leave no trace of what happens in the environment meanwhile.
 
-        Raises :class:`~pytest_evocode.errors.EnvironmentFault` when that cannot be had.
+        Raises :class:`~pytest_evocode.errors.EnvironmentFault` when that cannot be done.
         """
         try:
             self._clear(environment)
@@ -187,4 +172,4 @@ class SuiteRunner:
     def _clear(self, environment: Environment) -> None:
         if not self._config.keep_processes:
             environment.kill_processes()
-        environment.remove(OUT_OF_REACH)
+        environment.remove(HIDDEN_FROM_AGENT)

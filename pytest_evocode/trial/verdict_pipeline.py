@@ -2,77 +2,63 @@
 
 from __future__ import annotations
 
-import threading
+import logging
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 from pytest_evocode.environments import Environment
+from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import describe_error
 from pytest_evocode.results.records import TurnRecord
-from pytest_evocode.results.scrubbing import scrubbed
-from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Round
-from pytest_evocode.trial.agent_turns import STOPPED, AgentTurns
 from pytest_evocode.trial.checkpoints import Checkpoints
+from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.reference_states import ReferenceStates
 from pytest_evocode.trial.round_records import RoundRecords
 from pytest_evocode.trial.suite_runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, judge
 
+logger = logging.getLogger(__name__)
+
 
 class VerdictPipeline:
-    """Delivers the records of an attempt's rounds once their turns have ended.
+    """Runs the suites of an attempt's rounds in threads of their own, and delivers the records.
 
-    ``references`` is where states are kept that suites accept, None for nowhere; ``strict`` fails rounds in which tools
-    were changed. ``threads`` is how many suites may be asked for at once.
+    ``references`` keeps the states that suites accept; None keeps none.
     """
 
     def __init__(
         self,
-        turns: AgentTurns,
+        context: TrialContext,
         suites: SuiteRunner,
         checkpoints: Checkpoints,
         records: RoundRecords,
         references: ReferenceStates | None,
-        scrubber: Scrubber,
-        cancelled: threading.Event,
-        *,
-        strict: bool,
-        threads: int,
     ) -> None:
-        self._turns = turns
+        self._context = context
         self._suites = suites
         self._checkpoints = checkpoints
         self._records = records
         self._references = references
-        self._scrubber = scrubber
-        self._cancelled = cancelled
-        self._strict = strict
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="verifier")
+        self._pool = ThreadPoolExecutor(context.slots.count, thread_name_prefix="verifier")
 
     def begin(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
-        """Have a round's suite run in a fork and its record delivered, after those of the rounds before."""
+        """Have a round's suite run in a fork, and its record delivered after those of the rounds before."""
         self._pool.submit(self._verify, environment, round_, turn)
 
     def wait(self) -> None:
-        """Wait for all that was begun; nothing more may be."""
+        """Wait for all suites that were begun, and take no more."""
         self._pool.shutdown(wait=True)
 
     def conclude(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> None:
         """Make a round's record of its turn and its suite, and deliver it."""
-        earlier = self._records.before(round_.index)
-        # Here and not only when it is delivered: cases are compared by name with those of rounds that were.
-        suite = replace(suite, verdict=scrubbed(suite.verdict, self._scrubber))
-        values = judge(
-            turn,
+        record = judge(
+            self._records.after_turn(round_, turn),
             suite,
-            earlier,
-            agent_limit=self._turns.limit(round_),
-            verifier_limit=self._suites.limit(round_),
-            held=self._records.left_to_solutions,
-            strict=self._strict,
+            agent_timed_out=turn.timed_out,
+            agent_limit=self._context.agent_limit(round_),
+            suite_limit=self._context.suite_limit(round_),
+            strict=self._context.options.strict,
         )
-        record = self._records.make(round_, **values)
         if record.outcome == "failed" and self._suites.fork_of(round_.index) is not None:
             self._checkpoints.hold(round_.index)
         else:
@@ -81,7 +67,7 @@ class VerdictPipeline:
 
     def _verify(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
         try:
-            self._turns.refuse_when_cancelled()
+            self._context.environment.refuse_when_cancelled()
             snapshot = self._checkpoints.snapshot_of(round_.index)
             suite = self._suites.run(environment, snapshot, round_)
             if self._references is not None and suite.verdict is not None and suite.verdict.passed:
@@ -91,16 +77,12 @@ class VerdictPipeline:
             self._fail(round_, turn, error)
 
     def _fail(self, round_: Round, turn: TurnRecord, error: Exception) -> None:
+        """Deliver the record of a round that could not be verified."""
         self._suites.drop_fork(round_.index)
-        stopped = self._cancelled.is_set()  # Then what was killed under it is to blame, and not the engine.
-        record = self._records.make(
-            round_,
-            outcome="not reached" if stopped else "error",
-            cause=STOPPED if stopped else describe_error(error),
-            fault=None if stopped else "infrastructure",
-            tool_calls=turn.tool_calls,
-            usage=turn.usage,
-            stopped=turn.stopped,
-            agent_seconds=turn.agent_seconds,
-        )
+        if self._context.cancelled.is_set():  # Then the suite was killed, and the error says nothing of the engine.
+            record = self._records.after_turn(round_, turn, cause=STOPPED)
+        else:
+            logger.info("%s, %s: not verified: %s", self._context.task.name, round_.name, type(error).__name__)
+            cause = describe_error(error)
+            record = self._records.after_turn(round_, turn, outcome="error", cause=cause, fault="infrastructure")
         self._records.deliver(record, done=False)

@@ -1,21 +1,23 @@
-"""The verifier: a round's suite, run where no process of the agent is, and what it said."""
+"""The verifier: runs a round's suite where no process of the agent is, and makes a verdict of it."""
 
 from __future__ import annotations
 
 from pytest_evocode.verifier.native import debug_cases
-from pytest_evocode.verifier.round_outcome import judge
-from pytest_evocode.verifier.suite import FRESH, run_suite, suite_not_run
+from pytest_evocode.verifier.round_outcome import compare_cases, ended_by, judge, needs_verdict
+from pytest_evocode.verifier.suite import run_suite, suite_not_run
 from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings
 from pytest_evocode.verifier.toolbox import Toolbox, find_toolbox
 
 __all__ = [
-    "FRESH",
     "SuiteRun",
     "SuiteSettings",
     "Toolbox",
+    "compare_cases",
     "debug_cases",
+    "ended_by",
     "find_toolbox",
     "judge",
+    "needs_verdict",
     "run_suite",
     "suite_not_run",
 ]

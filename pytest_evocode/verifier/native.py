@@ -20,7 +20,7 @@ from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.in_container.modules import OWN
 from pytest_evocode.verifier.script import tail
-from pytest_evocode.verifier.suite_run import LOGS, Finding, SuiteSettings
+from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
 from pytest_evocode.verifier.toolbox import PROGRAM
 
 CASE_TIMEOUT = 60.0
@@ -38,19 +38,19 @@ _ADVICE = (
 )
 
 
-def run_native(fork: Environment, task: Task, round_: Round, settings: SuiteSettings) -> Finding:
+def run_native(fork: Environment, task: Task, round_: Round, settings: SuiteSettings) -> SuiteRun:
     """Compose the round's cumulative suite in the fork, run it and read its report."""
     result, report = _run(fork, task, round_, settings)
     try:
         verdict = _Judgement(task, round_, report, settings).verdict()
     except VerifierFault as error:
-        return Finding(result, None, str(error))
+        return SuiteRun(result.output, None, str(error))
     verdict = verdict.model_copy(update={"timed_out": result.timed_out})
     seek_stale = settings.seek_stale and not result.timed_out
     if seek_stale and (stale := _still_there(fork, task, round_, settings, verdict)):
         cases = (case.model_copy(update={"failure": "stale"}) if case.id in stale else case for case in verdict.cases)
         verdict = verdict.model_copy(update={"cases": tuple(cases)})
-    return Finding(result, verdict)
+    return SuiteRun(result.output, verdict)
 
 
 def _run(

@@ -1,66 +1,96 @@
-"""From a turn and its suite to what a round's record says."""
+"""What a round's suite means for the round: passed or failed, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from pytest_evocode.metrics.failures import judge_cases
-from pytest_evocode.results.records import RoundRecord, TurnRecord, Verdict
+from pytest_evocode.results.records import Mode, Outcome, RoundRecord, Verdict
+from pytest_evocode.tasks import Round
 from pytest_evocode.verifier.suite_run import SuiteRun
 
 
 def judge(
-    turn: TurnRecord,
+    record: RoundRecord,
     suite: SuiteRun,
-    earlier: Sequence[RoundRecord],
     *,
+    agent_timed_out: bool,
     agent_limit: float | None,
-    verifier_limit: float,
-    held: Collection[str] = (),
+    suite_limit: float,
     strict: bool,
-) -> dict[str, Any]:
-    """The fields of the round's :class:`RoundRecord` that its outcome decides.
+) -> RoundRecord:
+    """Return a round's record with what its suite decides; the rest of ``record`` tells of the agent's turn.
 
-    ``earlier`` are the records of the rounds before, in order, and ``held`` the rounds before those, whose solutions
-    were played; the limits are in seconds. ``strict`` fails a round in
-    which the agent had changed tools of the image.
+    The limits are in seconds, an ``agent_limit`` of None is none of the task's. ``strict`` fails a round in which the
+    agent had changed tools of the image.
     """
     verdict = suite.verdict
     if strict and verdict is None and suite.changed_tools:
-        # What the agent may have broken by it is the agent's failure, and nobody else's fault.
+        # That the suite gave no verdict may come from the changed tools, so it counts as the agent's failure.
         verdict = Verdict(reward=0.0, rewards={"reward": 0.0}, changed_tools=suite.changed_tools)
-    timed_out = "agent" if turn.timed_out else "verifier" if verdict and verdict.timed_out else None
     causes = []
-    if turn.timed_out:
+    if agent_timed_out:
         # Without a deadline of the task's it is the agent's own, such as its model's.
         causes.append(
             f"the agent was stopped at its timeout of {agent_limit:g} s" if agent_limit else "the agent ran out of time"
         )
     if verdict is not None and verdict.timed_out:
-        causes.append(f"the suite was stopped at its timeout of {verifier_limit:g} s")
+        causes.append(f"the suite was stopped at its timeout of {suite_limit:g} s")
     if suite.fault:
         causes.append(suite.fault)
-    outcome = "error"
+    outcome: Outcome = "error"
     if verdict is not None:
         left_out = (f"artifact left out: {reason}" for reason in suite.left_out)
-        cases = judge_cases(verdict.cases, earlier, held)
-        verdict = verdict.model_copy(update={"cases": cases, "flags": (*verdict.flags, *left_out)})
+        verdict = verdict.model_copy(update={"flags": (*verdict.flags, *left_out)})
         outcome = "passed" if verdict.passed else "failed"
-        if turn.stopped and outcome == "failed":
-            causes.append(f"the agent's turn was ended early, {turn.stopped}")
+        if record.stopped and outcome == "failed":
+            causes.append(f"the agent's turn was ended early, {record.stopped}")
         if strict and verdict.changed_tools:
             outcome = "failed"
             causes.append("strict: the agent changed tools of the image, so the suite's word does not count")
-    return {
-        "outcome": outcome,
-        "cause": "\n".join(causes),
-        "fault": "infrastructure" if outcome == "error" else None,
-        "verdict": verdict,
-        "timed_out": timed_out,
-        "tool_calls": turn.tool_calls,
-        "usage": turn.usage,
-        "stopped": turn.stopped,
-        "agent_seconds": turn.agent_seconds,
-        "verifier_seconds": suite.seconds,
-    }
+    suite_timed_out = verdict is not None and verdict.timed_out
+    return RoundRecord(
+        task=record.task,
+        agent=record.agent,
+        attempt=record.attempt,
+        round=record.round,
+        index=record.index,
+        declared_rounds=record.declared_rounds,
+        outcome=outcome,
+        cause="\n".join(causes),
+        fault="infrastructure" if outcome == "error" else None,
+        verdict=verdict,
+        timed_out="agent" if agent_timed_out else "verifier" if suite_timed_out else None,
+        tool_calls=record.tool_calls,
+        usage=record.usage,
+        stopped=record.stopped,
+        agent_seconds=record.agent_seconds,
+        verifier_seconds=suite.seconds,
+    )
+
+
+def compare_cases(record: RoundRecord, earlier: Sequence[RoundRecord], held: Collection[str] = ()) -> RoundRecord:
+    """Return a record whose failing cases say how they stand to the earlier rounds.
+
+    ``earlier`` are the records of the rounds before, in order, and ``held`` the rounds before those, whose reference
+    solutions were played. Cases are compared by name, so secrets have to be out of all records or of none.
+    """
+    if record.verdict is None:
+        return record
+    cases = judge_cases(record.verdict.cases, earlier, held)
+    return record.model_copy(update={"verdict": record.verdict.model_copy(update={"cases": cases})})
+
+
+def needs_verdict(round_: Round, mode: Mode) -> bool:
+    """Return whether it depends on a round's verdict that later rounds are run."""
+    return mode == "fail-stop" or round_.min_reward is not None
+
+
+def ended_by(round_: Round, record: RoundRecord, mode: Mode) -> str:
+    """Return why a round's record keeps all later rounds from being run; empty where it does not."""
+    if mode == "fail-stop" and not record.passed:
+        return f"{round_.name} did not pass, which ends the attempt (fail-stop)"
+    verdict, minimum = record.verdict, round_.min_reward
+    if minimum is not None and (verdict is None or not verdict.reaches(minimum)):
+        return f"{round_.name} stayed below its min_reward"
+    return ""

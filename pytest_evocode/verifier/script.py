@@ -10,14 +10,14 @@ from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case
 from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.verifier.suite_run import LOGS, Finding, SuiteSettings
+from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
 
 _REWARD_LIMIT = 2**20  # bytes
 _SHOWN = 500  # characters
 _CASES_LIMIT = 64 * 2**20  # bytes
 
 
-def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSettings) -> Finding:
+def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSettings) -> SuiteRun:
     """Put the tests into the fork, run ``test.sh``, read rewards and cases."""
     fork.upload(round_.tests, "/tests", writable=True)
     result = fork.exec(
@@ -26,12 +26,12 @@ def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSett
     if result.timed_out:
         # The program under test may hang as well as the suite: the round has failed, and says so.
         cases, _ = _cases(_read_logs(fork), result.output)
-        return Finding(result, Verdict(reward=0.0, rewards={"reward": 0.0}, timed_out=True, cases=cases))
+        return SuiteRun(result.output, Verdict(reward=0.0, rewards={"reward": 0.0}, timed_out=True, cases=cases))
     try:
-        return Finding(result, _read_verdict(fork, result.output, task.reward_key))
+        return SuiteRun(result.output, _read_verdict(fork, result.output, task.reward_key))
     except VerifierFault as error:
         fault = f"{error}\ntest.sh ended with exit code {result.exit_code}; its last lines:\n{tail(result.output)}"
-        return Finding(result, None, fault)
+        return SuiteRun(result.output, None, fault)
 
 
 def _read_logs(fork: Environment) -> Mapping[str, bytes | UnreadableFile | None]:

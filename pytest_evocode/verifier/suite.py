@@ -13,10 +13,8 @@ from pytest_evocode.verifier.changed_tools import changed_tools, python_caches
 from pytest_evocode.verifier.clock import put_forward
 from pytest_evocode.verifier.native import run_native
 from pytest_evocode.verifier.script import run_script
-from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
+from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings
 
-#: Directories of a fork that hold nothing of what the agent put there.
-FRESH = ("/tests", LOGS)
 _LISTED_TOOLS = 50
 
 
@@ -31,9 +29,9 @@ def run_suite(
 ) -> SuiteRun:
     """Verify one round.
 
-    ``fork`` comes from the round's snapshot with :data:`FRESH` directories; the caller starts and stops it. ``changed``
-    are the paths that are not as in the image. ``artifacts`` is where to collect what the task declares, None for
-    nowhere. Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
+    ``fork`` comes from the round's snapshot, with the verifier's directories empty; the caller starts and stops it.
+    ``changed`` are the paths that are not as in the image. ``artifacts`` is where to collect what the task declares,
+    None to collect nothing. Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
     """
     started = time.monotonic()
     tools = _shortened(changed_tools(changed))
@@ -42,8 +40,8 @@ def run_suite(
         fork.exec(["rm", "-rf", "--", *caches], user="0", cwd="/", timeout=60)
     clock = put_forward(fork, settings.days, _clock(round_, settings)) if settings.days else {}
     settings = replace(settings, env={**settings.env, **clock})
-    finding = (run_script if round_.has_script else run_native)(fork, task, round_, settings)
-    verdict = finding.verdict
+    suite = (run_script if round_.has_script else run_native)(fork, task, round_, settings)
+    verdict = suite.verdict
     if verdict is not None:
         pinned = None
         if settings.pinned is not None:
@@ -51,13 +49,12 @@ def run_suite(
             pinned = (len(passed & settings.pinned.keys()), len(settings.pinned))
         verdict = verdict.model_copy(update={"changed_tools": tools, "pinned": pinned})
     left_out = _collect_artifacts(fork, round_, artifacts) if artifacts is not None else ()
-    return SuiteRun(
-        finding.result.output,
-        time.monotonic() - started,
-        verdict,
-        finding.fault,
-        left_out,
-        tools,
+    return replace(
+        suite,
+        verdict=verdict,
+        seconds=time.monotonic() - started,
+        left_out=left_out,
+        changed_tools=tools,
         days=settings.days if clock else 0,
     )
 
@@ -72,7 +69,7 @@ def _clock(round_: Round, settings: SuiteSettings) -> list[str]:
 
 def suite_not_run(why: str, changed: Sequence[str]) -> SuiteRun:
     """What there is to say of a suite whose fork failed; ``changed`` as for :func:`run_suite`."""
-    return SuiteRun("", 0.0, None, why, changed_tools=_shortened(changed_tools(changed)))
+    return SuiteRun("", None, why, changed_tools=_shortened(changed_tools(changed)))
 
 
 def _collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pytest_evocode.environments import ExecResult
 from pytest_evocode.results.records import Verdict
 from pytest_evocode.verifier.toolbox import Toolbox
 
@@ -39,22 +38,14 @@ class SuiteSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What a suite said: a verdict, or why there is none."""
-
-    result: ExecResult
-    verdict: Verdict | None
-    fault: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class SuiteRun:
-    """A suite that was run: its output, how long it took, and the verdict or why there is none."""
+    """A suite that was run: its output, and the verdict or why there is none."""
 
     output: str
-    seconds: float
     verdict: Verdict | None
     fault: str = ""
+    seconds: float = 0.0
+    """How long it took, with what was brought into the fork and read from it."""
     left_out: tuple[str, ...] = ()
     """Artifacts that were not collected, with reasons."""
     changed_tools: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from pytest_evocode.environments import Engine, choose_engine
 from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.tasks import load_task
 from pytest_evocode.trial.reference_states import ReferenceStates
-from pytest_evocode.trial.trial import Trial
+from pytest_evocode.trial.trial import RoundSelection, Trial
 
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, WriteTask
@@ -156,8 +156,8 @@ def test_a_trial_tells_where_it_begins(write_task: WriteTask, run_tasks: RunTask
     options = TrialOptions(references=True)
     try:
         assert [record.index for record in Trial(task, OracleAgent(), engine, options=options).run()] == [1, 2, 3]
-        with Trial(task, OracleAgent(), engine, wanted=3, options=options) as trial:
-            assert trial.begun_after() == 2
+        with Trial(task, OracleAgent(), engine, rounds=RoundSelection(first_wanted=3), options=options) as trial:
+            assert trial.first_played() == 3
             assert trial.wait(3).passed
     finally:
         engine.close()
@@ -182,10 +182,10 @@ def test_an_environment_that_does_not_start_there_is_an_error_of_the_first_round
     task = load_task(write_task("a", 4))
     options = TrialOptions(references=True)
     try:
-        list(Trial(task, OracleAgent(), engine, through=2, options=options).run())
+        list(Trial(task, OracleAgent(), engine, rounds=RoundSelection(last=2), options=options).run())
         monkeypatch.setattr(SandboxEnvironment, "start", fail)
-        with Trial(task, OracleAgent(), engine, wanted=3, options=options) as trial:
-            assert trial.begun_after() == 2
+        with Trial(task, OracleAgent(), engine, rounds=RoundSelection(first_wanted=3), options=options) as trial:
+            assert trial.first_played() == 3
             assert (trial.wait(3).outcome, trial.wait(3).cause) == ("error", "no")
             assert trial.wait(4).outcome == "not reached"
     finally:

@@ -16,7 +16,7 @@ from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine, Installation
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.trial import RoundSelection, Trial, TrialOptions
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -61,7 +61,7 @@ def test_an_agent_begins_where_the_solutions_lead(
         },
     )
     agent = scripted("false", "false", "echo mine >> log", "echo last >> log")
-    records = finish(Trial(task, agent, engine, first=3))
+    records = finish(Trial(task, agent, engine, rounds=RoundSelection(begin_with=3)))
     assert outcomes(records) == [("round-3", "passed"), ("round-4", "passed")]
     assert [context.round.index for context in agent.asked] == [3, 4]
 
@@ -76,12 +76,22 @@ def test_a_state_is_made_once_for_all_agents_and_the_oracle(
         seen.append(context.environment.exec("cat made").output)
 
     for first in (2, 3, 2):
-        finish(Trial(task, scripted("", *[look] * 2), engine, first=first, through=first, options=KEPT))
-    with Trial(task, OracleAgent(), engine, wanted=3, through=3, options=KEPT) as oracle:
-        assert oracle.begun_after() == 2
+        finish(
+            Trial(
+                task,
+                scripted("", *[look] * 2),
+                engine,
+                rounds=RoundSelection(begin_with=first, last=first),
+                options=KEPT,
+            )
+        )
+    with Trial(task, OracleAgent(), engine, rounds=RoundSelection(first_wanted=3, last=3), options=KEPT) as oracle:
+        assert oracle.first_played() == 3
     assert len(seen) == 3
     assert len(set(seen)) == 1
-    finish(Trial(task, scripted("", look), engine, first=2, through=2))  # Unless it is not to be used.
+    finish(
+        Trial(task, scripted("", look), engine, rounds=RoundSelection(begin_with=2, last=2))
+    )  # Unless it is not to be used.
     assert len(set(seen)) == 2
 
 
@@ -94,7 +104,9 @@ def test_sessions_that_need_the_same_state_wait_for_the_first_to_make_it(
     def look(context: RoundContext) -> None:
         seen.append(context.environment.exec("cat made").output)
 
-    trials = [Trial(task, scripted("", look), engine, first=2, options=KEPT) for _ in range(2)]
+    trials = [
+        Trial(task, scripted("", look), engine, rounds=RoundSelection(begin_with=2), options=KEPT) for _ in range(2)
+    ]
     threads = [threading.Thread(target=lambda trial=trial: list(trial.run())) for trial in trials]
     for thread in threads:
         thread.start()
@@ -115,7 +127,14 @@ def test_services_of_solutions_live_on_only_where_processes_are_kept(
         seen.append(context.environment.exec(alive).ok)
 
     for toml in ("", PLACE, f"{PLACE}keep_processes = true\n"):
-        finish(Trial(make_task(PASS, PASS, toml=toml, files=started), scripted("", look), engine, first=2))
+        finish(
+            Trial(
+                make_task(PASS, PASS, toml=toml, files=started),
+                scripted("", look),
+                engine,
+                rounds=RoundSelection(begin_with=2),
+            )
+        )
     assert seen == [False, False, True]
 
 
@@ -130,7 +149,7 @@ def test_nothing_of_solutions_or_suites_is_in_reach(
         found.append(context.environment.exec(f"({command}) 2> /dev/null").output)
 
     task = make_task(PASS, PASS, toml=toml, files=solutions("true", "true"))
-    (record,) = finish(Trial(task, scripted("", look), engine, first=2))
+    (record,) = finish(Trial(task, scripted("", look), engine, rounds=RoundSelection(begin_with=2)))
     assert record.passed
     assert found == [""]
 
@@ -155,7 +174,7 @@ def test_solutions_that_lead_nowhere_are_nobodys_failed_round(
     suite = "echo CASE_RESULT case_id=has-two status=fail; echo 0 > /logs/verifier/reward.txt"
     agent = scripted()
     task = make_task(PASS, suite, PASS, PASS, toml=toml, files=solutions("true", script))
-    third, fourth = finish(Trial(task, agent, engine, first=3))
+    third, fourth = finish(Trial(task, agent, engine, rounds=RoundSelection(begin_with=3)))
     assert (third.outcome, third.fault, fourth.outcome) == ("error", "infrastructure", "not reached")
     assert third.cause.startswith(f"{task.directory}/task.toml: round-3 begins where the reference solutions lead, and")
     before, _, after = why.partition("*")
@@ -170,7 +189,9 @@ def test_an_earlier_suite_need_not_accept_what_a_later_one_does(
     files = solutions("true", "true")
     for toml in ("", PLACE):
         task = make_task("echo 0 > /logs/verifier/reward.txt", PASS, PASS, toml=toml, files=files)
-        assert outcomes(finish(Trial(task, NopAgent(), engine, first=3))) == [("round-3", "passed")]
+        assert outcomes(finish(Trial(task, NopAgent(), engine, rounds=RoundSelection(begin_with=3)))) == [
+            ("round-3", "passed")
+        ]
 
 
 def test_a_case_of_an_earlier_round_that_fails_is_a_regression(
@@ -179,7 +200,7 @@ def test_a_case_of_an_earlier_round_that_fails_is_a_regression(
     case = "echo CASE_RESULT case_id=of-{0} origin_step=round-{0} status=fail;"
     suite = f"{case.format(1)} {case.format(2)} echo 0 > /logs/verifier/reward.txt"
     task = make_task(PASS, suite, files=solutions("true"))
-    (record,) = finish(Trial(task, scripted("", "true"), engine, first=2))
+    (record,) = finish(Trial(task, scripted("", "true"), engine, rounds=RoundSelection(begin_with=2)))
     assert record.verdict is not None
     assert [(each.id, each.failure) for each in record.verdict.cases] == [("of-1", "regression"), ("of-2", "new miss")]
 
@@ -195,7 +216,12 @@ def test_artifacts_of_other_rounds_stay_as_their_own_attempts_left_them(
         options = TrialOptions(mode="single-round")
         finish(
             Trial(
-                task, scripted(write, "true"), engine, first=index, through=index, directory=directory, options=options
+                task,
+                scripted(write, "true"),
+                engine,
+                rounds=RoundSelection(index, last=index),
+                directory=directory,
+                options=options,
             )
         )
     assert (directory.artifacts("round-1") / "kept").read_text() == "mine\n"
@@ -221,7 +247,7 @@ def test_a_secret_of_a_solution_is_not_where_another_agent_begins(
 
     options = TrialOptions(references=True, environ={NAME: VALUE})
     finish(Trial(task, OracleAgent(), engine, options=options))  # It gets the secret, and keeps the state.
-    finish(Trial(task, scripted("", look), engine, first=2, options=options))
+    finish(Trial(task, scripted("", look), engine, rounds=RoundSelection(begin_with=2), options=options))
     assert seen == ["none\n"]
 
 
@@ -230,10 +256,10 @@ def test_a_solution_that_needs_a_secret_leads_nowhere(engine: Engine, make_task:
     for place in ("", PLACE):
         task = make_task(PASS, PASS, toml=place + toml, files=solutions("true", "true"))
         options = TrialOptions(references=True, environ={NAME: VALUE})
-        (record,) = finish(Trial(task, NopAgent(), engine, first=2, options=options))
+        (record,) = finish(Trial(task, NopAgent(), engine, rounds=RoundSelection(begin_with=2), options=options))
         assert record.outcome == "error"
         assert f"KEY asks for {NAME}, a secret, and in this mode the agent begins where" in record.cause
-        (record,) = finish(Trial(task, OracleAgent(), engine, first=2, options=options))
+        (record,) = finish(Trial(task, OracleAgent(), engine, rounds=RoundSelection(begin_with=2), options=options))
         assert record.passed
 
 
@@ -249,7 +275,15 @@ def test_a_secret_that_the_agent_declares_is_in_its_container_and_in_no_state(
 
     agent = scripted("", look)
     agent.secrets = (NAME,)  # type: ignore[attr-defined]
-    finish(Trial(task, agent, engine, first=2, options=TrialOptions(references=True, environ={NAME: VALUE})))
+    finish(
+        Trial(
+            task,
+            agent,
+            engine,
+            rounds=RoundSelection(begin_with=2),
+            options=TrialOptions(references=True, environ={NAME: VALUE}),
+        )
+    )
     assert seen == [f"none\n{VALUE}\n"]
 
 
@@ -268,7 +302,7 @@ def test_what_an_agent_needs_in_its_image_is_there_and_its_states_are_its_own(
     for script in ("", "echo one > /opt/tool", "echo two > /opt/tool"):
         agent = scripted("", look)
         agent.installation = Installation("a tool", f"mkdir -p /opt; {script}") if script else None  # type: ignore[attr-defined]
-        (record,) = finish(Trial(task, agent, engine, first=2, options=KEPT))
+        (record,) = finish(Trial(task, agent, engine, rounds=RoundSelection(begin_with=2), options=KEPT))
         assert record.passed, record.cause
     assert seen == ["none\n", "one\none\n", "two\ntwo\n"]
 
@@ -282,7 +316,7 @@ def test_an_agent_with_a_memory_begins_with_none(engine: Engine, make_task: Make
             raise AssertionError("there is nothing to remember")
 
     task = make_task(PASS, PASS, files=solutions("true"))
-    (record,) = finish(Trial(task, Remembering(), engine, first=2))
+    (record,) = finish(Trial(task, Remembering(), engine, rounds=RoundSelection(begin_with=2)))
     assert record.passed, record.cause
 
 
@@ -297,7 +331,7 @@ def test_closing_while_solutions_are_played_ends_them(
 ) -> None:
     agent = scripted()
     task = make_task(PASS, PASS, PASS, toml=toml, files=solutions("true", f"sleep {moment}"))
-    trial = Trial(task, agent, engine, first=3, options=KEPT)
+    trial = Trial(task, agent, engine, rounds=RoundSelection(begin_with=3), options=KEPT)
     trial.__enter__()
     deadline = time.monotonic() + 60
     while not processes(moment):
@@ -316,7 +350,7 @@ def test_closing_while_another_session_makes_the_state_does_not_wait_for_it(
 
     task = make_task(PASS, PASS, files=solutions("true"))
     with ReferenceStates(engine, task, {}).making(threading.Event()):
-        trial = Trial(task, NopAgent(), engine, first=2, options=KEPT)
+        trial = Trial(task, NopAgent(), engine, rounds=RoundSelection(begin_with=2), options=KEPT)
         trial.__enter__()
         time.sleep(0.3)
         trial.close()

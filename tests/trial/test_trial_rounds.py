@@ -16,7 +16,7 @@ from pytest_evocode.environments import Engine
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.trajectories.atif import AgentInfo, Step, ToolCall, Trajectory
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.trial import RoundSelection, Trial, TrialOptions
 
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
@@ -102,7 +102,9 @@ def test_an_attempt_may_end_before_the_last_round(
 ) -> None:
     agent = scripted()
     directory = AttemptDirectory(tmp_path / "attempt")
-    records = finish(Trial(make_task(PASS, PASS, PASS, PASS), agent, engine, through=2, directory=directory))
+    records = finish(
+        Trial(make_task(PASS, PASS, PASS, PASS), agent, engine, rounds=RoundSelection(last=2), directory=directory)
+    )
     assert [(record.index, record.declared_rounds) for record in records] == [(1, 4), (2, 4)]
     assert [context.round.name for context in agent.asked] == ["round-1", "round-2"]
     attempt = directory.read_attempt()

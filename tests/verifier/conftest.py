@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import pytest
 
 from pytest_evocode.environments import Engine
+from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.tasks import load_task
-from pytest_evocode.verifier import FRESH, SuiteRun, SuiteSettings, find_toolbox, run_suite
+from pytest_evocode.verifier import SuiteRun, SuiteSettings, find_toolbox, run_suite
 
 RunSuite = Callable[..., SuiteRun]
 
@@ -80,7 +81,7 @@ def run_native_suite(
             worked = environment.exec(workspace)
             assert worked.ok, worked.output
         snapshot = environment.snapshot()
-        fork = environment.fork(snapshot, network=None, fresh=FRESH)
+        fork = environment.fork(snapshot, network=None, fresh=VERIFIER_DIRECTORIES)
         try:
             fork.start()
             how = {"env": {}, "timeout": round_.verifier_timeout, "toolbox": find_toolbox(engine, task), **settings}
@@ -131,7 +132,7 @@ def suite(engine: Engine, tmp_path: Path) -> RunSuite:
             worked = environment.exec(workspace)
             assert worked.ok, worked.output
             snapshot = environment.snapshot()
-            fork = environment.fork(snapshot, network=None, fresh=FRESH)
+            fork = environment.fork(snapshot, network=None, fresh=VERIFIER_DIRECTORIES)
             try:
                 fork.start()
                 settings = SuiteSettings(env=env or {}, timeout=round_.verifier_timeout)

@@ -23,7 +23,7 @@ from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.trajectories.atif import AgentInfo
 from pytest_evocode.trajectories.recorder import Recorder
-from pytest_evocode.trial.trial import Trial, TrialOptions
+from pytest_evocode.trial.trial import RoundSelection, Trial, TrialOptions
 from tests import atif
 
 PROGRAM = Path(__file__).with_name("fake_claude.py").read_text()
@@ -169,7 +169,9 @@ def attempt(engine: Engine, directory: AttemptDirectory) -> Attempt:
         agent: Agent, task: Task, *, budget: Budget | None = None, through: int | None = None, resume: bool = False
     ) -> list[RoundRecord]:
         options = TrialOptions(budget=budget or Budget(), resume=resume)
-        return list(Trial(task, agent, engine, directory=directory, through=through, options=options).run())
+        return list(
+            Trial(task, agent, engine, directory=directory, rounds=RoundSelection(last=through), options=options).run()
+        )
 
     return run
 

@@ -1,0 +1,71 @@
+"""What everything that takes part in one attempt is given: the task, the engine, the options and where results go."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from pytest_evocode.environments import Engine
+from pytest_evocode.environments.task_environment import TaskEnvironment
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.secrets import Scrubber, withheld_from_agent
+from pytest_evocode.tasks import Round, Task
+from pytest_evocode.tasks.content_hash import hash_directory
+from pytest_evocode.trial.options import TrialOptions
+from pytest_evocode.trial.verifier_slots import VerifierSlots
+
+
+@dataclass(frozen=True, slots=True)
+class TrialContext:
+    """One task in one engine, and how its rounds are run."""
+
+    task: Task
+    engine: Engine
+    options: TrialOptions
+    withheld: Callable[[str], bool]
+    """Says which of the host's variables go nowhere that the agent can read."""
+    scrubber: Scrubber
+    """Takes the host's secrets out of what is recorded."""
+    directory: AttemptDirectory | None = None
+    """Where results are written; None writes none."""
+    task_hash: str = ""
+    """SHA-256 over the task's files; empty without a directory."""
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    """Set when the attempt is to end; whatever waits then raises Cancelled."""
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        engine: Engine,
+        options: TrialOptions,
+        *,
+        directory: AttemptDirectory | None = None,
+        declared_secrets: Iterable[str] = (),
+    ) -> TrialContext:
+        """Return the context of an attempt by an agent that may have the ``declared_secrets``."""
+        declared = tuple(declared_secrets)
+        scrubber = directory.scrubber if directory is not None else Scrubber(options.environ)
+        scrubber.learn(options.environ, declared)
+        task_hash = hash_directory(task.directory) if directory is not None else ""
+        withheld = withheld_from_agent(options.environ, declared)
+        return cls(task, engine, options, withheld, scrubber, directory, task_hash)
+
+    @property
+    def environment(self) -> TaskEnvironment:
+        """How the attempt's environment is made."""
+        return TaskEnvironment(self.task, self.engine, self.options.environ, self.withheld, self.cancelled)
+
+    @property
+    def slots(self) -> VerifierSlots:
+        """What bounds how many suites run at once."""
+        return VerifierSlots(self.options.verifiers)
+
+    def agent_limit(self, round_: Round) -> float | None:
+        """Return the seconds that the agent has for a round; None for no limit."""
+        return None if round_.agent_timeout is None else round_.agent_timeout * self.options.timeout_multiplier
+
+    def suite_limit(self, round_: Round) -> float:
+        """Return the seconds that the suite of a round has."""
+        return round_.verifier_timeout * self.options.timeout_multiplier
