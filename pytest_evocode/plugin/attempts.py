@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RoundFailed, TaskError
-from pytest_evocode.plugin.longrepr import failure_of
-from pytest_evocode.plugin.pytest_private import finish_with, fixture_info_of
+from pytest_evocode.plugin.pytest_private import finish_with, fixture_info_of, make_failure
 from pytest_evocode.plugin.report_properties import report_properties
 from pytest_evocode.plugin.session import session_of
 from pytest_evocode.report.failed_round import describe_failure
@@ -194,7 +193,7 @@ class RoundItem(pytest.Function):
         """Return the failing cases in place of a traceback."""
         if isinstance(excinfo.value, RoundFailed):
             record = _record_of(self)
-            return failure_of(self, describe_failure(record, session_of(self.config).output_of(record)))
+            return make_failure(self, describe_failure(record, session_of(self.config).output_of(record)))
         return super().repr_failure(excinfo, *args, **kwargs)
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_evocode.checks.catalogue import LINT, Check, CheckWarning, checks_of
 from pytest_evocode.errors import CannotBeChecked, CheckFailed, EvocodeError, TaskError
-from pytest_evocode.plugin.longrepr import failure_of
+from pytest_evocode.plugin.pytest_private import make_failure
 from pytest_evocode.plugin.session import session_of
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class CheckItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """What is wrong, in place of a traceback."""
         if isinstance(excinfo.value, CheckFailed | pytest.PytestWarning):  # One that filters make an error.
-            return failure_of(self, str(excinfo.value))
+            return make_failure(self, str(excinfo.value))
         return super().repr_failure(excinfo, *args, **kwargs)
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:

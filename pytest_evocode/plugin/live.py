@@ -1,4 +1,4 @@
-"""What a session shows while attempts run: status lines on a terminal; in CI a line for each round that has ended."""
+"""What a session shows while attempts run: their state on a terminal, or in CI a line for each round that ended."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ import pytest
 
 from pytest_evocode.names import attempt_name
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
-from pytest_evocode.plugin.block import Block
+from pytest_evocode.plugin.live_block import LiveBlock
 from pytest_evocode.plugin.live_lines import round_line, status_lines
+from pytest_evocode.plugin.pytest_private import file_of
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.tasks.atomic_write import replacing
 from pytest_evocode.trial.progress import Progress
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-#: By this name the controller tells a worker in which file it looks for how far the worker's attempt is.
+#: Name of the worker input with the path of the file that a worker writes its attempt's progress to.
 STATUS_FILE = "evocode_status_file"
 _INTERVAL = 0.2  # seconds
 
 
 def live_plugin(session: EvocodeSession) -> StatusFile | StatusLines | RoundLines | None:
-    """What shows attempts in this session, if anything does."""
+    """Return what shows attempts in this process, None where nothing is to be shown."""
     config = session.config
     if (worker := getattr(config, "workerinput", None)) is not None:
         return StatusFile(Path(worker[STATUS_FILE])) if STATUS_FILE in worker else None
@@ -46,45 +48,44 @@ def live_plugin(session: EvocodeSession) -> StatusFile | StatusLines | RoundLine
 
 
 def _is_ours_alone(config: pytest.Config) -> bool:
-    """Whether there is a terminal that only pytest's reporter writes to."""
+    """Return whether there is a terminal that only pytest's reporter writes to."""
     if os.environ.get("TERM") == "dumb" or config.option.capture != "fd":
         return False
     if any(config.getoption(name, False) for name in ("usepdb", "trace", "evocode_shell")):
         return False
-    file = getattr(config.get_terminal_writer(), "_file", None)
     try:
-        return file is not None and os.isatty(file.fileno())
-    except (AttributeError, OSError, ValueError):  # A stream that is no file.
+        return os.isatty(file_of(config.get_terminal_writer()).fileno())
+    except (AttributeError, OSError, ValueError):  # Not a writer of pytest's, or a stream without a descriptor.
         return False
 
 
-class _Watch:
-    """Looks at the attempt that is under way in this process again and again, as long as tests run."""
+class _Watcher:
+    """Looks at the attempt that runs in this process every ``_INTERVAL`` while the session runs tests."""
 
     _attempt: AttemptCollector | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
-        """Remember whose round it is."""
+        """Remember the attempt of the round that starts."""
         if isinstance(item, RoundItem):
             self._attempt = item.parent
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Begin, and be done with it however the tests end."""
-        over = threading.Event()
-        thread = threading.Thread(target=self._look, args=(over,), name="evocode-live", daemon=True)
+        """Watch in a thread until the tests have ended."""
+        ended = threading.Event()
+        thread = threading.Thread(target=self._watch, args=(ended,), name="evocode-live", daemon=True)
         self.begin()
         thread.start()
         try:
             return (yield)
         finally:
-            over.set()
+            ended.set()
             thread.join()
             self.end()
 
-    def _look(self, over: threading.Event) -> None:
-        while not over.wait(_INTERVAL):
+    def _watch(self, ended: threading.Event) -> None:
+        while not ended.wait(_INTERVAL):
             self.update(self._running())
 
     def _running(self) -> dict[str, Progress]:
@@ -96,52 +97,49 @@ class _Watch:
         return {f"{attempt.task.name} {attempt.name}": progress}
 
     def begin(self) -> None:
-        """Before the first test."""
+        """Prepare, before the first test."""
 
     def update(self, running: dict[str, Progress]) -> None:
-        """Here is how far the attempt is, if there is one, by its name."""
+        """Take in the progress of the attempt that runs here, by its name; empty if none runs."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """After the last test."""
+        """Clean up, after the last test."""
 
 
-class StatusFile(_Watch):
-    """In a worker: writes how far its attempt is for the controller to show."""
+class StatusFile(_Watcher):
+    """Writes the progress of a worker's attempt to a file, from which the controller shows it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._written: dict[str, Progress] = {}
 
     def update(self, running: dict[str, Progress]) -> None:
-        """Write what has changed, whole or not at all."""
+        """Write the progress if it has changed."""
         if running == self._written:
             return
         self._written = running
         text = json.dumps({name: asdict(progress) for name, progress in running.items()})
-        part = self._path.with_suffix(".part")
-        with contextlib.suppress(OSError):  # The controller has gone.
-            part.write_text(text, encoding="utf-8")
-            part.replace(self._path)
+        # The controller, which made the directory, may have gone with it.
+        with contextlib.suppress(OSError), replacing(self._path) as file:
+            file.write(text.encode())
 
     def end(self) -> None:
-        """Nothing runs any more."""
+        """Write that nothing runs."""
         self.update({})
 
 
-class StatusLines(_Watch):
-    """Keeps a line for each running attempt below pytest's own output, whichever process runs it."""
+class StatusLines(_Watcher):
+    """Keeps a line for each attempt that runs, here or in a worker, below pytest's own output."""
 
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
-        self._block: Block | None = None
+        self._block: LiveBlock | None = None
         self._directory: Path | None = None
-
-    # Workers.
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """Tell a worker where to write."""
+        """Tell a worker where to write the progress of its attempt."""
         if self._directory is None:
             self._directory = directory = Path(tempfile.mkdtemp(prefix="evocode-live-"))
             self._session.config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
@@ -149,11 +147,11 @@ class StatusLines(_Watch):
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: WorkerController) -> None:
-        """Forget a worker that may have had no time to say that its attempt has ended."""
+        """Forget the attempt of a worker that ended, which a crashed worker did not do itself."""
         if self._directory is not None:
             (self._directory / f"{node.gateway.id}.json").unlink(missing_ok=True)
 
-    def _elsewhere(self) -> dict[str, Progress]:
+    def _in_workers(self) -> dict[str, Progress]:
         running: dict[str, Progress] = {}
         if self._directory is not None:
             for path in sorted(self._directory.glob("*.json"), key=lambda path: (len(path.name), path.name)):
@@ -162,51 +160,49 @@ class StatusLines(_Watch):
                     running |= {name: Progress(**progress) for name, progress in found.items()}
         return running
 
-    # The terminal.
-
     def begin(self) -> None:
-        """Come between pytest and the terminal."""
-        self._block = Block(self._session.config.get_terminal_writer())
+        """Have pytest write to the terminal through a block."""
+        self._block = LiveBlock(self._session.config.get_terminal_writer())
 
     def update(self, running: dict[str, Progress]) -> None:
-        """Show what runs here and elsewhere."""
-        everywhere = (running | self._elsewhere()).items()
-        shown = {self._session.scrubber.text(name): progress for name, progress in everywhere}
+        """Show the attempts that run here and in workers."""
+        running = running | self._in_workers()
+        shown = {self._session.scrubber.text(name): progress for name, progress in running.items()}
         if (block := self._block) is not None:
             block.show(lambda size: status_lines(shown, now=time.time(), columns=size.columns, rows=size.lines))
 
     def end(self) -> None:
-        """Leave the terminal to pytest."""
+        """Give the terminal back to pytest."""
         if self._block is not None:
             self._block.close()
             self._block = None
 
     def pytest_enter_pdb(self) -> None:
-        """Somebody types now, and what is typed does not come by here."""
+        """Hide the lines: what is typed into a debugger does not pass through the block."""
         if self._block is not None:
             self._block.pause()
 
     def pytest_leave_pdb(self) -> None:
-        """Go on."""
+        """Show the lines again."""
         if self._block is not None:
             self._block.resume()
 
 
 class RoundLines:
-    """Prints a line for each round that has ended, where nobody watches."""
+    """Prints a line for each round that has ended, for a log that somebody reads later."""
 
     def __init__(self, session: EvocodeSession, reporter: pytest.TerminalReporter) -> None:
         self._session = session
         self._reporter = reporter
         self._records: dict[str, RoundRecord] = {}
-        """Of rounds that have no line yet, by node id."""
+        """Records of rounds that have no line yet, by node id."""
         self._finished: set[str] = set()
         self._line = ""
         self._pytest_session: pytest.Session | None = None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """The last line comes after pytest's own last word on its progress."""
+        """Print the lines that are left after pytest's last note on the progress."""
         self._pytest_session = session
         try:
             return (yield)
@@ -217,14 +213,14 @@ class RoundLines:
                 self._reporter.ensure_newline()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take in what a round's report brings."""
+        """Keep the record of a round until its line is printed."""
         record = self._session.record_of(report.nodeid)
         if report.when == "setup" and record is not None:
             self._records[report.nodeid] = record
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Print it, now that pytest has said what it says of a test."""
+        """Print the round's line after what pytest prints of the test, unless it is the last test."""
         self._finished.add(nodeid)
         if self._pytest_session is not None and len(self._finished) < self._pytest_session.testscollected:
             self._print(nodeid)
@@ -238,11 +234,11 @@ class RoundLines:
         config, reporter = self._session.config, self._reporter
         writer = config.get_terminal_writer()
         reporter.ensure_newline()
-        if writer.width_of_current_line:  # Dots of workers, which the reporter does not take for a line.
+        if writer.width_of_current_line:  # Dots of workers, which the reporter does not count as a line.
             writer.line()
         writer.write(line)
         if config.pluginmanager.hasplugin("dsession"):
             writer.line()
-        else:  # The reporter ends a line before each test, this one too.
+        else:  # Have the reporter end this line before it writes the next.
             reporter.currentfspath = self._line = line
         writer.flush()

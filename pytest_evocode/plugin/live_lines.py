@@ -1,4 +1,4 @@
-"""What is shown while a session runs: a line for each running attempt, or for each round that has ended."""
+"""The text of the lines that a session shows while it runs, of running attempts and of ended rounds."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from pytest_evocode.trial.progress import Progress
 
 
 def status_lines(running: Mapping[str, Progress], *, now: float, columns: int, rows: int) -> list[str]:
-    """A line for each attempt by its name, cut to the width of a screen, in no more than half of its height.
+    """Return a line for each attempt, cut to the width of the screen, on no more than half of its height.
 
-    ``now`` is in seconds since the epoch.
+    Args:
+        running: The attempts' progress by name.
+        now: The time, in seconds since the epoch.
+        columns: The width of the screen.
+        rows: The height of the screen.
     """
     names = list(running)
     most = max(1, rows // 2)
@@ -24,7 +28,7 @@ def status_lines(running: Mapping[str, Progress], *, now: float, columns: int, r
 
 
 def round_line(name: str, record: RoundRecord) -> str:
-    """How a round of an attempt of that name ended, in one line."""
+    """Return how a round ended, in one line that starts with the name of its attempt."""
     if record.outcome == "error":
         return _plain(f"{name} {record.round} error: {record.cause.partition(chr(10))[0]}")
     return _plain(f"{name} {record.round} {', '.join(_ending(record))}")
@@ -56,19 +60,19 @@ def _ending(record: RoundRecord) -> Iterator[str]:
 
 
 def _used(turns: int | None, tokens: int | None, cost_usd: float | None) -> Iterator[str]:
-    """As far as it is known."""
+    """Yield what a model has used, without the amounts that are not known."""
     if turns is not None:
         yield "1 turn" if turns == 1 else f"{turns} turns"
     if tokens is not None:
-        yield f"{_amount(tokens)} tokens"
+        yield f"{_short_number(tokens)} tokens"
     if cost_usd is not None:
         yield f"${cost_usd:.2f}" if cost_usd == 0 or cost_usd >= 0.01 else f"${cost_usd:.4f}"
 
 
-def _amount(number: int) -> str:
-    """A number in three digits or so.
+def _short_number(number: int) -> str:
+    """Return a number in about three digits.
 
-    >>> _amount(999), _amount(30_149), _amount(999_960), _amount(1_250_000)
+    >>> _short_number(999), _short_number(30_149), _short_number(999_960), _short_number(1_250_000)
     ('999', '30.1k', '1.00M', '1.25M')
     """
     if number < 1000:
@@ -77,7 +81,7 @@ def _amount(number: int) -> str:
 
 
 def _clock(seconds: float) -> str:
-    """Minutes and seconds, and hours where there are some.
+    """Return a duration as minutes and seconds, from an hour on with hours.
 
     >>> _clock(9.9), _clock(754), _clock(3601)
     ('0:09', '12:34', '1:00:01')
@@ -88,11 +92,11 @@ def _clock(seconds: float) -> str:
 
 
 def _fit(line: str, columns: int) -> str:
-    """A line that ends before the last column."""
+    """Return a line cut so that it ends before the last column."""
     shown = _plain(line)
     return shown if len(shown) < columns else shown[: max(0, columns - 4)] + "..."
 
 
 def _plain(line: str) -> str:
-    """A line with nothing in it that moves the cursor."""
+    """Return a line without characters that move the cursor."""
     return "".join(character if character.isprintable() else "?" for character in line)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 import pytest
+from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
+from _pytest._io import TerminalWriter as TerminalWriter
 
 
 def fixture_info_of(item: pytest.Function) -> Any:
@@ -65,3 +67,44 @@ def show_failure(report: pytest.TestReport, reporter: pytest.TerminalReporter) -
     """
     report.toterminal(reporter._tw)
     report._pdbshown = True  # type: ignore[attr-defined]
+
+
+def make_failure(item: pytest.Item, text: str) -> ReprExceptionInfo:
+    """Return a failure without a traceback for the report of an item; the first line of the text sums it up.
+
+    ``_pytest._code``: a failure that is a mere string has no line of its own in short summaries and JUnit files.
+    """
+    summary = text.partition("\n")[0]
+    entries = [] if item.config.option.tbstyle == "line" else [ReprEntryNative([f"{text}\n"])]
+    return ReprExceptionInfo(
+        reprtraceback=ReprTraceback(entries, extraline=None, style="native"),
+        reprcrash=ReprFileLocation(str(item.path), 1, summary),
+    )
+
+
+def file_of(writer: TerminalWriter) -> TextIO:
+    """Return the file that a terminal writer writes to.
+
+    ``_file``: no public attribute tells whether pytest writes to a terminal, and to which.
+    """
+    return writer._file
+
+
+def redirect(writer: TerminalWriter, file: object) -> None:
+    """Have a terminal writer write to another file, which need not be one in more than its methods.
+
+    ``_file``: whoever shows lines below pytest's output has to know when it writes.
+    """
+    writer._file = cast(TextIO, file)
+
+
+def change_junit_reports(config: pytest.Config, change: Callable[[pytest.TestReport], pytest.TestReport]) -> None:
+    """Have ``--junitxml`` take what it writes of a test from a changed report; do nothing without that option.
+
+    ``xml_key``, ``LogXML.finalize``: a test's properties come from its report, and no hook is between.
+    """
+    from _pytest.junitxml import xml_key
+
+    if (xml := config.stash.get(xml_key, None)) is not None:
+        finalize = xml.finalize
+        xml.finalize = lambda report: finalize(change(report))  # type: ignore[method-assign]

@@ -1,11 +1,11 @@
-"""What a session writes for other programs: a block in JSON reports, JUnit's properties, what GitHub shows of a job."""
+"""What a session writes for other programs: a block in JSON reports, JUnit properties, and a summary for GitHub."""
 
 from __future__ import annotations
 
 import copy
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import pytest
 
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.plugin.node_ids import is_in_task
+from pytest_evocode.plugin.pytest_private import change_junit_reports
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.scrubbing import scrubbed
@@ -26,30 +27,25 @@ if TYPE_CHECKING:
 #: What xdist puts before a failure: who it happened to.
 _WORKER = re.compile(r"\A\[gw\d+\] [^\n]*\n")
 _PLACE = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+): ")
-_SHOWN = 4000  # characters of an annotation
+_SHOWN_CHARACTERS = 4000  # of an annotation
 
 
-def register_outputs(session: EvocodeSession) -> None:
-    """Register what applies to this session; workers leave it to their controller."""
+def register_report_files(session: EvocodeSession) -> None:
+    """Register the plugins that write the files; xdist's workers have none, their controller writes."""
     config = session.config
     if hasattr(config, "workerinput"):
         return
-    config.pluginmanager.register(Reports(session), "evocode-reports")
+    config.pluginmanager.register(ReportFiles(session), "evocode-reports")
     if os.environ.get("GITHUB_ACTIONS") == "true" and not config.option.collectonly:
-        config.pluginmanager.register(GitHub(session), "evocode-github")
+        config.pluginmanager.register(GitHubActions(session), "evocode-github")
 
 
-class Reports:
-    """Adds to the files that ``--json-report`` and ``--junitxml`` ask for."""
+class ReportFiles:
+    """Adds rounds and scores to the files of ``--json-report`` and ``--junitxml``."""
 
     def __init__(self, session: EvocodeSession) -> None:
-        from _pytest.junitxml import xml_key
-
         self._session = session
-        xml = session.config.stash.get(xml_key, None)
-        if xml is not None:
-            # It takes a report's properties from there, and has no hook for it.
-            xml.finalize = _with_plain_properties(xml.finalize, session)  # type: ignore[method-assign,assignment]
+        change_junit_reports(session.config, self._with_plain_properties)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
@@ -71,10 +67,20 @@ class Reports:
         }
         json_report["evocode"] = scrubbed(block, session.scrubber)
 
+    def _with_plain_properties(self, report: pytest.TestReport) -> pytest.TestReport:
+        """Return a report with plain values, which people and CI servers can read, in place of a round's record."""
+        if (record := self._session.record_of(report.nodeid)) is None:
+            return report
+        others = [(name, value) for name, value in report.user_properties if not name.startswith("evocode")]
+        # A copy, because others read the record from the same report.
+        report = copy.copy(report)
+        report.user_properties = [*_plain_properties(record), *others]
+        return report
+
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What is computed of an agent's rounds."""
+    """An agent's rounds, and what is computed from them."""
 
     grid: Grid
     scores: Scores
@@ -82,14 +88,14 @@ class _Measured:
 
     @property
     def tasks(self) -> dict[str, dict[str, Any]]:
-        """The scores by task."""
+        """The scores by task, ready for JSON."""
         from pytest_evocode.metrics.breakdown import breakdown
 
         return {task: asdict(group) for task, group in breakdown(self.grid, "task").items()}
 
 
 def _measure(session: EvocodeSession) -> dict[str, _Measured]:
-    """The scores and intervals by agent, in the mode of the run."""
+    """Return the scores and intervals by agent, in the mode of the run."""
     from pytest_evocode.metrics.grid import by_agent
     from pytest_evocode.metrics.intervals import intervals
 
@@ -102,24 +108,8 @@ def _measure(session: EvocodeSession) -> dict[str, _Measured]:
     return measured
 
 
-def _with_plain_properties(
-    finalize: Callable[[pytest.TestReport], None], session: EvocodeSession
-) -> Callable[[pytest.TestReport], None]:
-    """Have JUnit's file show values that people and CI servers can read in place of a round's record."""
-
-    def finalize_plainly(report: pytest.TestReport) -> None:
-        if (record := session.record_of(report.nodeid)) is not None:
-            others = [(name, value) for name, value in report.user_properties if not name.startswith("evocode")]
-            # Others read the records from the same report.
-            report = copy.copy(report)
-            report.user_properties = [*_plain_properties(record), *others]
-        finalize(report)
-
-    return finalize_plainly
-
-
 def _plain_properties(record: RoundRecord) -> list[tuple[str, object]]:
-    """Return a round as names and plain values, without those that are not known."""
+    """Return a round as names and plain values, without the values that are not known."""
     from pytest_evocode.report.export import round_values
 
     values = round_values(record)
@@ -129,32 +119,32 @@ def _plain_properties(record: RoundRecord) -> list[tuple[str, object]]:
     return [(name, value) for name, value in shown.items() if value is not None]
 
 
-class GitHub:
-    """Writes the summary of a job on GitHub Actions, and marks what did not pass at the task's files."""
+class GitHubActions:
+    """Writes the job summary on GitHub Actions, and annotates the files of tasks with what did not pass."""
 
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
-        self._marked: dict[str, str] = {}
+        self._annotations: dict[str, str] = {}
         """Workflow commands by node id."""
         self._unwritten = ""
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Mark a task that could not be collected."""
+        """Annotate a task that could not be collected."""
         if report.failed and report.nodeid.endswith(TASK_FILE):
-            self._mark(report.nodeid, report.longreprtext, title=report.nodeid, level="error", index=None)
+            self._annotate(report.nodeid, report.longreprtext, title=report.nodeid, level="error", index=None)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Mark a round, or a task's check, that failed or broke down; not each case of it, which subtests may be."""
+        """Annotate a round or a check that failed or ended in an error, but not the subtests that its cases may be."""
         if not report.failed or not is_in_task(report.nodeid) or getattr(report, "context", None) is not None:
             return
         record = self._session.record_of(report.nodeid)
         index = record.index if record is not None else None
-        # Failed rounds are data where a score is what counts.
+        # With --evocode-fail-under, failed rounds do not fail the session.
         is_data = report.when == "call" and self._session.settings.fail_under is not None
         level = "warning" if is_data else "error"
-        self._mark(report.nodeid, report.longreprtext, title=report.location[2], level=level, index=index)
+        self._annotate(report.nodeid, report.longreprtext, title=report.location[2], level=level, index=index)
 
-    def _mark(self, nodeid: str, text: str, *, title: str, level: str, index: int | None) -> None:
+    def _annotate(self, nodeid: str, text: str, *, title: str, level: str, index: int | None) -> None:
         text = _WORKER.sub("", text)
         place = _PLACE.match(text)
         file, line = self._session.config.rootpath / nodeid.partition("::")[0], 1
@@ -163,14 +153,13 @@ class GitHub:
         elif index is not None:
             line = _line_of_round(file, index)
         relative = os.path.relpath(file, os.environ.get("GITHUB_WORKSPACE") or self._session.config.rootpath)
-        # Shown beside the file, which whoever reads it has before them.
-        where = f"file={_property(relative)},line={line},title={_property(title)}"
+        where = f"file={_escape_property(relative)},line={line},title={_escape_property(title)}"
         scrub = self._session.scrubber.text
-        self._marked.setdefault(nodeid, scrub(f"::{level} {where}::{_message(text[:_SHOWN])}"))
+        self._annotations.setdefault(nodeid, scrub(f"::{level} {where}::{_escape(text[:_SHOWN_CHARACTERS])}"))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        """Append the summary to the job's."""
+        """Append the summary to that of the job."""
         target = os.environ.get("GITHUB_STEP_SUMMARY")
         if not target or not self._session.records:
             return
@@ -185,7 +174,7 @@ class GitHub:
         from pytest_evocode.report.markdown import session_summary
 
         mode = self._session.run_mode
-        # Its scores are not mixed with those of other modes.
+        # The name tells the mode, because scores of different modes cannot be compared.
         measured = {mode.name(agent): each for agent, each in _measure(self._session).items()}
         headline = "sr" if mode.mode == "single-round" else "dataset_score"
         return session_summary(
@@ -203,22 +192,22 @@ class GitHub:
         run = self._session.run.record if self._session.run is not None else None
         if run is not None:
             yield f"Run {run.run}, environment {run.environment}"
-            if said := describe_mode(self._session.run_mode):
-                yield f"{self._session.settings.protocol}: {said}"
+            if description := describe_mode(self._session.run_mode):
+                yield f"{self._session.settings.protocol}: {description}"
             if run.shard is not None:
                 yield "Shard {} of {}: these are the scores of its attempts only".format(*run.shard)
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the marks, errors first: GitHub shows ten of each level in a step."""
-        for command in sorted(self._marked.values(), key=lambda command: not command.startswith("::error")):
+        """Print the annotations, errors first: GitHub shows ten of each level in a step."""
+        for command in sorted(self._annotations.values(), key=lambda command: not command.startswith("::error")):
             terminalreporter.write_line(command)
         if self._unwritten:
             terminalreporter.write_line(self._unwritten)
 
 
 def _line_of_round(file: Path, index: int) -> int:
-    """Where task.toml begins to speak of a round, by its index from 1."""
+    """Return the line of task.toml, from 1, where a round starts; ``index`` counts rounds from 1."""
     from pytest_evocode.tasks.positions import find_line
 
     try:
@@ -227,14 +216,14 @@ def _line_of_round(file: Path, index: int) -> int:
         return 1
 
 
-def _message(text: str) -> str:
-    """The data of a workflow command, in GitHub's escapes.
+def _escape(text: str) -> str:
+    r"""Return a text escaped as the data of a workflow command of GitHub.
 
-    >>> _message("50%\\nmore")
+    >>> _escape("50%\nmore")
     '50%25%0Amore'
     """
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_property(text: str) -> str:
+    return _escape(text).replace(":", "%3A").replace(",", "%2C")

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_evocode.plugin.collection import CollectionHooks
 from pytest_evocode.plugin.live import live_plugin
-from pytest_evocode.plugin.report_files import register_outputs
+from pytest_evocode.plugin.report_files import register_report_files
 from pytest_evocode.plugin.round_reports import RoundReports
 from pytest_evocode.plugin.session import start_session
 from pytest_evocode.plugin.session_hooks import SessionHooks
@@ -43,6 +43,6 @@ def register_session_plugins(config: pytest.Config) -> None:
         from pytest_evocode.plugin.process import ProcessPlugin
 
         plugins.register(ProcessPlugin(session, settings.process), "evocode-process")
-    register_outputs(session)
+    register_report_files(session)
     if (live := live_plugin(session)) is not None:
         plugins.register(live, "evocode-live")

@@ -13,7 +13,7 @@ from _pytest._io import TerminalWriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_evocode.plugin.block import Block
+from pytest_evocode.plugin.live_block import LiveBlock
 from tests.screens import Screen
 from tests.terminals import Person
 
@@ -67,40 +67,40 @@ def written(tmp_path: Path) -> Iterator[Written]:
 
 
 @pytest.fixture
-def block(written: Written) -> Iterator[Block]:
+def block(written: Written) -> Iterator[LiveBlock]:
     """What comes between the two."""
-    block = Block(written.writer)
+    block = LiveBlock(written.writer)
     yield block
     block.close()
 
 
-def show(block: Block, *lines: str) -> None:
+def show(block: LiveBlock, *lines: str) -> None:
     """Show lines that fit any screen."""
     block.show(lambda size: lines)
 
 
-def test_lines_are_below_and_the_cursor_stays(written: Written, block: Block) -> None:
+def test_lines_are_below_and_the_cursor_stays(written: Written, block: LiveBlock) -> None:
     written.writer.write("first\nsecond ..")
     show(block, "one", "two")
     assert written.screen.shown == ["first", "second ..", "one", "two"]
     assert written.screen.cursor == (1, 9)
 
 
-def test_what_is_written_goes_on_where_it_was(written: Written, block: Block) -> None:
+def test_what_is_written_goes_on_where_it_was(written: Written, block: LiveBlock) -> None:
     written.writer.write("first\nsecond ..")
     show(block, "one", "two")
     written.writer.write("F\nthird")
     assert written.screen.shown == ["first", "second ..F", "third"]
 
 
-def test_lines_that_change_replace_one_another(written: Written, block: Block) -> None:
+def test_lines_that_change_replace_one_another(written: Written, block: LiveBlock) -> None:
     written.writer.write("first")
     show(block, "one, and long", "two", "three")
     show(block, "1", "2")
     assert written.screen.shown == ["first", "1", "2"]
 
 
-def test_at_the_end_of_the_screen_room_is_made(written: Written, block: Block) -> None:
+def test_at_the_end_of_the_screen_room_is_made(written: Written, block: LiveBlock) -> None:
     text = [str(number) for number in range(30)]
     written.writer.write("\n".join(text))
     show(block, "one", "two")
@@ -109,7 +109,7 @@ def test_at_the_end_of_the_screen_room_is_made(written: Written, block: Block) -
     assert screen.all == [*text, "one", "two"]
 
 
-def test_no_line_is_left_when_it_is_closed(written: Written, block: Block) -> None:
+def test_no_line_is_left_when_it_is_closed(written: Written, block: LiveBlock) -> None:
     written.writer.write("first")
     show(block, "one", "two")
     block.close()
@@ -118,7 +118,7 @@ def test_no_line_is_left_when_it_is_closed(written: Written, block: Block) -> No
     assert written.screen.all == ["first and last"]
 
 
-def test_a_line_that_is_too_wide_is_clipped(written: Written, block: Block) -> None:
+def test_a_line_that_is_too_wide_is_clipped(written: Written, block: LiveBlock) -> None:
     written.writer.write("first")
     show(block, "漢" * COLUMNS, "two")
     shown = written.screen.shown
@@ -126,7 +126,7 @@ def test_a_line_that_is_too_wide_is_clipped(written: Written, block: Block) -> N
     assert shown[2] == "two"
 
 
-def test_colours_go_on_after_lines_that_have_none(written: Written, block: Block) -> None:
+def test_colours_go_on_after_lines_that_have_none(written: Written, block: LiveBlock) -> None:
     written.writer.write_raw("\x1b[31mred")
     show(block, "one")
     assert written.screen.colours(1, 3) == {"default"}
@@ -134,7 +134,7 @@ def test_colours_go_on_after_lines_that_have_none(written: Written, block: Block
     assert written.screen.colours(0, 9) == {"red"}
 
 
-def test_nothing_is_shown_below_a_line_that_fills_its_row(written: Written, block: Block) -> None:
+def test_nothing_is_shown_below_a_line_that_fills_its_row(written: Written, block: LiveBlock) -> None:
     written.writer.write("x" * COLUMNS)
     show(block, "one")
     assert written.screen.shown == ["x" * COLUMNS]
@@ -143,7 +143,7 @@ def test_nothing_is_shown_below_a_line_that_fills_its_row(written: Written, bloc
     assert written.screen.shown == ["x" * COLUMNS, "y", "one"]
 
 
-def test_a_line_that_somebody_typed_below_is_cleared_away(written: Written, block: Block) -> None:
+def test_a_line_that_somebody_typed_below_is_cleared_away(written: Written, block: LiveBlock) -> None:
     written.writer.write("first")
     show(block, "one", "two")
     print(file=written.file, flush=True)  # As the terminal does for the key.
@@ -153,7 +153,7 @@ def test_a_line_that_somebody_typed_below_is_cleared_away(written: Written, bloc
 
 def test_the_size_is_that_of_the_window() -> None:
     with Person() as person, open(person.terminal, "w", closefd=False) as file:
-        block = Block(TerminalWriter(file))
+        block = LiveBlock(TerminalWriter(file))
         for lines, columns in ((10, 40), (24, 100)):
             person.resize(lines, columns)
             block.show(lambda size: [f"{size.lines} x {size.columns}"])
@@ -164,7 +164,7 @@ def test_the_size_is_that_of_the_window() -> None:
 def test_a_terminal_that_is_closed_is_no_error() -> None:
     person = Person()
     with open(person.terminal, "w", closefd=False) as file:
-        block = Block(TerminalWriter(file))
+        block = LiveBlock(TerminalWriter(file))
         with person:
             show(block, "one")
             person.sees("one")
@@ -177,7 +177,7 @@ def test_a_terminal_that_is_closed_is_no_error() -> None:
 @given(steps=STEPS)
 def test_when_it_is_closed_everything_is_as_if_it_had_not_been(steps: list[str | int]) -> None:
     with TemporaryDirectory() as directory, Written(Path(directory)) as written:
-        block = Block(written.writer)
+        block = LiveBlock(written.writer)
         plain = Screen(LINES, COLUMNS)
         anew = False
         for step in steps:
@@ -192,7 +192,7 @@ def test_when_it_is_closed_everything_is_as_if_it_had_not_been(steps: list[str |
         assert written.screen.all == plain.all
 
 
-def test_writing_and_showing_at_once_mix_nothing_up(written: Written, block: Block) -> None:
+def test_writing_and_showing_at_once_mix_nothing_up(written: Written, block: LiveBlock) -> None:
     over = threading.Event()
 
     def keep_showing() -> None:

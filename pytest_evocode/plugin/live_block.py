@@ -1,4 +1,9 @@
-"""Lines that stay below what pytest writes to a terminal."""
+"""Lines that stay below whatever pytest writes to a terminal.
+
+Not with rich: its Live has to end every line that it writes, and pytest writes dot after dot into one. (As a proxy for
+the file it holds the dots back; printed with end="", the lines below overwrite them: rich 15.) It would also rewrap
+what pytest writes.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,9 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any
 
-if TYPE_CHECKING:
-    from _pytest._io import TerminalWriter
+from pytest_evocode.plugin.pytest_private import TerminalWriter, file_of, redirect
 
 _ERASE = "\x1b[J"  # From the cursor to the screen's end.
 _DOWN = "\x1bD"  # Keeps the column and scrolls at the screen's end, where the usual "down" does nothing.
@@ -18,28 +22,28 @@ _PLAIN = "\x1b[0m"
 _CLIP, _WRAP = "\x1b[?7l", "\x1b[?7h"
 
 
-class Block:
-    """Comes between a writer and its terminal, until it is closed, and shows some lines below all that is written.
+class LiveBlock:
+    """A file that a writer writes to in place of its terminal until it is closed, with lines shown below the text.
 
-    The cursor stays where the writer left it, and the lines are gone whenever something is written, so that the writer
-    need not know.
+    The writer needs no knowledge of the lines: the cursor stays where it left it, and the lines are erased before
+    anything is written.
     """
 
     def __init__(self, writer: TerminalWriter) -> None:
         self._writer = writer
-        self._file: TextIO = writer._file
-        # Another way to it than the file's: pytest captures by putting something else there.
+        self._file = file_of(writer)
+        # A descriptor of its own, because pytest captures output by redirecting the file's.
         self._terminal = os.fdopen(os.dup(self._file.fileno()), "w", encoding=self._file.encoding, errors="replace")
         self._lock = threading.RLock()
         self._paused = False
         self._shown: tuple[list[str], os.terminal_size] | None = None
-        writer._file = self
+        redirect(writer, self)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
 
     def write(self, text: str) -> int:
-        """Write as to the file, at once: what came later to the screen would be written over the lines."""
+        """Write text to the file and flush it, because text that reached the screen later would overwrite the lines."""
         with self._lock:
             self._erase()
             written = self._file.write(text)
@@ -47,7 +51,7 @@ class Block:
         return written
 
     def show(self, fitting: Callable[[os.terminal_size], Sequence[str]]) -> None:
-        """Show lines that fit the screen, in place of those that are there."""
+        """Replace the lines by those that ``fitting`` returns for the size of the screen."""
         with self._lock:
             if self._paused or self._terminal.closed:
                 return
@@ -56,26 +60,26 @@ class Block:
             if not lines:
                 self._erase()
             elif self._shown != (wanted := ([*lines], size)) and not self._at_edge(size.columns):
-                room = _DOWN * len(lines) + f"\x1b[{len(lines)}A"
+                scrolled = _DOWN * len(lines) + f"\x1b[{len(lines)}A"
                 drawn = "".join(f"\x1b[B\r{line}" for line in lines)
-                self._send(f"{_ERASE}{room}{_SAVE}{_PLAIN}{_CLIP}{drawn}{_WRAP}{_RESTORE}")
+                self._send(f"{_ERASE}{scrolled}{_SAVE}{_PLAIN}{_CLIP}{drawn}{_WRAP}{_RESTORE}")
                 self._shown = wanted
 
     def pause(self) -> None:
-        """Show nothing for a while."""
+        """Erase the lines, and show none until :meth:`resume`."""
         with self._lock:
             self._erase()
             self._paused = True
 
     def resume(self) -> None:
-        """Show again what is to be shown from now on."""
+        """Show lines again, from the next :meth:`show` on."""
         self._paused = False
 
     def close(self) -> None:
-        """Erase the lines for good, and leave the terminal to the writer."""
+        """Erase the lines, and give the terminal back to the writer."""
         with self._lock:
             self._erase()
-            self._writer._file = self._file
+            redirect(self._writer, self._file)
             with contextlib.suppress(OSError):
                 self._terminal.close()
 
@@ -85,10 +89,7 @@ class Block:
             self._send(_ERASE)
 
     def _at_edge(self, columns: int) -> bool:
-        """Whether the writer has filled a line to its last column.
-
-        Terminals disagree about where the cursor is then.
-        """
+        """Return whether the cursor may be behind the last column, where terminals differ in what comes next."""
         width = self._writer.width_of_current_line
         return width > 0 and width % columns == 0
 
