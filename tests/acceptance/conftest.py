@@ -24,7 +24,9 @@ DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /app\n"
 # For the same reason, and because a package would hold on to the modules of the session before.
 for _name in ("checks.lint", "checks.runner", "plugin.checks"):
     importlib.import_module(f"pytest_evocode.{_name}")
-_PYTEST = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", "--evocode-replay"]
+# Plugins of libraries, which take a session longer to import than all of ours.
+UNUSED = ("-p", "no:hypothesispytest", "-p", "no:anyio")
+_PYTEST = [sys.executable, "-m", "pytest", *UNUSED, "--evocode-replay"]
 
 
 class WriteTask(Protocol):
@@ -263,8 +265,7 @@ def run_tasks(pytester: pytest.Pytester) -> RunTasks:
         ours += [f"--evocode-env={env}"] if env else []
         ours += ["--evocode-replay"] if agent and replay else []
         start = pytester.runpytest_subprocess if subprocess else pytester.runpytest_inprocess
-        # Hypothesis' plugin takes a second where bytecode is not cached.
-        return Session(start("-W", "error", "-p", "no:hypothesispytest", *ours, *arguments), pytester.path)
+        return Session(start("-W", "error", *UNUSED, *ours, *arguments), pytester.path)
 
     return run
 

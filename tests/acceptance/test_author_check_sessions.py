@@ -145,7 +145,7 @@ def test_options_of_runs_are_refused(write_task: WriteTask, run_tasks: RunTasks,
 def test_the_checks_of_a_task_are_made_by_one_worker(write_task: WriteTask, check_tasks: CheckTasks) -> None:
     for name in ("a", "b", "c"):
         write_task(name, 1)
-    checked = check_tasks("-n2", "-v", "-koracle or nop or needs-work", "tasks", subprocess=True)
+    checked = check_tasks("-n2", "-v", "-koracle or nop or needs-work", "tasks")
     lines = [line.split() for line in checked.session.result.outlines if "PASSED" in line]
     assert len(lines) == 9
     workers = {(words[-1].partition("::")[0], words[0]) for words in lines}
@@ -164,7 +164,7 @@ def test_checks_whose_workers_are_lost_are_errors_and_nothing_is_left(
     pytester.makeconftest(CRASHES)
     write_task("a", 1)
     write_task("b", 1)
-    checked = check_tasks("-n1", "-koracle or nop or time", "tasks", subprocess=True)
+    checked = check_tasks("-n1", "-koracle or nop or time", "tasks")
     assert checked.session.outcomes == {"passed": 4, "errors": 2}
     assert checked.session.exit_status == 1
     tests = checked.session.json_report()["tests"]

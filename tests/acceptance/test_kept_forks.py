@@ -97,7 +97,7 @@ def test_the_fork_of_the_failure_that_stops_a_session_stays(
     )
     write_task("a", 3, test={2: FAIL}, solve={3: "sleep 4321"})
     write_task("b", 1, solve={1: "sleep 4322"})
-    session = run_tasks("-n2", "-x", "--evocode-keep", "tasks", subprocess=True)
+    session = run_tasks("-n2", "-x", "--evocode-keep", "tasks")
     assert session.outcomes["failed"] == 1
     (line,) = lines_of(session.text)
     try:

@@ -74,7 +74,7 @@ def test_an_attempt_whose_worker_is_lost_goes_on_from_its_last_round(
             toml='environment.network_mode = "no-network"',
             test={6: 'grep -qx "[[]1, 2, 3, 4, 5, 6[]]" said && echo 1 > /logs/verifier/reward.txt'},
         )
-    session = run_tasks("-n2", "--json-report", "tasks", agent=remembering_agent.NAME, env=env, subprocess=True)
+    session = run_tasks("-n2", "--json-report", "tasks", agent=remembering_agent.NAME, env=env)
     assert session.outcomes == {"passed": 12}
     assert session.exit_status == 0
     assert turns(pytester.path) == [1, 2, 3, 3, 4, 5, 6]
@@ -90,7 +90,7 @@ def test_an_attempt_whose_workers_are_lost_again_is_given_up_and_others_are_not(
     pytester.makeconftest(crashing(below=99))
     for name in ("a", "b"):
         write_task(name, 6)
-    session = run_tasks("-n2", "--json-report", "-rs", "tasks", agent=remembering_agent.NAME, subprocess=True)
+    session = run_tasks("-n2", "--json-report", "-rs", "tasks", agent=remembering_agent.NAME)
     assert session.outcomes == {"passed": 8, "errors": 1, "skipped": 3}
     assert session.exit_status == 1
     assert turns(pytester.path) == [1, 2, 3, 3]
@@ -114,7 +114,7 @@ def test_no_round_is_without_a_report_when_no_worker_is_left(
     for name in ("a", "b"):
         write_task(name, 4)
     arguments = ("-n1", "--max-worker-restart=0", "--json-report", "tasks")
-    session = run_tasks(*arguments, agent=remembering_agent.NAME, subprocess=True)
+    session = run_tasks(*arguments, agent=remembering_agent.NAME)
     assert session.outcomes == {"passed": 2, "errors": 2, "skipped": 4}
     assert session.exit_status == 1
     session.has("*not run: worker lost (no worker is left)*")
@@ -131,7 +131,7 @@ def test_what_a_lost_worker_leaves_is_cleared_up_by_its_session(
     monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
     pytester.makeconftest(crashing(below=99))
     write_task("a", 4)
-    run_tasks("-n1", "--max-worker-restart=0", "tasks", agent=remembering_agent.NAME, subprocess=True)
+    run_tasks("-n1", "--max-worker-restart=0", "tasks", agent=remembering_agent.NAME)
     assert [path for path in (tmp_path / "cache/sandboxes").iterdir() if path.is_dir()] == []
 
 
@@ -142,7 +142,7 @@ def test_a_first_failure_stops_the_attempts_of_other_workers(
     write_task("a", 2, solve={1: "true"})
     write_task("b", 2, solve={2: "sleep 300"})
     write_task("c", 2)
-    session = run_tasks("-n2", "-x", "--json-report", "tasks", subprocess=True)
+    session = run_tasks("-n2", "-x", "--json-report", "tasks")
     assert session.exit_status == pytest.ExitCode.INTERRUPTED
     assert outcomes(session, "a") == ["failed"]
     assert outcomes(session, "b") == ["passed", "skipped"]
@@ -159,7 +159,7 @@ def test_ordinary_tests_and_attempts_of_one_session_are_all_run_once(
     for name in ("a", "b", "c"):
         write_task(name, 2)
     for dist in ("load", "worksteal"):
-        session = run_tasks("-n2", f"--dist={dist}", "--json-report", subprocess=True)
+        session = run_tasks("-n2", f"--dist={dist}", "--json-report")
         assert session.outcomes == {"passed": 35, "failed": 1}
         seen = [test["nodeid"] for test in session.json_report()["tests"]]
         assert len(seen) == len(set(seen)) == 36
@@ -172,7 +172,7 @@ def test_an_ordinary_test_that_takes_its_worker_down_fails_alone(
         test_plain="import os\ndef test_good(): pass\ndef test_bad(): os._exit(1)\ndef test_fine(): pass"
     )
     write_task("a", 2)
-    session = run_tasks("-n2", subprocess=True)
+    session = run_tasks("-n2")
     assert session.outcomes == {"passed": 4, "failed": 1}
     session.has("*worker 'gw?' crashed while running 'test_plain.py::test_bad'*")
 
@@ -190,7 +190,7 @@ def test_the_longest_attempts_begin_first_and_each_worker_has_one(
     record = first.record("c").model_copy(update={"started": an_hour_before.isoformat()})
     (first.attempt("c") / "result.json").write_text(record.model_dump_json())
     pytester.makeconftest(holding_back("c", reports=3))
-    session = run_tasks("-n2", "-v", "tasks", subprocess=True)
+    session = run_tasks("-n2", "-v", "tasks")
     assert session.outcomes == {"passed": 4}
     lines = [line for line in session.result.outlines if "PASSED" in line]
     workers = {line.split("tasks/")[1][0]: line.split("[")[1][:3] for line in lines}
@@ -207,5 +207,5 @@ def test_what_breaks_a_worker_breaks_the_session(
         "    if 'PYTEST_XDIST_WORKER' in os.environ and 'test_two' in nodeid: raise ValueError('broken')\n"
     )
     pytester.makepyfile(test_plain="def test_one(): pass\ndef test_two(): pass\ndef test_three(): assert 0")
-    session = run_tasks("-n1", subprocess=True)
+    session = run_tasks("-n1")
     assert session.exit_status not in (0, 5)

@@ -86,7 +86,7 @@ def test_with_fail_stop_the_first_failed_round_ends_an_attempt(
     run_tasks: RunTasks, pytester: pytest.Pytester, workers: str
 ) -> None:
     session = run_tasks(
-        *filter(None, [workers]), "-rs", "--evocode-mode=fail-stop", "--evocode-attempts=2", "tasks", subprocess=True
+        *filter(None, [workers]), "-rs", "--evocode-mode=fail-stop", "--evocode-attempts=2", "tasks"
     )
     assert sorted(marks(session, "a", number) for number in (1, 2)) == ["..F", ".F-"]
     assert sorted(marks(session, "b", number) for number in (1, 2)) == ["..F-", "F---"]
@@ -115,7 +115,7 @@ def test_single_rounds_begin_where_the_solutions_lead(
     run_tasks: RunTasks, pytester: pytest.Pytester, workers: str
 ) -> None:
     session = run_tasks(
-        *filter(None, [workers]), "--evocode-mode=single-round", "--evocode-attempts=2", "tasks", subprocess=True
+        *filter(None, [workers]), "--evocode-mode=single-round", "--evocode-attempts=2", "tasks"
     )
     # Whoever fails round 2 does not carry that into round 3.
     assert sorted(marks(session, "a", number) for number in (1, 2)) == ["..F", ".F."]
@@ -157,7 +157,7 @@ def test_sr_and_gap_come_together_in_one_directory(run_tasks: RunTasks) -> None:
 def test_a_chain_from_a_later_round_counts_from_there(
     run_tasks: RunTasks, pytester: pytest.Pytester, workers: str
 ) -> None:
-    session = run_tasks(*filter(None, [workers]), "--evocode-from=round-2", "tasks", subprocess=True)
+    session = run_tasks(*filter(None, [workers]), "--evocode-from=round-2", "tasks")
     assert (marks(session, "a"), marks(session, "b")) == ("FF", ".F.")
     # Dataset Score: a 0 of 2, b 2 of 3. Case Score: a (1/2 + 2/3) / 2, b (1 + 0 + 1) / 3.
     session.has(

@@ -55,7 +55,7 @@ def test_the_pillars_stand_beside_the_scores_and_in_the_results(write_task: Writ
 def test_workers_score_the_attempts_that_they_make(write_task: WriteTask, run_tasks: RunTasks) -> None:
     for name in ("a", "b"):
         write_task(name, 1, toml=TOML)
-    session = played(run_tasks, "-n2", subprocess=True)
+    session = played(run_tasks, "-n2")
     session.has("*evocode process*", "gpt-5 *2")
     for name in ("a", "b"):
         assert json.loads((session.attempt(name, "gpt-5") / "process.json").read_text())["task"] == name

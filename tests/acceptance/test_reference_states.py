@@ -111,8 +111,8 @@ def test_a_whole_run_plays_every_solution(write_task: WriteTask, run_tasks: RunT
 def test_workers_share_the_states(write_task: WriteTask, run_tasks: RunTasks) -> None:
     for name in ("a", "b"):
         write_task(name, 3)
-    assert run_tasks("-n2", "tasks", subprocess=True).outcomes == {"passed": 6}
-    assert run_tasks("-n2", "-k", "round-3", "tasks", subprocess=True).outcomes == {"passed": 2, "skipped": 4}
+    assert run_tasks("-n2", "tasks").outcomes == {"passed": 6}
+    assert run_tasks("-n2", "-k", "round-3", "tasks").outcomes == {"passed": 2, "skipped": 4}
 
 
 @pytest.fixture

@@ -197,7 +197,7 @@ def test_what_a_min_reward_would_have_ended_is_not_reached(
 
 def test_workers_keep_snapshots_too(write_task: WriteTask, run_tasks: RunTasks, regrade: Regrade) -> None:
     write_task("a", 2, test={2: FAILS})
-    session = run_tasks("--evocode-snapshots", "-n1", "tasks", subprocess=True)
+    session = run_tasks("--evocode-snapshots", "-n1", "tasks")
     change_test(session, 2, PASSES)
     assert regrade().exit_code == 0
     assert outcomes(session, agent="oracle") == ["passed", "passed"]

@@ -39,10 +39,10 @@ def test_workers_change_neither_node_ids_nor_outcomes_nor_scores(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_mixed_tasks(pytester, write_task)
-    alone = run_tasks("--json-report", "--evocode-attempts=2", subprocess=True)
+    alone = run_tasks("--json-report", "--evocode-attempts=2")
     outcomes, scores = outcomes_by_node_id(alone), alone.run.scores["oracle"]
     shutil.rmtree(alone.results)
-    shared = run_tasks("--json-report", "--evocode-attempts=2", "-n2", subprocess=True)
+    shared = run_tasks("--json-report", "--evocode-attempts=2", "-n2")
     assert outcomes_by_node_id(shared) == outcomes
     assert shared.outcomes == alone.outcomes
     assert shared.exit_status == alone.exit_status == 1
@@ -55,7 +55,7 @@ def test_an_attempt_stays_on_one_worker_whatever_dist_says(
 ) -> None:
     write_task("a", 4)
     pytester.makepyfile(test_plain="def test_good(): pass\ndef test_other(): pass")
-    session = run_tasks("-v", "-n2", f"--dist={dist}", "--evocode-attempts=2", subprocess=True)
+    session = run_tasks("-v", "-n2", f"--dist={dist}", "--evocode-attempts=2")
     assert session.outcomes == {"passed": 10}
     workers = workers_by_attempt(session)
     assert set(workers) == {"tasks/a/task.toml::oracle", "tasks/a/task.toml::oracle.2"}
@@ -64,14 +64,14 @@ def test_an_attempt_stays_on_one_worker_whatever_dist_says(
 
 def test_attempts_are_shared_out(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 2, solve={1: "sleep 1; echo line-1 > log.txt"})
-    session = run_tasks("-v", "-n2", "--evocode-attempts=2", "tasks", subprocess=True)
+    session = run_tasks("-v", "-n2", "--evocode-attempts=2", "tasks")
     assert set().union(*workers_by_attempt(session).values()) == {"gw0", "gw1"}
 
 
 def test_workers_write_into_one_run(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
     write_task("b", 1)
-    session = run_tasks("-n2", "tasks", subprocess=True)
+    session = run_tasks("-n2", "tasks")
     session.has("evocode: environment sandbox (asked for; *)", "oracle * 100.0 * 2/2 *")
     assert len(list((session.results / "runs").iterdir())) == 1
     assert len(session.run.attempts) == 2
@@ -81,14 +81,14 @@ def test_workers_write_into_one_run(write_task: WriteTask, run_tasks: RunTasks) 
 
 def test_a_selected_round_brings_predecessors_along_on_workers(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 3)
-    session = run_tasks("-n2", "-k", "round-2", "tasks", subprocess=True)
+    session = run_tasks("-n2", "-k", "round-2", "tasks")
     assert session.outcomes == {"passed": 2}
     assert len(session.record().rounds) == 2
 
 
 def test_a_failed_round_of_a_worker_names_its_cases(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 2, solve={2: "sed -i /line-1/d log.txt; echo line-2 >> log.txt"})
-    run_tasks("-n2", "tasks", subprocess=True).has(
+    run_tasks("-n2", "tasks").has(
         "round-2 failed: 1 of 2 cases failed (0 new misses, 1 regression)",
         "  has-line-1 [[]round-1 core]",
         "suite output: *",
@@ -98,13 +98,13 @@ def test_a_failed_round_of_a_worker_names_its_cases(write_task: WriteTask, run_t
 
 def test_a_wanted_score_decides_the_status_of_workers(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 2, solve={2: "true"})
-    assert run_tasks("-n2", "--evocode-fail-under=50", "tasks", subprocess=True).exit_status == 0
+    assert run_tasks("-n2", "--evocode-fail-under=50", "tasks").exit_status == 0
 
 
 def test_a_broken_task_is_one_error_on_workers(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 2)
     write_task("broken", 1, toml="no toml")
-    session = run_tasks("-n2", "tasks", subprocess=True)
+    session = run_tasks("-n2", "tasks")
     assert session.exit_status == 1
     session.has("*tasks/broken/task.toml:1: not valid TOML*")
     assert session.outcomes == {"passed": 2, "errors": 1}
@@ -112,7 +112,7 @@ def test_a_broken_task_is_one_error_on_workers(write_task: WriteTask, run_tasks:
 
 def test_an_unknown_agent_is_refused_before_workers_start(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
-    session = run_tasks("-n2", "tasks", agent="oracel", subprocess=True)
+    session = run_tasks("-n2", "tasks", agent="oracel")
     assert session.exit_status == pytest.ExitCode.USAGE_ERROR
     assert "did you mean 'oracle'?" in session.text
     session.lacks("*worker*")
@@ -123,6 +123,6 @@ def test_without_an_agent_workers_are_scheduled_as_ever(
 ) -> None:
     write_task("a", 1)
     pytester.makepyfile(test_plain="def test_good(): pass\ndef test_other(): pass")
-    session = run_tasks("-n2", "-v", agent=None, env=None, subprocess=True)
+    session = run_tasks("-n2", "-v", agent=None, env=None)
     assert session.outcomes == {"passed": 2}
     session.has("*scheduling tests via LoadScheduling*")
