@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,20 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.acceptance.conftest import WriteTask
 
-SCRIPT = """
-import sys
-from pathlib import Path
-from pytest_evocode.agents import make_agent
-from pytest_evocode.environments import choose_engine
-from pytest_evocode.tasks import load_task
-from pytest_evocode.trial.trial import Trial
-
-engine, why = choose_engine("sandbox")
-for record in Trial(load_task(Path(sys.argv[1])), make_agent("oracle"), engine).run():
-    print(record.round, record.outcome)
-engine.close()
-assert "pytest" not in sys.modules
-"""
+API = Path(__file__).parents[2] / "docs/api.md"
 HEAVY = ("pydantic", "docker", "click", "filelock", "platformdirs", "requests", "tomli", "dockerfile_parse", "xdist")
 
 
@@ -45,7 +33,15 @@ def imported_by(statement: str) -> set[str]:
 
 def test_a_script_of_ten_lines_drives_a_trial(write_task: WriteTask) -> None:
     task = write_task("a", 3, solve={2: "echo wrong >> log.txt"})
-    assert python(SCRIPT, str(task)) == "round-1 passed\nround-2 failed\nround-3 failed\n"
+    shown = API.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
+    assert len([line for line in shown.splitlines() if line]) <= 10
+    script = shown.replace('"example_tasks/ledger"', repr(str(task))).replace('"auto"', '"sandbox"')
+    rounds = python(f'{script}\nimport sys\nassert "pytest" not in sys.modules').splitlines()
+    assert [line.split()[:2] for line in rounds] == [
+        ["round-1", "passed"],
+        ["round-2", "failed"],
+        ["round-3", "failed"],
+    ]
 
 
 def test_importing_the_plugin_imports_nothing_heavy() -> None:
