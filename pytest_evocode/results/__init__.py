@@ -1,1 +1,1 @@
-"""Records of runs and the directory they are kept in."""
+"""The records of runs, attempts and rounds, and the results directory that they are kept in."""

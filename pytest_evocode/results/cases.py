@@ -1,4 +1,4 @@
-"""Reading a suite's cases from the first source that is there: CTRF, pytest-json-report, JUnit or stdout lines."""
+"""Parsing of the reports in which a suite lists its cases: CTRF, pytest-json-report, JUnit, and lines on stdout."""
 
 from __future__ import annotations
 
@@ -28,7 +28,15 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\
 
 
 def parse_case_file(name: str, text: str) -> tuple[Case, ...]:
-    """The cases of one of :data:`CASE_FILES`; raises :class:`UnreadableCases`."""
+    """Return the cases of a report.
+
+    Args:
+        name: One of :data:`CASE_FILES`, which says the format.
+        text: The content; it may be hostile, but its size is the caller's to limit.
+
+    Raises:
+        UnreadableCases: The text is not in that format.
+    """
     parser: Callable[[str], Iterator[Case]] = {"ctrf.json": _ctrf, "report.json": _json_report, "junit.xml": _junit}[
         name
     ]
@@ -39,7 +47,7 @@ def parse_case_file(name: str, text: str) -> tuple[Case, ...]:
 
 
 def parse_case_lines(output: str) -> tuple[tuple[Case, ...], tuple[str, ...]]:
-    """The ``CASE_RESULT`` lines of a suite's output, and what its last ``CASE_SUMMARY`` says differently."""
+    """Return the cases of the ``CASE_RESULT`` lines in a suite's output, and what ``CASE_SUMMARY`` says otherwise."""
     cases = tuple(_from_line(dict(_fields(match["fields"]))) for match in _RESULT_LINE.finditer(output))
     flags = []
     summaries = _SUMMARY_LINE.findall(output)
@@ -65,7 +73,7 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    """One of JSON's escapes; a backslash before anything else is just that."""
+    """Return what an escape of JSON stands for; a backslash before anything else stands for itself."""
     if match[1]:
         # Together, for a pair of surrogates is one character; half a pair is none.
         return bytes.fromhex(match[1].replace("\\u", "")).decode("utf-16-be", "replace")
@@ -79,7 +87,7 @@ def _from_line(fields: Mapping[str, str]) -> Case:
 
 
 def _described(fields: Mapping[str, Any], *, id: Any, status: Any, reason: Any) -> Case:
-    """A case with the description that CASE_RESULT lines and CTRF's ``extra`` give under the same names."""
+    """Return a case with the descriptions that ``CASE_RESULT`` lines and CTRF's ``extra`` give under the same names."""
     return Case(
         id=_text(id),
         status=_STATUSES.get(_text(status), "error"),
@@ -131,5 +139,5 @@ def _junit(text: str) -> Iterator[Case]:
 
 
 def _text(value: Any) -> str:
-    """A value as text that can be written down, which half of a surrogate pair out of JSON cannot."""
+    """Return a value as text that UTF-8 can encode, with ``?`` for each half of a surrogate pair that JSON held."""
     return "" if value is None else str(value).encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""The results directory: Harbor's layout, written so that a killed run leaves whole files or none."""
+"""The results directory: reads and writes it in Harbor's layout, each file whole or not at all."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STAMP = "%Y-%m-%d__%H-%M-%S"
 
 
 def now() -> str:
-    """The time as records hold it: ISO 8601 with offset, to the millisecond."""
+    """Return the present time as records hold it: ISO 8601 with the offset from UTC, to the millisecond."""
     return datetime.now(UTC).astimezone().isoformat(timespec="milliseconds")
 
 
@@ -56,10 +56,10 @@ _SUMMARY = re.compile(r"CASE_SUMMARY total_cases=\d+ success_count=\d+ fail_coun
 
 
 def with_summary(output: str, cases: Sequence[Case]) -> str:
-    """A suite's output, with the line of totals in the end that EvoCode-Bench's scripts look for, unless it has one.
+    r"""Return a suite's output with a last line of totals, which EvoCode-Bench's scripts look for, unless it has one.
 
     >>> with_summary("1 passed", [Case(id="x", status="passed"), Case(id="y", status="error")])
-    '1 passed\\nCASE_SUMMARY total_cases=2 success_count=1 fail_count=1\\n'
+    '1 passed\nCASE_SUMMARY total_cases=2 success_count=1 fail_count=1\n'
     """
     if not cases or _SUMMARY.search(output):
         return output
@@ -70,15 +70,16 @@ def with_summary(output: str, cases: Sequence[Case]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttemptDirectory:
-    """``<task>/harbor_jobs/<agent>/<stamp>/<task>__a<attempt>`` below a results directory.
+    """The files of one attempt: ``<task>/harbor_jobs/<agent>/<run>/<task>__a<attempt>`` below a results directory.
 
-    Nothing is written with a secret of the host in it, or left in the artifacts: see :mod:`pytest_evocode.secrets`.
+    Nothing is written before the host's secrets are taken out of it, and they are taken out of the artifacts too: see
+    :mod:`pytest_evocode.secrets`.
     """
 
     path: Path
     scrubber: Scrubber = field(default_factory=Scrubber, compare=False)
     alone: str = ""
-    """The round that this is about, where each of the attempt's rounds is run by itself; empty for all rounds."""
+    """In single-round mode, the name of the round that this object is about; empty where it is about all rounds."""
 
     @classmethod
     def of(
@@ -92,38 +93,50 @@ class AttemptDirectory:
         *,
         alone: str = "",
     ) -> AttemptDirectory:
-        """The directory of one attempt of a run; without a scrubber it has one of the process's environment."""
+        """Return the directory of one attempt of a run.
+
+        Without a scrubber it gets one that knows the secrets of the process's environment.
+        """
         path = results / task / "harbor_jobs" / agent / run / f"{task}__a{attempt}"
         return cls(path, scrubber or Scrubber(), alone)
 
     @property
     def state_directory(self) -> Path:
-        """Where :data:`STATE_FILE` is."""
+        """The directory that :data:`STATE_FILE` is in."""
         return self.path / "steps" / self.alone if self.alone else self.path
 
     def artifacts(self, round_name: str) -> Path:
-        """Where a round's artifacts go."""
+        """Return the directory for the artifacts of a round."""
         return self.path / "steps" / round_name / "artifacts"
 
     def verifier_output(self, round_name: str) -> Path:
-        """Where a round's suite output is."""
+        """Return the file with the output of a round's suite."""
         return self.path / "steps" / round_name / "verifier" / "test-stdout.txt"
 
     def cases(self, round_name: str) -> Path:
-        """Where a round's cases are."""
+        """Return the file with the cases of a round."""
         return self.path / "steps" / round_name / "verifier" / "cases.json"
 
     def journal(self, round_name: str) -> Path:
-        """Where it is while a turn lasts that was paid for."""
+        """Return the file in which a turn that costs money is noted as long as it lasts."""
         return self.path / "steps" / round_name / "agent" / JOURNAL_FILE
 
     @property
     def session(self) -> str:
-        """The attempt's name in trajectories: agent, run, task and number, and the round of one that is run alone."""
+        """The attempt's name in trajectories: agent, run, task and number, and in single-round mode the round."""
         return "/".join((*self.path.parts[-3:], *([self.alone] if self.alone else [])))
 
     def write_round(self, record: RoundRecord, *, output: str | None, done: bool) -> None:
-        """Write what a round leaves: ``output`` is its suite's, ``done`` says that no later session can do better."""
+        """Write the record of a round, its cases, its reward and its suite's output.
+
+        Args:
+            record: The round's record.
+            output: What the suite printed; None leaves the file as it is.
+            done: Whether the round counts as done, so that a session that resumes the attempt does not run it again.
+
+        Raises:
+            OSError: Something could not be written.
+        """
         step = self.path / "steps" / record.round
         record = scrubbed(record, self.scrubber)
         # First, so that they lie there unscrubbed for as short a time as can be.
@@ -144,7 +157,7 @@ class AttemptDirectory:
             write_atomically(step / "round.json", _as_json(record, version=RECORD_VERSION))
 
     def read_rounds(self, names: Iterable[str]) -> dict[str, RoundRecord]:
-        """The records of the rounds that are done, by name; raises RecordFault."""
+        """Return the records of those of the rounds that are done, by their names; raises RecordFault."""
         found = {}
         for name in names:
             with contextlib.suppress(FileNotFoundError):
@@ -152,18 +165,22 @@ class AttemptDirectory:
         return found
 
     def write_snapshot(self, round_name: str, kept: SnapshotFile) -> None:
-        """Write where the state that a round was left in is kept."""
+        """Write where the workspace is kept that a round was left with."""
         write_atomically(self.path / "steps" / round_name / SNAPSHOT_FILE, _as_json(kept))
 
     def read_snapshot(self, round_name: str) -> SnapshotFile | None:
-        """What :meth:`write_snapshot` wrote; None where nothing is kept. Raises RecordFault."""
+        """Return what :meth:`write_snapshot` wrote, or None where no workspace is kept; raises RecordFault."""
         try:
             return _read(SnapshotFile, self.path / "steps" / round_name / SNAPSHOT_FILE)
         except FileNotFoundError:
             return None
 
     def set_aside(self) -> Path:
-        """Copy the verdicts of all rounds to ``earlier/<n>``, n from 1, whole or not at all; raises OSError."""
+        """Copy the verdicts of all rounds to ``earlier/<n>``, n from 1, and return that directory.
+
+        Raises:
+            OSError: The copy cannot be made, and there is nothing left of it.
+        """
         earlier = self.path / "earlier"
         earlier.mkdir(exist_ok=True)
         numbers = [int(path.name) for path in earlier.iterdir() if path.name.isdecimal()]
@@ -181,21 +198,28 @@ class AttemptDirectory:
         return target
 
     def write_trajectory(self, round_name: str, trajectory: BaseModel) -> None:
-        """Write an agent's turn in ATIF."""
+        """Write the trajectory of a round's turn, in ATIF."""
         # Others take an absent list for an empty one, and trip over null.
         path = self.path / "steps" / round_name / "agent" / "trajectory.json"
         write_atomically(path, _as_json(scrubbed(trajectory, self.scrubber), nulls=False))
 
     @contextlib.contextmanager
     def composing(self) -> Iterator[AttemptRecord | None]:
-        """What ``result.json`` has of other rounds, for :meth:`write_attempt` to add to; nobody else writes meanwhile.
+        """Lock ``result.json`` and yield what it has of other rounds, for :meth:`write_attempt` to add to.
 
-        None where there is nothing of them. Raises RecordFault and OSError.
+        In single-round mode several processes write the record of one attempt, a round each. Yields None where there is
+        no
+        record yet, and without a lock in the other modes.
+
+        Raises:
+            RecordFault: The record that is there cannot be read.
+            OSError: The directory cannot be made or locked.
         """
         if not self.alone:
             yield None
             return
         self.path.mkdir(parents=True, exist_ok=True)
+        # Not filelock, which would leave a file of its own among the results.
         directory = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.flock(directory, fcntl.LOCK_EX)
@@ -204,12 +228,12 @@ class AttemptDirectory:
             os.close(directory)
 
     def write_attempt(self, record: AttemptRecord) -> None:
-        """Write ``result.json``, which has the numbers of the cases only."""
+        """Write ``result.json``, with the number of cases in place of the cases."""
         record = record.model_copy(update={"rounds": tuple(round_.without_cases() for round_ in record.rounds)})
         write_atomically(self.path / "result.json", _as_json(scrubbed(record, self.scrubber)))
 
     def read_attempt(self) -> AttemptRecord | None:
-        """The record of an attempt that has ended, with all cases; None where there is none. Raises RecordFault."""
+        """Return the record of an attempt that has ended, with all cases, or None; raises RecordFault."""
         record = self._read_result()
         if record is None:
             return None
@@ -223,9 +247,12 @@ class AttemptDirectory:
             return None
 
     def with_cases(self, record: RoundRecord) -> RoundRecord:
-        """A round of :meth:`write_attempt` as it was, with its cases; raises RecordFault.
+        """Return a round of ``result.json`` with its cases, which lie in a file of their own.
 
-        One whose cases are gone, or that never had more than their numbers, stays as it is.
+        A round stays as it is where that file is gone, or where its suite gave the number of cases only.
+
+        Raises:
+            RecordFault: The file does not hold cases.
         """
         verdict = record.verdict
         if verdict is None or verdict.cases or not (verdict.counts and verdict.counts[1]):
@@ -240,14 +267,14 @@ class AttemptDirectory:
         return record.model_copy(update={"verdict": verdict.model_copy(update={"cases": cases, "counts": None})})
 
     def read_state(self) -> AttemptState | None:
-        """The state of an attempt that was broken off; None where there is none. Raises RecordFault."""
+        """Return the state of an attempt that was broken off, or None where there is none; raises RecordFault."""
         try:
             return _read(AttemptState, self.state_directory / STATE_FILE)
         except FileNotFoundError:
             return None
 
     def write_state(self, state: AttemptState | None) -> None:
-        """Write ``state.json``, or remove it."""
+        """Write ``state.json``; None removes it."""
         if state is not None:
             write_atomically(self.state_directory / STATE_FILE, _as_json(scrubbed(state, self.scrubber)))
         else:
@@ -266,9 +293,14 @@ def _read(kind: type[Record], path: Path, *, cases: bool = True) -> Record:
 
 
 def last_seconds(results: Path, task: str, agent: str, mode: Mode = "chain", alone: str = "") -> float | None:
-    """How long the newest attempt of an agent took that was made at a task to its end; None when there is none.
+    """Return how long, in seconds, the newest complete attempt of an agent at a task took, or None where there is none.
 
-    ``alone`` is the round that is asked about, of those that are run each by itself.
+    Args:
+        results: The results directory.
+        task: The task's name.
+        agent: The agent's id.
+        mode: Attempts in other modes are passed over.
+        alone: In single-round mode, the round whose time is asked for.
     """
     runs = results / task / "harbor_jobs" / agent
     for record in sorted(runs.glob("*/*/result.json"), reverse=True):
@@ -307,9 +339,14 @@ def claim_run(results: Path, record: RunRecord) -> RunRecord:
 
 
 def reopen_run(results: Path, name: str | None) -> RunRecord:
-    """The record of an earlier session, which goes on; None is the newest.
+    """Return the record of an earlier session that is to go on.
 
-    Raises :class:`~pytest_evocode.errors.UsageError` for a run that is not there.
+    Args:
+        results: The results directory.
+        name: The run's name; None is the newest run.
+
+    Raises:
+        UsageError: There is no such run, or its record cannot be read.
     """
     known = sorted(path.stem for path in (results / "runs").glob("[!.]*.json"))
     if not known:

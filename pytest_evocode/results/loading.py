@@ -1,4 +1,4 @@
-"""Loading results from directories, whoever wrote them; what cannot be read is named and left out."""
+"""Loading of all attempts and runs below some directories, whether we, Harbor or EvoCode-Bench wrote them."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ Layout = Literal["evocode", "harbor", "multiround"]
 
 @dataclass(frozen=True, slots=True)
 class StoredAttempt:
-    """An attempt and where it was found."""
+    """The record of an attempt, and where it was found."""
 
     record: AttemptRecord
     path: Path
-    """Its directory."""
+    """The attempt's directory."""
     run: str
-    """The session's name, or that of Harbor's job."""
+    """The name of the session, or of Harbor's job."""
     finished: bool
     layout: Layout
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A session and where it was found."""
+    """The record of a pytest session, and where it was found."""
 
     record: RunRecord
     path: Path
@@ -46,23 +46,30 @@ class StoredRun:
 
 @dataclass(slots=True)
 class Results:
-    """All that some directories hold."""
+    """Everything that was loaded from some directories."""
 
     attempts: list[StoredAttempt] = field(default_factory=list)
     runs: list[StoredRun] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    """What was left out, file by file, and why."""
+    """A line for each file that could not be read and was left out, with the reason."""
 
 
 def load_results(
     directories: Iterable[Path], *, cases: bool = False, tasks: Mapping[str, TaskFacts] | None = None
 ) -> Results:
-    """All attempts and runs below some directories, each once, in the order of their paths.
+    """Return all attempts and runs below some directories, each once, in the order of their paths.
 
-    The directories hold our results, Harbor's jobs or EvoCode-Bench's tasks with their ``harbor_jobs``, at any depth.
-    Cases are left out unless wanted; their numbers are always there. ``tasks`` has the facts of tasks by name, which
-    foreign results do not have, and counts before a task.toml that lies with the results. Raises UsageError for a
-    directory that is not there.
+    A file that cannot be read is left out and named in ``problems``.
+
+    Args:
+        directories: Results directories of ours, Harbor's job directories, or EvoCode-Bench's tasks with their
+            ``harbor_jobs``, at any depth.
+        cases: Whether records have their cases, which take most of the memory; the number of cases is always there.
+        tasks: Facts about tasks by name, for results of others, which do not have them. They are preferred to what a
+            task.toml beside the results says.
+
+    Raises:
+        UsageError: One of the directories does not exist.
     """
     directories = list(directories)
     for directory in directories:
@@ -78,7 +85,7 @@ def load_results(
 
 @contextlib.contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Nothing that is loaded is garbage, and looking through it again and again takes half of the time."""
+    """Keep the garbage collector away: nothing that is loaded is garbage, and looking takes half of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -90,7 +97,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 class _Loader:
-    """Walks through directories and collects what it finds."""
+    """Walks through directories and collects the attempts and runs in them."""
 
     def __init__(self, cases: bool, tasks: TaskLookup) -> None:
         self.results = Results()
@@ -118,7 +125,7 @@ class _Loader:
                 self.visit(entry.path)
 
     def complete_unfinished(self) -> None:
-        """Give attempts that were broken off the mode of their run, which their rounds do not tell."""
+        """Give attempts that were broken off the mode of their run, which the records of their rounds do not have."""
         runs = {(run.path.parent.parent, run.record.run): run.record for run in self.results.runs}
         for index, attempt in enumerate(self.results.attempts):
             if attempt.layout == "evocode" and not attempt.finished and len(attempt.path.parents) > 4:
@@ -129,7 +136,7 @@ class _Loader:
                     self.results.attempts[index] = replace(attempt, record=record)
 
     def _load_own(self, place: str) -> bool:
-        """Load an attempt as this version writes them; False for anything else, which takes a closer look."""
+        """Load an attempt that this version wrote, the fast way; return False for any other directory."""
         try:
             with open(f"{place}/result.json", "rb") as file:
                 record = read_own_attempt(file.read())
@@ -140,7 +147,7 @@ class _Loader:
         return record is not None
 
     def _load_attempt(self, place: str, names: Set[str]) -> bool:
-        """Load the attempt that a directory is; False where it is none."""
+        """Load the attempt that is in a directory; return False where none is."""
         if "result.json" not in names:
             return "steps" in names and self._load_unfinished(Path(place), names)
         if place in self._seen:
@@ -164,7 +171,7 @@ class _Loader:
         return True
 
     def _load_unfinished(self, directory: Path, names: Set[str]) -> bool:
-        """Load what there is of an attempt that has no ``result.json``: the rounds that were done."""
+        """Load the finished rounds of an attempt that was broken off, and so has no ``result.json``."""
         rounds = []
         for path in directory.glob("steps/*/round.json"):
             if (values := self._parse(path)) is not None:
@@ -220,7 +227,7 @@ class _Loader:
         return record.model_copy(update={"rounds": tuple(rounds)})
 
     def _parse(self, path: Path | str) -> dict[str, Any] | None:
-        """The JSON object in a file; None where there is none, which is then told."""
+        """Return the JSON object in a file, or None, with a line in ``problems``, where there is none."""
         try:
             with open(path, "rb") as file:
                 return parse_object(file.read())
@@ -234,7 +241,7 @@ class _Loader:
 
 
 def numbered(record: AttemptRecord, number: int) -> AttemptRecord:
-    """The same attempt under another number."""
+    """Return the same attempt under another number."""
     if record.attempt == number:
         return record
     rounds = tuple(round_.model_copy(update={"attempt": number}) for round_ in record.rounds)
@@ -242,7 +249,7 @@ def numbered(record: AttemptRecord, number: int) -> AttemptRecord:
 
 
 def _unfinished(rounds: list[RoundRecord]) -> AttemptRecord:
-    """What the rounds of an attempt tell that was broken off."""
+    """Return the record of an attempt that was broken off, from those of its rounds."""
     rounds.sort(key=lambda round_: round_.index)
     names = {round_.index: round_.round for round_ in rounds}
     first = rounds[0]

@@ -1,4 +1,4 @@
-"""Putting the results of several machines into one directory."""
+"""Merging of the results of several machines into one results directory."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ Identity = tuple[str, str, str, str | None, int]
 
 
 def merge(sources: Sequence[Results], out: Path) -> list[Path]:
-    """Copy all attempts and runs into a new directory; the attempts that were left out.
+    """Copy all attempts and runs into a new directory, and return the attempts that were left out.
 
-    Left out is what was broken off and is finished in another source. Raises UsageError when two sources have
-    different attempts with the same number of one agent at one task, and when ``out`` has something in it; nothing is
-    written then. Also when it cannot be written, which leaves nothing either.
+    An attempt that was broken off is left out where another source has it finished. The directory is written whole or
+    not at all.
+
+    Raises:
+        UsageError: Two sources have different attempts of the same number, of one agent at one task; or ``out`` is not
+            empty, or cannot be written.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not empty; name a directory that does not exist yet")
@@ -44,7 +47,7 @@ def merge(sources: Sequence[Results], out: Path) -> list[Path]:
 
 
 def missing_shards(runs: Iterable[StoredRun]) -> list[tuple[int, int]]:
-    """The shards of which there is no run, such as the third of three, where there is one of another.
+    """Return (shard, number of shards) for each shard without a run, where another of that number has one.
 
     >>> missing_shards([])
     []
@@ -58,7 +61,7 @@ def missing_shards(runs: Iterable[StoredRun]) -> list[tuple[int, int]]:
 
 
 def _choose(sources: Sequence[Results]) -> tuple[list[StoredAttempt], list[Path]]:
-    """The attempts to copy, and those that are not needed."""
+    """Return the attempts to copy, and those to leave out."""
     by_identity: dict[Identity, dict[int, list[StoredAttempt]]] = defaultdict(lambda: defaultdict(list))
     for number, source in enumerate(sources):
         for attempt in source.attempts:
@@ -82,7 +85,7 @@ def _identity(attempt: StoredAttempt) -> Identity:
 
 
 def _same(first: Sequence[StoredAttempt], second: Sequence[StoredAttempt]) -> bool:
-    """Whether two sources have copies of the same attempts."""
+    """Return whether two attempts are copies of one."""
     if sorted(map(_place, first)) != sorted(map(_place, second)):
         return False
     pairs = zip(sorted(first, key=_place), sorted(second, key=_place), strict=True)
@@ -109,13 +112,13 @@ def _conflicts(pairs: Sequence[tuple[StoredAttempt, StoredAttempt]]) -> str:
 
 
 def _place(attempt: StoredAttempt) -> Path:
-    """Where an attempt lies below a results directory, wherever it was before."""
+    """Return where an attempt belongs, relative to a results directory."""
     record = attempt.record
     return Path(record.task, "harbor_jobs", record.agent, attempt.run, attempt.path.name)
 
 
 def _copy_runs(runs: Sequence[StoredRun], out: Path) -> None:
-    """Copy the records of runs; of different ones with one name the later gets a number."""
+    """Copy the records of runs; where two different ones have one name, the later gets a number behind it."""
     for run in runs:
         out.mkdir(exist_ok=True)
         target = out / run.path.name

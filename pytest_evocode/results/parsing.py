@@ -1,4 +1,4 @@
-"""Records as texts: reading those of this and of earlier versions, and saying what is wrong with others."""
+"""Parsing of records from JSON, of this and of earlier versions of the format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OWN_ATTEMPT = f'{{\n "version": {RECORD_VERSION},\n'.encode()
 
 
 def parse_object(data: bytes) -> dict[str, Any]:
-    """A JSON object; raises :class:`~pytest_evocode.errors.RecordFault` for anything else."""
+    """Return the JSON object that some bytes hold; raises RecordFault for anything else."""
     try:
         # Half of the time of the standard library's, and one copy of what every record of a kind says.
         values = from_json(data, cache_strings="all")
@@ -29,7 +29,7 @@ def parse_object(data: bytes) -> dict[str, Any]:
 
 
 def read_own_attempt(data: bytes) -> AttemptRecord | None:
-    """An attempt as this version writes it, without cases, in two thirds of the time; None for anything else."""
+    """Return an attempt that this version wrote, without cases, in two thirds of the usual time; else None."""
     if not data.startswith(_OWN_ATTEMPT):
         return None
     try:
@@ -47,10 +47,18 @@ def read_own_attempt(data: bytes) -> AttemptRecord | None:
 
 
 def read_record(kind: type[Record], values: dict[str, Any], *, cases: bool = True) -> Record:
-    """A record out of its JSON, whichever version wrote it; what an earlier one did not have yet has its default.
+    """Return the record that a JSON object is, whichever version wrote it.
 
-    Without ``cases`` the rounds have no more than their numbers, which is a fraction of the memory. Raises
-    :class:`~pytest_evocode.errors.RecordFault`.
+    Fields that an earlier version did not have get their defaults.
+
+    Args:
+        kind: The kind of record.
+        values: The JSON object; it is changed.
+        cases: Whether rounds keep their cases; without, they have the number of cases only, and take a fraction of the
+            memory.
+
+    Raises:
+        RecordFault: The object is not such a record, or of a later version.
     """
     # Rounds have it in files of their own only, attempts and runs everywhere.
     version = values.pop("version", 1) if kind is RoundRecord else values.get("version")
@@ -72,7 +80,7 @@ def read_record(kind: type[Record], values: dict[str, Any], *, cases: bool = Tru
 
 
 def _leave_out_cases(round_: Any) -> None:
-    """Count a round's cases and drop them; version 1 had them all in ``result.json``."""
+    """Replace the cases of a round by their number; version 1 had them all in ``result.json``."""
     verdict = round_.get("verdict") if isinstance(round_, dict) else None
     if not isinstance(verdict, dict):
         return

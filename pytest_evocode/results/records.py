@@ -1,4 +1,4 @@
-"""The records of a run: plain, frozen, versioned, and the same in memory, in reports and on disk."""
+"""The records of a run: frozen, versioned, and the same in memory, in test reports and on disk."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ FailureKind = Literal["new miss", "regression", "carried", "stale"]
 Outcome = Literal["passed", "failed", "error", "not reached"]
 Fault = Literal["agent", "infrastructure"]
 Mode = Literal["chain", "fail-stop", "single-round"]
-"""How an attempt goes through its rounds: all of them, up to the first that fails, or each by itself from the state
-that the reference solutions of the earlier ones lead to."""
+"""How an attempt goes through its rounds: all of them (chain), up to the first that fails (fail-stop), or each by
+itself, from the state that the reference solutions of the earlier rounds lead to (single-round).
+"""
 
 
 class _Record(BaseModel):
@@ -26,15 +27,15 @@ class _Record(BaseModel):
 
 
 class Case(_Record):
-    """One test case of a suite; an empty text is one that the suite did not give."""
+    """One test case of a suite; a text is empty where the suite did not say."""
 
     id: str
     status: CaseStatus
     origin: str = ""
-    """The round that first required it."""
+    """The round that required it first."""
     requirement: str = ""
     kind: str = ""
-    """core, boundary, error or integration."""
+    """``core``, ``boundary``, ``error`` or ``integration``."""
     intent: str = ""
     scenario: str = ""
     input: str = ""
@@ -42,39 +43,41 @@ class Case(_Record):
     actual: str = ""
     reason: str = ""
     failure: FailureKind | None = None
-    """For a case that did not pass: how it stands to the earlier rounds of its attempt, and to what was retired."""
+    """Of a case that did not pass: how that relates to earlier rounds of the attempt, and to retired requirements."""
 
     @property
     def failing(self) -> bool:
-        """Whether the case was run and did not pass."""
+        """Whether the case ran and did not pass."""
         return self.status in ("failed", "error")
 
 
 class Verdict(_Record):
-    """What a suite said of one round."""
+    """The outcome of a suite for one round."""
 
     reward: float
-    """The reward that decides, 0 to 1."""
+    """The reward that decides whether the round passes, 0 to 1."""
     rewards: dict[str, float]
     """All rewards by key; ``{"reward": r}`` where the suite wrote a single number."""
     cases: tuple[Case, ...] = ()
     counts: tuple[int, int] | None = None
-    """Passed cases and all cases, where ``cases`` does not tell: in ``result.json``, and where a suite gave totals."""
+    """How many cases passed, and of how many; only where ``cases`` is empty: in ``result.json``, and where a suite gave
+    totals without cases.
+    """
     pinned: tuple[int, int] | None = None
     """How many of the cases that ``evocode.lock`` lists passed, and how many it lists; None without a valid lock."""
     flags: tuple[str, ...] = ()
-    """What is odd about the verdict, such as cases that contradict the reward; the reward stands."""
+    """Contradictions in the verdict, such as failing cases under a full reward; the reward stands all the same."""
     timed_out: bool = False
     changed_tools: tuple[str, ...] = ()
-    """Programs, libraries and packages of the image that the agent changed, as far as a list can be long."""
+    """Programs, libraries and packages of the image that the agent changed; a long list is cut off."""
 
     @property
     def passed(self) -> bool:
-        """Whether the reward is a pass; a strict session may fail the round all the same."""
+        """Whether the reward is a pass. A session with ``--evocode-strict`` may fail the round all the same."""
         return self.reward >= PASS_REWARD
 
     def reaches(self, minimum: Mapping[str, float]) -> bool:
-        """Return whether no reward is below the ``min_reward`` of its round; one that is not there is 0."""
+        """Return whether no reward is below the round's ``min_reward``; a reward that is not there counts as 0."""
         rewards = {"reward": self.reward, **self.rewards}
         return all(rewards.get(key, 0.0) >= least for key, least in minimum.items())
 
@@ -84,27 +87,29 @@ PASS_REWARD = 0.999
 
 
 class Usage(_Record):
-    """What was asked of a model and what it cost; None is unknown, never 0."""
+    """What requests to a model used and cost; None is unknown, never 0."""
 
     prompt_tokens: int | None = None
-    """All that was sent, what the provider had cached included."""
+    """All tokens that were sent, those included that the provider had cached."""
     cached_tokens: int | None = None
-    """Of the prompt tokens those that the provider read from its cache."""
+    """The part of the prompt tokens that the provider read from its cache."""
     completion_tokens: int | None = None
-    """All that the model wrote, its reasoning included."""
+    """All tokens that the model wrote, its reasoning included."""
     cost_usd: float | None = None
     requests: int | None = None
 
     @property
     def tokens(self) -> int | None:
-        """Prompt and completion."""
+        """Prompt tokens and completion tokens together; None where one of them is unknown."""
         if self.prompt_tokens is None or self.completion_tokens is None:
             return None
         return self.prompt_tokens + self.completion_tokens
 
 
 def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
-    """The sum; what is unknown in one of them is unknown in it. None where nothing was asked of a model.
+    """Return the sum of some usages, or None where no model was used.
+
+    A number that is unknown in one of them is unknown in the sum.
 
     >>> total_usage([Usage(prompt_tokens=1, cost_usd=0.5), None, Usage(prompt_tokens=2)])
     Usage(prompt_tokens=3, cached_tokens=None, completion_tokens=None, cost_usd=None, requests=None)
@@ -127,22 +132,22 @@ class RoundRecord(_Record):
     attempt: int
     round: str
     index: int
-    """From 1."""
+    """The round's place in the task, from 1."""
     declared_rounds: int
-    """Rounds of the task, run or not."""
+    """How many rounds the task has, whether they were run or not."""
     outcome: Outcome
     cause: str = ""
     """Why the round did not pass, in one line or several."""
     fault: Fault | None = None
-    """Of an outcome that is an error: whether the agent broke down, or something that is not the agent's."""
+    """For the outcome ``error``: whether the agent broke down, or something that the agent is not to blame for."""
     verdict: Verdict | None = None
     timed_out: Literal["agent", "verifier"] | None = None
     tool_calls: int | None = None
     """None where the agent gave no trajectory."""
     usage: Usage | None = None
-    """None where the agent is no model, or does not say."""
+    """None where the agent is not a model, or does not say."""
     stopped: str = ""
-    """Why the agent's turn was ended before it ended it, such as by a budget."""
+    """Why the agent's turn was ended from outside, such as by a budget; empty where the agent ended it."""
     agent_seconds: float | None = None
     verifier_seconds: float | None = None
 
@@ -153,7 +158,7 @@ class RoundRecord(_Record):
 
     @property
     def case_counts(self) -> tuple[int, int]:
-        """Passed cases and all cases that were to pass; skipped ones are not passed."""
+        """How many cases passed, and of how many; a skipped case has not passed."""
         if self.verdict is None:
             return 0, 0
         if self.verdict.counts is not None:
@@ -161,7 +166,7 @@ class RoundRecord(_Record):
         return sum(case.status == "passed" for case in self.verdict.cases), len(self.verdict.cases)
 
     def without_cases(self) -> RoundRecord:
-        """The same with the cases' numbers in place of the cases."""
+        """Return the same record with the number of cases in place of the cases."""
         if self.verdict is None or not self.verdict.cases:
             return self
         verdict = self.verdict.model_copy(update={"cases": (), "counts": self.case_counts})
@@ -169,18 +174,18 @@ class RoundRecord(_Record):
 
 
 class RoundFile(RoundRecord):
-    """A round by itself: ``steps/<round>/round.json``."""
+    """The file of one round: ``steps/<round>/round.json``."""
 
     version: int = RECORD_VERSION
 
 
 class TurnRecord(_Record):
-    """An agent's turn that has ended, of a round whose verdict may not be there yet."""
+    """An agent's turn that has ended, while the verdict of its round may still be outstanding."""
 
     index: int
-    """The round's, from 1."""
+    """The place of the round in the task, from 1."""
     snapshot: str
-    """The reference of the snapshot that was taken after it."""
+    """The engine's reference of the snapshot that was taken after the turn."""
     timed_out: bool
     tool_calls: int | None
     usage: Usage | None = None
@@ -194,46 +199,46 @@ class Spent(_Record):
     tokens: int = 0
     cost_usd: float = 0.0
     turns: int = 0
-    """Replies of the model."""
+    """How often the model has answered."""
     seconds: float = 0.0
-    """The agent's own."""
+    """Time of the agent's turns, without the suites'."""
 
 
 class AttemptState(_Record):
-    """What it takes to go on with an attempt that was broken off: ``state.json``, there until the attempt ends."""
+    """The file from which an interrupted attempt can be resumed: ``state.json``, removed when the attempt ends."""
 
     version: int = RECORD_VERSION
     environment: str
     task_hash: str
     made_by: dict[str, Any] = {}
     turns: tuple[TurnRecord, ...] = ()
-    """Those without a verdict, and the last."""
+    """The turns whose rounds have no verdict yet, and the last turn."""
     spent: Spent = Spent()
     agent: Any = None
-    """What the agent's ``save_state`` gave after the last turn."""
+    """What the agent's ``save_state`` returned after the last turn."""
 
 
 class SnapshotFile(_Record):
-    """Where the state is kept, on this machine only, that a round was left in: ``steps/<round>/snapshot.json``."""
+    """The file that says where the workspace after a round is kept on this machine: ``steps/<round>/snapshot.json``."""
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     version: int = RECORD_VERSION
     environment: str
     reference: str
-    """What the engine of that environment knows it by."""
+    """The engine's reference of the snapshot."""
     image: str
-    """What names the contents of the task's image: it is a state of that image and of no other."""
+    """Identifies the contents of the task's image, without which the snapshot is of no use."""
     task: str
     """The task's directory."""
     strict: bool
     """Whether the round fails where the agent had changed tools of the image."""
     timeout_multiplier: float = Field(validation_alias="timeouts", serialization_alias="timeouts")
-    """What the timeouts of agents and suites were multiplied by; ``timeouts`` in the file."""
+    """What the timeouts of agents and suites were multiplied by; in the file it is called ``timeouts``."""
 
 
 class AttemptRecord(_Record):
-    """One attempt: ``result.json``, whose rounds leave their cases to ``steps/<round>/verifier/cases.json``."""
+    """The file of one attempt: ``result.json``. The cases of its rounds are in files of their own, ``cases.json``."""
 
     version: int = RECORD_VERSION
     task: str
@@ -241,44 +246,44 @@ class AttemptRecord(_Record):
     attempt: int
     mode: Mode = "chain"
     from_round: str | None = None
-    """The round that it began with, at the state that the solutions before lead to; None is the first."""
+    """The round that the chain began with, from the state that the solutions before it lead to; None is the first."""
     environment: str
     task_hash: str = ""
-    """SHA-256 over the task's files."""
+    """SHA-256 over the task's files, in hex."""
     made_by: dict[str, Any] = {}
-    """The agent's ``spec`` and, where it has any, its ``options``; of a command its declaration as ``command``."""
+    """The agent's ``spec``, its ``options`` where it has any, and for a ``cmd:`` agent its declaration, ``command``."""
     started: str
-    """ISO 8601 with offset."""
+    """ISO 8601 with the offset from UTC."""
     finished: str
     regraded: str | None = None
-    """When its rounds were last verified again, by ``evocode regrade``; what was there before is in ``earlier/``."""
+    """When ``evocode regrade`` last verified its rounds again; the verdicts before that are in ``earlier/``."""
     declared_rounds: tuple[str, ...]
-    """Their names; an empty one is not known, of an attempt that was broken off."""
+    """The names of the task's rounds; an empty name is one that an interrupted attempt does not tell."""
     facts: TaskFacts | None = None
-    """What the task says of itself; None where nobody wrote it down."""
+    """What the task says about itself; None where that was not recorded."""
     rewards: dict[str, float]
-    """The trial's rewards by key, over all declared rounds by the task's strategy."""
+    """The rewards of the whole attempt by key, over all declared rounds, by the task's strategy."""
     rounds: tuple[RoundRecord, ...]
 
 
 class RunRecord(_Record):
-    """One pytest session: ``runs/<run>.json``."""
+    """The file of one pytest session: ``runs/<run>.json``."""
 
     version: int = RECORD_VERSION
     run: str
     started: str
     finished: str | None = None
-    """None while the session runs, and for good when it was killed."""
+    """None while the session runs, and for good where it was killed."""
     arguments: tuple[str, ...]
     environment: str
     exit_status: int | None = None
     attempts: tuple[str, ...] = ()
-    """Directories of the attempts, relative to the results directory."""
+    """The attempts' directories, relative to the results directory."""
     mode: Mode = "chain"
     from_round: str | None = None
     selected: dict[str, dict[str, tuple[int, ...]]] = {}
-    """The attempts that were to be made, by task and agent: those of all shards where the run is one of several."""
+    """The numbers of the attempts that were to be made, by task and agent; a shard's record has those of all shards."""
     shard: tuple[int, int] | None = None
-    """Which shard of how many the run is, from 1."""
+    """Which shard the run is, from 1, and of how many; None where it is a whole run."""
     scores: dict[str, dict[str, float | int | None]] = {}
-    """Metrics by agent."""
+    """The metrics by agent; see :class:`pytest_evocode.metrics.scores.Scores`."""

@@ -1,4 +1,4 @@
-"""Reading the reward a suite wrote: one number that decides, or an error that says what to write instead."""
+"""Parsing of the reward files that a suite writes, with errors that say what to write instead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HINT = "test.sh has to write a number from 0 to 1 to /logs/verifier/reward.txt,
 
 
 def parse_reward_text(text: str) -> dict[str, float]:
-    """The reward of ``reward.txt`` under the key ``reward``; raises :class:`VerifierFault`."""
+    """Return the reward that ``reward.txt`` holds, under the key ``reward``; raises VerifierFault."""
     if not text.strip():
         raise VerifierFault(f"reward.txt is empty; {_HINT}")
     try:
@@ -22,7 +22,7 @@ def parse_reward_text(text: str) -> dict[str, float]:
 
 
 def parse_reward_json(text: str) -> dict[str, float]:
-    """All rewards of ``reward.json``; raises :class:`VerifierFault`."""
+    """Return all rewards that ``reward.json`` holds, by key; raises VerifierFault."""
     try:
         table = json.loads(text)
         json.dumps(table, ensure_ascii=False).encode()  # Half a surrogate pair could not be written down again.
@@ -37,9 +37,10 @@ def parse_reward_json(text: str) -> dict[str, float]:
 
 
 def deciding_reward(rewards: dict[str, float], reward_key: str | None) -> float:
-    """The one reward that decides: ``reward``, else the only one, else the one the task names.
+    """Return the one reward that decides: ``reward``, else the only one, else that of the task's ``reward_key``.
 
-    Raises :class:`VerifierFault` when that is not clear, or when it lies outside 0 to 1.
+    Raises:
+        VerifierFault: It is not clear which reward decides, or it lies outside 0 to 1.
     """
     if "reward" in rewards:
         key = "reward"

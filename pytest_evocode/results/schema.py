@@ -1,6 +1,6 @@
-"""The JSON Schema of what is in a results directory, for whoever reads it with other tools.
+"""The JSON Schema of the files in a results directory, for readers in other languages.
 
-``schema.json`` beside this module is made by ``python -m pytest_evocode.results.schema``.
+``python -m pytest_evocode.results.schema`` writes ``schema.json`` beside this module.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FILES: dict[str, type[BaseModel]] = {
 
 
 def record_schema() -> dict[str, Any]:
-    """A schema whose ``$defs`` has one for each kind of record; a document may follow any of those that are files."""
+    """Return the schema of all kinds of records, each in ``$defs``; a document is one of those that are files."""
     kinds: tuple[type[BaseModel], ...] = (*FILES.values(), Case)
     _, schema = models_json_schema(
         [(model, "validation") for model in kinds],
@@ -49,7 +49,7 @@ def record_schema() -> dict[str, Any]:
 
 
 def as_text() -> str:
-    """What ``schema.json`` has to be."""
+    """Return what ``schema.json`` has to hold."""
     return json.dumps(record_schema(), indent=2, sort_keys=True) + "\n"
 
 

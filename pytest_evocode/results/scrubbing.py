@@ -1,4 +1,4 @@
-"""Taking the host's secrets out of records and files before anybody sees them."""
+"""Removal of the host's secrets from records and files before anybody sees them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ T = TypeVar("T")
 
 
 def scrubbed(record: T, scrubber: Scrubber) -> T:
-    """A record, or whatever JSON has a form for, without secrets in any text; the same object where there are none.
+    """Return a record, or any value that JSON can hold, without secrets in its texts.
 
-    Names that others look a record up by stay, and so do words of a fixed vocabulary such as outcomes.
+    It is the same object where there are none. Names by which others look a record up stay as they are, and so do words
+    of a fixed vocabulary such as outcomes.
     """
     return _scrubbed(record, scrubber.for_many())
 
@@ -61,7 +62,7 @@ def _fixed(model: type[BaseModel]) -> frozenset[str]:
 
 
 def scrub_file(path: Path, scrubber: Scrubber) -> bool:
-    """Rewrite a file that holds secrets, of any size, and keep its mode; return whether it did."""
+    """Rewrite a file that holds secrets, of any size, and keep its mode; return whether it had any."""
     if not scrubber.finds(_read_chunks(path)):
         return False
     with replacing(path, mode=path.stat().st_mode & 0o7777) as file:
@@ -76,7 +77,7 @@ def _read_chunks(path: Path) -> Iterator[bytes]:
 
 
 def scrub_tree(directory: Path, scrubber: Scrubber) -> None:
-    """Take the secrets out of every file below a directory, and out of the names there; it need not exist."""
+    """Remove secrets from all files below a directory, and from the names there; the directory need not exist."""
     clean = scrubber.for_many()
     for above, directories, files in os.walk(directory, topdown=False):
         for name in files:
@@ -88,7 +89,7 @@ def scrub_tree(directory: Path, scrubber: Scrubber) -> None:
 
 
 def _free_place(path: Path) -> Path:
-    """The path, or the first of those that end in .2, .3 and so on, where nothing is yet."""
+    """Return the path or, where something is there, the first free one that ends in ``.2``, ``.3`` and so on."""
     number, free = 1, path
     while os.path.lexists(free):
         number += 1

@@ -1,4 +1,4 @@
-"""What results are broken down by: the few things that a task says about itself."""
+"""The few facts about a task that results are broken down by."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pytest_evocode.tasks.task import RewardStrategy, Task
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """A task as its results see it, without its files; an empty text is what it does not say."""
+    """What results keep of a task, without its files; a text is empty where the task does not say."""
 
     rounds: tuple[str, ...]
-    """Their names, in order."""
+    """The names of the rounds, in order."""
     change_types: tuple[tuple[str, ...], ...] = ()
-    """How the requirements changed, by round in the same order."""
+    """How the requirements changed in each round, in the same order."""
     activity: str = ""
     interaction: str = ""
     category: str = ""
@@ -23,11 +23,11 @@ class TaskFacts:
 
     @property
     def declared(self) -> int:
-        """How many rounds it has."""
+        """How many rounds the task has."""
         return len(self.rounds)
 
     def changes(self, index: int) -> tuple[str, ...]:
-        """The change types of a round, counted from 1.
+        """Return the change types of a round, whose index counts from 1.
 
         >>> TaskFacts(rounds=("r1", "r2"), change_types=(("extension",), ("conflict", "extension"))).changes(2)
         ('conflict', 'extension')
@@ -38,7 +38,7 @@ class TaskFacts:
 
 
 def task_facts(task: Task) -> TaskFacts:
-    """What a task says below ``[metadata]``, which is free: anything there that is no text counts as not said."""
+    """Return the facts about a task; what is not text below ``[metadata]``, which is free, counts as not said."""
     said = task.config.metadata.model_extra or {}
 
     def text(key: str) -> str:

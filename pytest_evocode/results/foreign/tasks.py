@@ -1,4 +1,4 @@
-"""What task.toml says of tasks whose results somebody else wrote, and read as their scripts do: whatever it is."""
+"""Facts about the tasks of others, read from task.toml as leniently as their own scripts read it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_evocode.tasks import find_tasks
 
 
 def read_facts(path: Path) -> TaskFacts | None:
-    """What one task.toml says; None where there is none, or nothing that can be read."""
+    """Return the facts in one task.toml, or None where it does not exist or is not TOML."""
     try:
         task = tomli.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -46,12 +46,12 @@ def read_facts(path: Path) -> TaskFacts | None:
 
 
 def old_round_name(number: int) -> str:
-    """A round of the layout from before Harbor had steps, which numbers them only."""
+    """Return the name of a round in the layout from before Harbor had steps, where rounds have numbers only."""
     return f"round_{number}"
 
 
 def read_task_directories(directory: Path) -> dict[str, TaskFacts]:
-    """The facts of all tasks in a directory, by name; raises UsageError where there is no task."""
+    """Return the facts about all tasks in a directory, by name; raises UsageError where there is no task."""
     if not directory.is_dir():
         raise UsageError(f"there is no directory {directory}")
     found = {
@@ -65,14 +65,14 @@ def read_task_directories(directory: Path) -> dict[str, TaskFacts]:
 
 
 class TaskLookup:
-    """Facts by the name of the task: those given, else from a task.toml, read once, that a result points to."""
+    """Finds facts about tasks by name: the given ones first, then those of a task.toml that results point to."""
 
     def __init__(self, given: Mapping[str, TaskFacts]) -> None:
         self._given = given
         self._read: dict[Path, TaskFacts | None] = {}
 
     def find(self, task: str, *directories: Path) -> TaskFacts | None:
-        """The facts of a task that may lie in one of the directories."""
+        """Return the facts about a task that may lie in one of the directories, or None."""
         if task in self._given:
             return self._given[task]
         for directory in directories:

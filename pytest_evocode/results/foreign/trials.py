@@ -1,7 +1,7 @@
-"""Results that others wrote: Harbor's trial directories, and the layout of EvoCode-Bench from before it had steps.
+"""Reading of the trial directories that Harbor wrote, and of EvoCode-Bench's layout from before Harbor had steps.
 
-What counts in them is what EvoCode-Bench's own scripts count: the reward files, the totals of ``CASE_SUMMARY`` and the
-tool calls of trajectories.
+They are counted as EvoCode-Bench's own scripts count: by the reward files, the totals of ``CASE_SUMMARY`` and the tool
+calls in trajectories.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ _LARGEST_OUTPUT = 64 * 2**20
 
 
 def is_trial(values: dict[str, Any]) -> bool:
-    """Whether a ``result.json``, or a ``config.json`` in place of one, is that of a trial, and no job's."""
+    """Return whether a ``result.json``, or ``config.json`` in its place, is that of a trial and not of a job."""
     return "trial_name" in values and ("task_name" in values or isinstance(values.get("task"), dict))
 
 
 @dataclass(frozen=True, slots=True)
 class HarborTrial:
-    """A trial directory of Harbor's; ``values`` is its ``result.json``, or ``config.json`` while there is none."""
+    """A trial directory of Harbor; ``values`` is its ``result.json``, or ``config.json`` while there is no result."""
 
     path: Path
     values: dict[str, Any]
 
     @property
     def config(self) -> dict[str, Any]:
-        """How it was to be run."""
+        """The configuration that the trial was run with."""
         return _table(self.values.get("config")) or self.values
 
     @property
     def bench(self) -> tuple[Path, str] | None:
-        """The task's directory and the agent, where the path says it: ``<task>/harbor_jobs/<agent>/...``."""
+        """The task's directory and the agent, where the path has them: ``<task>/harbor_jobs/<agent>/...``."""
         parts = self.path.parts
         if "harbor_jobs" not in parts[1:-2]:
             return None
@@ -73,7 +73,7 @@ class HarborTrial:
 
     @property
     def agent(self) -> str:
-        """The agent and its model, as Harbor's own statistics have it."""
+        """The agent and its model, as Harbor's own statistics name them."""
         if self.bench:
             return self.bench[1]
         info, config = _table(self.values.get("agent_info")), _table(self.config.get("agent"))
@@ -85,13 +85,13 @@ class HarborTrial:
 
     @property
     def directories(self) -> list[Path]:
-        """Where the task may lie."""
+        """The directories where the task may lie."""
         path = _table(self.config.get("task")).get("path")
         found = [self.bench[0]] if self.bench else []
         return [*found, Path(path)] if isinstance(path, str) and Path(path).is_absolute() else found
 
     def window(self) -> tuple[int, int | None]:
-        """The first and the last round that were run, from 1; None is the task's last."""
+        """Return the first and the last round that were run, from 1; None is the last round of the task."""
         verifier = _table(self.config.get("verifier"))
         first = self.config.get("multi_step_start_step") or verifier.get("multiround_start_round")
         last = self.config.get("multi_step_end_step") or verifier.get("multiround_max_round")
@@ -102,10 +102,19 @@ class HarborTrial:
 
 
 def read_trial(path: Path, values: dict[str, Any], number: int, tasks: TaskLookup, *, cases: bool) -> AttemptRecord:
-    """The record of a trial, as the attempt ``number``.
+    """Return the record of a trial.
 
-    A round of which there is nothing was not reached. Without a task.toml the rounds are those that the trial tells of.
-    Raises :class:`~pytest_evocode.errors.RecordFault`.
+    A round that left nothing was not reached. Without a task.toml the rounds are those that the trial mentions.
+
+    Args:
+        path: The trial's directory.
+        values: See :class:`HarborTrial`.
+        number: The number of the attempt, since Harbor's trials have none.
+        tasks: Finds the task's facts.
+        cases: Whether to read the cases, and not only their number.
+
+    Raises:
+        RecordFault: The trial's files are damaged.
     """
     trial = HarborTrial(path, values)
     facts = tasks.find(trial.task, *trial.directories)
@@ -140,31 +149,31 @@ def read_trial(path: Path, values: dict[str, Any], number: int, tasks: TaskLooku
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """What a trial has of one round: the files, and what ``result.json`` says."""
+    """What a trial has of one round: its files, and its part of ``result.json``."""
 
     verifier: Path
-    """A directory and what its files' names begin with."""
+    """The directory of the verifier's files, or, where it ends with ``_``, the first part of their names."""
     told: dict[str, Any]
     turn: ForeignTurn
     reached: bool
     rewards: dict[str, float] | None = None
-    """Those that a file of the whole trial has."""
+    """The rewards, where a file of the whole trial has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """Rounds as Harbor's multi-step trials leave them."""
+    """The rounds of a multi-step trial."""
 
     trial: HarborTrial
 
     def names(self) -> tuple[str, ...]:
-        """Those that were begun, in order."""
+        """Return the names of the rounds that were begun, in order."""
         told = [str(step.get("step_name")) for step in self._told()]
         there = (each.name for each in (self.trial.path / "steps").iterdir() if each.is_dir())
         return tuple(dict.fromkeys([*told, *sorted(there, key=natural_key)]))
 
     def read(self, index: int, name: str) -> _Evidence:
-        """What there is of a round."""
+        """Return what the trial has of a round."""
         step = self.trial.path / "steps" / name
         told = next((each for each in self._told() if each.get("step_name") == name), {})
         turn = read_turn(step / "agent" / "trajectory.json", told)
@@ -176,16 +185,16 @@ class _Steps:
 
 @dataclass(frozen=True, slots=True)
 class _OnlyRound:
-    """The round that a trial of a task without steps is."""
+    """The single round of a trial of a task without steps."""
 
     trial: HarborTrial
 
     def names(self) -> tuple[str, ...]:
-        """One."""
+        """Return the name of the only round."""
         return ("round-1",)
 
     def read(self, index: int, name: str) -> _Evidence:
-        """What there is of the first; the others were not reached."""
+        """Return what the trial has of the first round; further ones, which the task got since, were not reached."""
         path, values = self.trial.path, self.trial.values
         if index > 1:
             return _Evidence(path, {}, ForeignTurn(), reached=False)
@@ -193,7 +202,7 @@ class _OnlyRound:
 
 
 class _OldRounds:
-    """Rounds of the layout before steps: ``verifier/multiround_results.json`` and files with the rounds' numbers."""
+    """The rounds of the layout before steps: ``verifier/multiround_results.json``, and files named by round numbers."""
 
     def __init__(self, trial: HarborTrial) -> None:
         from pydantic_core import from_json
@@ -209,11 +218,11 @@ class _OldRounds:
         self._turns = read_turns_by_round(trial.path / "agent" / "trajectory.json")
 
     def names(self) -> tuple[str, ...]:
-        """Those up to the last that was run."""
+        """Return the names of the rounds up to the last that was run."""
         return tuple(old_round_name(number) for number in range(1, max(self._entries, default=1) + 1))
 
     def read(self, index: int, name: str) -> _Evidence:
-        """What there is of a round."""
+        """Return what the trial has of a round."""
         entry = self._entries.get(index, {})
         reward = entry.get("reward")
         return _Evidence(
@@ -255,7 +264,7 @@ def _record(
 def _verdict(
     evidence: _Evidence, *, cases: bool
 ) -> tuple[Literal["passed", "failed", "error", "not reached"], str, Verdict | None]:
-    """A round's outcome, the cause of an error, and the verdict where there is one."""
+    """Return a round's outcome, the cause of an error, and the verdict where there is one."""
     if not evidence.reached:
         return "not reached", "the trial ended before it", None
     try:
@@ -281,9 +290,9 @@ def _rewards(evidence: _Evidence) -> dict[str, float] | None:
 
 
 def _cases(verifier: Path, *, wanted: bool) -> tuple[tuple[Case, ...], tuple[int, int] | None]:
-    """The cases, as far as they are wanted, and their numbers, which the suite's own totals decide.
+    """Return the cases where they are wanted, and the numbers of passed and of all cases.
 
-    A suite that names cases and broke off before its totals has passed none of them, as EvoCode-Bench counts.
+    The suite's own totals decide. A suite that broke off before them has passed none, as EvoCode-Bench counts.
     """
     output = _text(verifier, "test-stdout.txt") or ""
     summary = _SUMMARY_LINE.search(output)
@@ -302,7 +311,7 @@ def _cases(verifier: Path, *, wanted: bool) -> tuple[tuple[Case, ...], tuple[int
 
 
 def _text(verifier: Path, name: str) -> str | None:
-    """The text of a verifier's file, up to a size that no suite writes; None where there is none."""
+    """Return the text of one of the verifier's files, cut off at a size that no suite writes; None without one."""
     path = verifier.parent / f"{verifier.name}{name}" if verifier.name.endswith("_") else verifier / name
     try:
         with path.open("rb") as file:
@@ -312,7 +321,7 @@ def _text(verifier: Path, name: str) -> str | None:
 
 
 def _seconds(timing: Any) -> float | None:
-    """How long a phase took that says when it began and ended."""
+    """Return how many seconds a phase took, or None where it does not say when it began and ended."""
     begun, ended = (_table(timing).get(key) for key in ("started_at", "finished_at"))
     try:
         return (datetime.fromisoformat(str(ended)) - datetime.fromisoformat(str(begun))).total_seconds()

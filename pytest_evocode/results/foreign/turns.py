@@ -1,4 +1,4 @@
-"""What trajectories of others tell of a turn: how many tools were called, and what was spent."""
+"""Tool calls and usage of an agent's turns, read from the trajectories that others wrote."""
 
 from __future__ import annotations
 
@@ -15,14 +15,19 @@ from pytest_evocode.results.records import Usage
 
 @dataclass(frozen=True, slots=True)
 class ForeignTurn:
-    """One round's part of what an agent did; None is unknown."""
+    """What an agent did and used in one round; None is unknown."""
 
     tool_calls: int | None = None
     usage: Usage | None = None
 
 
 def read_turn(path: Path, told: Mapping[str, Any]) -> ForeignTurn:
-    """The turn of a trajectory; ``told`` is what Harbor says of it, whose tokens are its agent's own."""
+    """Return the turn that a trajectory is of.
+
+    Args:
+        path: The trajectory's file, which need not exist.
+        told: The round's part of Harbor's ``result.json``; the agent's own token counts in it are preferred.
+    """
     trajectory, steps = _read(path)
     context = told.get("agent_result")
     usage = _usage(
@@ -37,7 +42,7 @@ def read_turn(path: Path, told: Mapping[str, Any]) -> ForeignTurn:
 
 
 def read_turns_by_round(path: Path) -> dict[int, ForeignTurn]:
-    """The turns of a trajectory of a whole trial whose steps say which round they are of, by its number."""
+    """Return the turns of a trajectory of a whole trial, by the numbers of the rounds that its steps name."""
     rounds: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for step in _read(path)[1] or ():
         extra = step.get("extra")
@@ -48,7 +53,7 @@ def read_turns_by_round(path: Path) -> dict[int, ForeignTurn]:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]] | None]:
-    """The trajectory and its steps, which may be all there is; None where there is none that can be read."""
+    """Return a trajectory and its steps, which may be all there is; without steps (None) where it cannot be read."""
     try:
         trajectory = from_json(path.read_bytes())
     except (OSError, ValueError):
@@ -65,7 +70,7 @@ def _tool_calls(steps: list[dict[str, Any]]) -> int:
 
 
 def _summed(steps: list[dict[str, Any]]) -> Usage | None:
-    """What the agent's steps add up to; unknown where one that has numbers does not say."""
+    """Return the sum over the agent's steps; a number is unknown where a step with metrics does not have it."""
     names = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd")
     measured = [metrics for step in steps if isinstance(metrics := step.get("metrics"), dict)]
     if not measured:
@@ -76,7 +81,7 @@ def _summed(steps: list[dict[str, Any]]) -> Usage | None:
 
 
 def _usage(values: Mapping[str, Any], names: tuple[str, str, str, str]) -> Usage | None:
-    """Prompt, cached and completion tokens and US dollars by these names; None where none of them is known."""
+    """Return prompt, cached and completion tokens and US dollars found by these names, or None where there are none."""
     found = [values[name] if _number(values, name) else None for name in names]
     if all(each is None for each in found):
         return None
