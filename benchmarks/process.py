@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.tables import Table
-from pytest_evocode.process.scores.round_scores import DeclaredRound, score_rounds
+from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_rounds
 from pytest_evocode.process.trajectory.reader import RecordedRound
 from pytest_evocode.trajectories.atif import (
     AgentInfo,
@@ -45,7 +45,7 @@ def measure(runs: int) -> Table:
     return table
 
 
-def _rounds(count: int) -> Iterator[DeclaredRound]:
+def _rounds(count: int) -> Iterator[tuple[RecordedRound, RoundDeclaration]]:
     files: dict[str, str] = {}
     for index in range(1, count + 1):
         steps = [
@@ -53,7 +53,7 @@ def _rounds(count: int) -> Iterator[DeclaredRound]:
         ]
         steps += [_step(number, files) for number in range(2, ACTIONS // count + 2)]
         trajectory = Trajectory(agent=AgentInfo(name="bench", version="1"), steps=tuple(steps))
-        yield DeclaredRound(RecordedRound(f"round-{index}", index, trajectory))
+        yield RecordedRound(f"round-{index}", index, trajectory), RoundDeclaration()
 
 
 def _step(number: int, files: dict[str, str]) -> Step:

@@ -1,4 +1,4 @@
-"""Recorded attempts on disk: where they are, and what there is in each to judge a process by."""
+"""Find recorded attempts on disk, and score the process of each from its trajectories and records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_evocode.errors import TaskError, UsageError
 from pytest_evocode.names import natural_key
 from pytest_evocode.process.protocols import Executor, Judge
 from pytest_evocode.process.scores.records import AttemptProcess
-from pytest_evocode.process.scores.round_scores import DeclaredRound, RoundDeclaration, score_rounds
+from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_rounds
 from pytest_evocode.process.trajectory.project_kinds import purposes_of, recognise_project, roles_of
 from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext
 from pytest_evocode.process.trajectory.workspace_texts import TaskTexts, workdir_of
@@ -23,25 +23,29 @@ from pytest_evocode.results.records import PASS_REWARD, RoundRecord
 from pytest_evocode.tasks import ProcessConfig, Task, find_tasks, load_task
 from pytest_evocode.trajectories.atif import Trajectory
 
-#: Where a round's trajectory is below an attempt's directory.
+#: The path of a round's trajectory below the round's directory.
 TRAJECTORY = "agent/trajectory.json"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundAttempt:
-    """An attempt that has trajectories."""
+    """An attempt with trajectories."""
 
     directory: Path
     task: str
     agent: str
     attempt: int
     rounds: tuple[str, ...]
-    """Their names, in order; of all of them, with a trajectory or without."""
+    """The names of all its rounds in order, with a trajectory or without."""
     records: Mapping[str, RoundRecord] = field(default_factory=dict)
 
 
 def find_attempts(results: Path) -> list[FoundAttempt]:
-    """The attempts below a directory, or the one that it is; raises UsageError where there is none."""
+    """Return the attempts below a directory, or the one attempt that it is.
+
+    Raises:
+        UsageError: There is no attempt.
+    """
     if not results.is_dir():
         raise UsageError(f"{results}: there is no such directory; give one that runs have written")
     found = [_read_attempt(directory) for directory in _attempt_directories(results)]
@@ -70,7 +74,7 @@ def _read_attempt(directory: Path) -> FoundAttempt:
         records = {round_.round: round_ for round_ in record.rounds}
         rounds = record.declared_rounds if all(record.declared_rounds) else there
         return FoundAttempt(directory, record.task, record.agent, record.attempt, tuple(rounds), records)
-    # Nobody's record: trajectories alone, perhaps where Harbor puts them.
+    # Trajectories without our records, perhaps in Harbor's layout.
     parts = directory.resolve().parts
     jobs = len(parts) - 1 - parts[::-1].index("harbor_jobs") if "harbor_jobs" in parts else None
     number = re.search(r"__a(\d+)$", directory.name)
@@ -80,7 +84,7 @@ def _read_attempt(directory: Path) -> FoundAttempt:
 
 
 class TaskFinder:
-    """Finds tasks by name in directories that are tasks or have some in them."""
+    """Finds tasks by name in directories that are tasks or contain tasks."""
 
     def __init__(self, directories: Iterable[Path]) -> None:
         self._places: dict[str, Path] = {}
@@ -89,7 +93,11 @@ class TaskFinder:
         self._loaded: dict[str, Task | None] = {}
 
     def find(self, name: str) -> Task | None:
-        """The task of that name; None where there is none. Raises TaskError for one that is wrong."""
+        """Return the task of a name; None where there is none.
+
+        Raises:
+            TaskError: The task is not valid.
+        """
         if name not in self._loaded:
             place = self._places.get(name)
             self._loaded[name] = load_task(place) if place is not None else None
@@ -103,9 +111,16 @@ def score_attempt(
     executor: Executor | None = None,
     judge: Judge | None = None,
 ) -> AttemptProcess:
-    """The process record of one attempt's directory.
+    """Score the process of the attempt in a directory.
 
-    Without the task nothing that it declares or brings is known. Raises UsageError for a trajectory that is none.
+    Args:
+        directory: The attempt's directory in a results directory.
+        task: The task of the attempt; None if it cannot be found, so that its declarations and files are unknown.
+        executor: Runs builds and tests in the attempt's states; None to start nothing.
+        judge: The model that is asked beside the rules; None to ask none.
+
+    Raises:
+        UsageError: A trajectory is not valid.
     """
     return score_found(_read_attempt(directory), task, executor=executor, judge=judge)
 
@@ -113,19 +128,19 @@ def score_attempt(
 def score_found(
     found: FoundAttempt, task: Task | None, *, executor: Executor | None = None, judge: Judge | None = None
 ) -> AttemptProcess:
-    """As :func:`score_attempt`, of an attempt that was found."""
+    """Score the process of an attempt that was found; see :func:`score_attempt`."""
     declared = task.process if task is not None else ProcessConfig()
     files = TaskTexts(task) if task is not None else None
     rounds = list(_recorded_rounds(found, task, declared, files))
     project = recognise_project(files.paths, files.context) if files is not None else None
-    reading = TaskContext(
+    context = TaskContext(
         roles=roles_of(declared),
         purposes=purposes_of(declared, project),
         workdir=workdir_of(task) if task is not None else None,
         originals=files.originals if files is not None else (lambda path: ()),
         matching=files.matching if files is not None else (lambda pattern: ()),
     )
-    scored = tuple(score_rounds(rounds, reading, executor=executor, judge=judge))
+    scored = tuple(score_rounds(rounds, context, executor=executor, judge=judge))
     notes = () if task is not None else (f"the task {found.task} was not found, so nothing that it declares is known",)
     return AttemptProcess(
         task=found.task,
@@ -139,7 +154,7 @@ def score_found(
 
 def _recorded_rounds(
     found: FoundAttempt, task: Task | None, declared: ProcessConfig, files: TaskTexts | None
-) -> Iterator[DeclaredRound]:
+) -> Iterator[tuple[RecordedRound, RoundDeclaration]]:
     of_task = {round_.name: round_ for round_ in task.rounds} if task is not None else {}
     names = list(of_task) or list(found.rounds)
     for index, name in enumerate(names, 1):
@@ -147,16 +162,14 @@ def _recorded_rounds(
         if not path.is_file():
             continue
         round_ = of_task.get(name)
-        yield DeclaredRound(
-            RecordedRound(
-                name=name,
-                index=index,
-                trajectory=read_trajectory(path),
-                instruction=_read_instruction(round_.instruction) if round_ is not None else "",
-                brought=files.brought_by(round_) if files is not None and round_ is not None else {},
-            ),
-            _declaration(declared, names, name, found),
+        recorded = RecordedRound(
+            name=name,
+            index=index,
+            trajectory=read_trajectory(path),
+            instruction=_read_instruction(round_.instruction) if round_ is not None else "",
+            brought=files.brought_by(round_) if files is not None and round_ is not None else {},
         )
+        yield recorded, _declaration(declared, names, name, found)
 
 
 def _declaration(declared: ProcessConfig, names: Sequence[str], name: str, found: FoundAttempt) -> RoundDeclaration:
@@ -173,7 +186,7 @@ def _declaration(declared: ProcessConfig, names: Sequence[str], name: str, found
 
 
 def _passed(directory: Path, name: str) -> bool | None:
-    """What a round's reward file says, where there is no record."""
+    """Return whether a round passed by its reward file, for a round without a record."""
     try:
         return float((directory / "steps" / name / "verifier" / "reward.txt").read_text()) >= PASS_REWARD
     except (OSError, ValueError):
@@ -188,7 +201,11 @@ def _read_instruction(path: Path) -> str:
 
 
 def read_trajectory(path: Path) -> Trajectory:
-    """A trajectory in ATIF; raises UsageError that names the file and what is wrong with it."""
+    """Read a trajectory in ATIF.
+
+    Raises:
+        UsageError: The file cannot be read, or is not valid ATIF; the message says what is wrong where.
+    """
     try:
         return Trajectory.model_validate_json(path.read_bytes())
     except ValidationError as error:

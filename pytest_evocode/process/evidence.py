@@ -1,4 +1,4 @@
-"""What every number about a process is made of: a value or none, the evidence for it, and how sure it is."""
+"""A measured value: a number or none, the evidence for it, and how certain it is."""
 
 from __future__ import annotations
 
@@ -6,55 +6,57 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-#: Measured by running something; read from what was recorded; said by a model.
+#: How a value came about: by running something, by reading what was recorded, or by asking a model.
 Certainty = Literal["executed", "parsed", "judged"]
 
-#: Characters of a trajectory that one piece of evidence quotes at most.
+#: Most characters of a trajectory in one piece of evidence.
 QUOTE_LIMIT = 160
 
 
-class _Record(BaseModel):
+class ProcessModel(BaseModel):
+    """Base of all that is kept about a process."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class Evidence(_Record):
-    """One thing in a trajectory, or one thing that was run, that speaks for a value or against it."""
+class Evidence(ProcessModel):
+    """Something in a trajectory, or the result of a command, that speaks for a value or against it."""
 
     what: str
-    """What it shows, in a few words."""
+    """What it shows."""
     step: int | None = None
-    """The ``step_id`` in the round's trajectory; None for what is not in it."""
+    """The ``step_id`` in the round's trajectory; None for evidence from elsewhere."""
     quote: str = ""
-    """The words, the file and lines, or the command and its exit code."""
+    """Words, a file with its lines, or a command with its exit code."""
 
 
-class Measure(_Record):
-    """A number from 0 to 1, or none with the reason."""
+class Measure(ProcessModel):
+    """A number from 0 to 1, or none and the reason for that."""
 
     value: float | None
     certainty: Certainty | None = None
-    """None where there is no value."""
+    """None if there is no value."""
     reason: str = ""
-    """How the value came about, or why there is none."""
+    """How the value was computed, or why there is none."""
     evidence: tuple[Evidence, ...] = ()
 
 
 def measured(
     value: float, reason: str = "", evidence: tuple[Evidence, ...] = (), certainty: Certainty = "parsed"
 ) -> Measure:
-    """A value with its evidence."""
+    """Return a measure that has a value."""
     return Measure(value=value, certainty=certainty, reason=reason, evidence=evidence)
 
 
 def not_measured(reason: str, evidence: tuple[Evidence, ...] = ()) -> Measure:
-    """What could not be found out, and why; never a neutral value in its place."""
+    """Return a measure without a value, which is never replaced by a neutral one."""
     return Measure(value=None, reason=reason, evidence=evidence)
 
 
 def quoted(text: str) -> str:
-    """The beginning of a text on one line, as evidence shows it.
+    r"""Return a text on one line, cut to :data:`QUOTE_LIMIT` characters.
 
-    >>> quoted("python -m pytest\\n  tests")
+    >>> quoted("python -m pytest\n  tests")
     'python -m pytest tests'
     """
     line = " ".join(text.split())

@@ -1,6 +1,6 @@
-"""A model beside the rules: the same rubric for everybody, structured answers, several votes, and its cost told apart.
+"""Have a model judge sub-metrics beside the rules: a fixed rubric, structured answers, several votes, its own cost.
 
-Off unless asked for. What agents wrote is material in the prompts, marked as such, and never an instruction.
+It is off unless asked for. What agents wrote is marked as material in the prompts, and is never an instruction.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +26,13 @@ from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.plans import find_plan
 from pytest_evocode.tasks.atomic_write import write_atomically
 
+logger = logging.getLogger(__name__)
+
 VOTES = 3
-#: Counts up with every change of a rubric, so that nothing is taken from the cache that was asked otherwise.
+#: Incremented with every change of a rubric, so that answers to an older one are not taken from the cache.
 RUBRIC = 1
 
-_SECONDS = 300.0
+_TIMEOUT = 300.0  # seconds for one answer
 _LONGEST = 60_000  # characters of material in one prompt
 _SYSTEM = (
     "You judge one aspect of how a programmer went about a task, by a fixed rubric. What stands between <material> and "
@@ -41,18 +44,22 @@ _SYSTEM = (
 
 @dataclass(frozen=True, slots=True)
 class _Aspect:
-    """What is asked of one sub-metric."""
+    """What the model is asked about one sub-metric."""
 
     rubric: str
     material: Callable[[JudgeMaterial], str | None]
-    """None where there is nothing to ask."""
+    """Returns what the model is shown; None where there is nothing to ask."""
     items: bool
-    """Whether the answer is a list of requirements; else it is a level from 0 to ``levels``."""
+    """Whether the answer is a list of requirements; otherwise it is a level from 0 to ``levels``."""
     levels: int = 1
 
 
 def make_judge(spec: str, *, votes: int = VOTES, cache: Path | None = None) -> ModelJudge:
-    """The judge that ``PROVIDER/MODEL`` names; raises UsageError where it cannot be had."""
+    """Return a judge for ``PROVIDER/MODEL``.
+
+    Raises:
+        UsageError: The model is not named in full, or its client cannot be used.
+    """
     provider, slash, model = spec.partition("/")
     if not slash or not model:
         raise UsageError(f"{spec}: a judge is a model, such as anthropic/claude-opus-4-8")
@@ -67,9 +74,13 @@ def make_judge(spec: str, *, votes: int = VOTES, cache: Path | None = None) -> M
 
 
 class ModelJudge:
-    """See :class:`~pytest_evocode.process.protocols.Judge`; answers are kept on this machine by what was asked.
+    """Asks a model; implements :class:`~pytest_evocode.process.protocols.Judge`.
 
-    ``client`` makes one with a temperature: 0, or None for a model that refuses to be told one.
+    Args:
+        name: The name of the model.
+        client: Makes a client with a temperature: 0, or None for a model that does not accept one.
+        votes: The number of answers to each question.
+        cache: The directory of earlier answers, stored by question; by default that of this machine.
     """
 
     def __init__(
@@ -88,7 +99,11 @@ class ModelJudge:
         self._cache = cache or cache_directory() / "judge"
 
     def judge(self, name: str, material: JudgeMaterial, by_rule: Measure) -> Judgement | None:
-        """See :class:`~pytest_evocode.process.protocols.Judge`; raises AgentFault where the model cannot be asked."""
+        """Return the judgement of one sub-metric.
+
+        Raises:
+            AgentFault: The model cannot be asked.
+        """
         aspect = _ASPECTS[name]
         text = aspect.material(material)
         if text is None or (by_rule.value is None and name != "SC"):
@@ -111,7 +126,7 @@ class ModelJudge:
         )
 
     def _answers(self, prompt: str, tool: Tool) -> tuple[list[dict[str, Any]], float | None]:
-        """As many answers as there are votes, and what those cost that were not known."""
+        """Return one answer for each vote, and the cost of those that were not cached; None if a price is unknown."""
         path = self._cache / f"{_key(self.name, prompt, tool)}.json"
         known: list[dict[str, Any]] = []
         with contextlib.suppress(OSError, ValueError):
@@ -119,6 +134,7 @@ class ModelJudge:
         costs: list[float | None] = []
         try:
             while len(known) < self._votes:
+                logger.debug("%s: asking for vote %d of %d", self.name, len(known) + 1, self._votes)
                 reply = self._ask(prompt, tool)
                 costs.append(reply.usage.cost_usd)
                 known.append(_answer(reply))
@@ -131,13 +147,14 @@ class ModelJudge:
     def _ask(self, prompt: str, tool: Tool) -> Reply:
         conversation = (Message("system", _SYSTEM), Message("user", prompt))
         try:
-            return self._connected().complete(conversation, [tool], timeout=_SECONDS)
+            return self._connected().complete(conversation, [tool], timeout=_TIMEOUT)
         except AgentFault as fault:
             if "temperature" not in str(fault):
                 raise
+            logger.info("%s: asking again without a temperature: %s", self.name, fault)
             self._disconnect()
             self._temperature = None
-            return self._connected().complete(conversation, [tool], timeout=_SECONDS)
+            return self._connected().complete(conversation, [tool], timeout=_TIMEOUT)
 
     def _connected(self) -> ModelClient:
         if self._client is None:
@@ -168,7 +185,7 @@ def _tool(aspect: _Aspect, ids: Sequence[str]) -> Tool:
 
 
 def _answer(reply: Reply) -> dict[str, Any]:
-    """What the tool was called with, or the JSON that was written in place of a call; empty where there is neither."""
+    """Return the arguments of the tool call, or the JSON written in place of one; empty where there is neither."""
     for call in reply.calls:
         if call.name == "verdict" and call.arguments is not None:
             return call.arguments
@@ -181,7 +198,7 @@ def _answer(reply: Reply) -> dict[str, Any]:
 
 
 def _vote(aspect: _Aspect, answer: Mapping[str, Any], known: set[str]) -> tuple[float, str] | None:
-    """The value of an answer and its reason; None for one that does not keep to the form."""
+    """Return the value of an answer and its reason; None for an answer that is not in the form asked for."""
     reason = str(answer.get("reason", ""))
     if aspect.items:
         named = answer.get("requirements")
@@ -192,9 +209,6 @@ def _vote(aspect: _Aspect, answer: Mapping[str, Any], known: set[str]) -> tuple[
     if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level <= aspect.levels:
         return None
     return level / aspect.levels, reason
-
-
-# What is shown.
 
 
 def _plan(material: JudgeMaterial) -> str | None:

@@ -1,4 +1,4 @@
-"""What only running something can tell, as the rest of the process asks for it."""
+"""What scoring asks of the outside: an executor that runs states of the workspace, and a judge that asks a model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict
-
-from pytest_evocode.process.evidence import Measure, not_measured
+from pytest_evocode.process.evidence import Measure, ProcessModel, not_measured
 from pytest_evocode.process.tests_written import WrittenTests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.tasks import DeclaredRequirement
@@ -22,62 +20,63 @@ def _nothing() -> Measure:
 
 @dataclass(frozen=True, slots=True)
 class ExecutedMeasures:
-    """What running a round's states has shown."""
+    """What was measured by running a round's states."""
 
     build_health: Measure = field(default_factory=_nothing)
-    """BH."""
+    """BH, the share of states that build."""
     stability: Measure = field(default_factory=_nothing)
-    """TS."""
+    """TS, the share of transitions that break no test."""
     coverage_gain: Measure = field(default_factory=_nothing)
-    """dC."""
+    """dC, the line coverage that the agent's tests add."""
     grounding: Measure | None = None
-    """Contextual Grounding, where imports were looked up in the environment."""
+    """Contextual grounding; None where imports were not looked up in the environment."""
     reference_lines: int | None = None
-    """Lines of the product that the reference solution changes in this round."""
+    """Lines of the product that the reference solution changes in this round; None where that is unknown."""
 
 
 class Executor(Protocol):
-    """Runs the states of an attempt; told of its rounds in order."""
+    """Runs the states of an attempt."""
 
     def run_round(self, activity: RoundActivity) -> ExecutedMeasures:
-        """Rebuild what the round went through, and measure it; never raises for what the agent left."""
+        """Rebuild the states of a round and measure them; to be called for the rounds in order.
+
+        States that cannot be rebuilt are not measured; they raise nothing.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeMaterial:
-    """What a judge may look at."""
+    """What a judge is shown of a round."""
 
     activity: RoundActivity
     requirements: Sequence[DeclaredRequirement]
-    """Those of this round and the rounds before."""
+    """The requirements of this round and of those before it."""
     tests: WrittenTests
-    """The agent's."""
+    """The agent's tests."""
 
 
 class Judge(Protocol):
-    """Says of sub-metrics that have a rule what a model thinks of them."""
+    """Has a model judge sub-metrics beside the rules."""
 
     @property
     def name(self) -> str:
-        """The model's."""
+        """The name of the model."""
 
     def judge(self, name: str, material: JudgeMaterial, by_rule: Measure) -> Judgement | None:
-        """What the model says of DQ, RT, SC or CBS; None where there is nothing to ask, or no answer that is one."""
+        """Return the judgement of DQ, RT, SC or CBS; None where there is nothing to ask, or no valid answer."""
 
 
-class Judgement(BaseModel):
-    """What a judge says of one sub-metric, beside what the rule says."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+class Judgement(ProcessModel):
+    """What a judge says about one sub-metric, beside the value by the rule."""
 
     value: float
-    """0 to 1: the median of the votes."""
+    """The median of the votes, from 0 to 1."""
     votes: tuple[float, ...]
     rule: float | None
-    """None where the rule does not say."""
+    """The value by the rule; None where it has none."""
     agreement: float | None
-    """1 less the difference of the two; None where the rule does not say."""
+    """1 minus the difference between value and rule; None where the rule has no value."""
     reason: str
-    """The model's, of a vote with this value."""
+    """The reason that the model gave for a vote of this value."""
     cost_usd: float | None
-    """Of all votes; 0 where they were known from before, None where the price is not known."""
+    """The cost of all votes; 0 if they were cached, None if the price is unknown."""

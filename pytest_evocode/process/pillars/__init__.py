@@ -1,1 +1,1 @@
-"""The seven pillars, one module each: from the activity of a round to sub-metrics with their evidence."""
+"""Compute each pillar's sub-metrics, with their evidence, from the activity of a round."""

@@ -1,6 +1,7 @@
-"""Abstention quality: does an agent say so when a request cannot be met, and ask when it can be meant in two ways?
+"""Abstention quality: does the agent say so when a request cannot be met, and ask when it is ambiguous?
 
-By rule, from the deliverable and the final message; what is said in a shell or between two edits counts for nothing.
+The rules look at what was delivered and at the final message. What is printed in a shell, or said between two edits,
+does not count.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pytest_evocode.process.trajectory.events import Event, RoundActivity
 from pytest_evocode.process.trajectory.words import specific_words
 from pytest_evocode.tasks import Abstention, DeclaredRequirement
 
-#: Words of the request or of its requirements that a reason has at least.
+#: Least number of words of the request or its requirements in a reason.
 REASON_WORDS = 3
 
 _DECLINES = re.compile(
@@ -37,7 +38,14 @@ _QUESTION = re.compile(r"[^.!?\n]*\?(?=\s|$|[)\"'`*])")
 def abstention(
     activity: RoundActivity, kind: Abstention | None, requirements: Sequence[DeclaredRequirement], passed: bool | None
 ) -> dict[str, Measure]:
-    """AQ; ``kind`` is what is wrong with the request, and ``passed`` what the round's suite said of the deliverable."""
+    """Return AQ.
+
+    Args:
+        activity: What happened in the round.
+        kind: What is wrong with the request, as the task declares; None for a request that can be met.
+        requirements: The requirements of this round and of those before it.
+        passed: Whether the round's suite passed; None without a verdict.
+    """
     if kind is None:
         return {"AQ": not_measured("the task declares that the request can be met as it is")}
     asked = specific_words("\n".join([activity.instruction, *(each.text for each in requirements)]))
@@ -64,7 +72,7 @@ def _refusal(activity: RoundActivity, asked: set[str], passed: bool | None) -> M
 
 
 def _reason_in(text: str, asked: set[str]) -> str | None:
-    """The sentences around a refusal that give a reason in the task's own words."""
+    """Return the sentences around a refusal that give a reason in the task's own words; None where none do."""
     sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+|\n+", text) if sentence.strip()]
     for number, sentence in enumerate(sentences):
         if _DECLINES.search(sentence):
@@ -106,7 +114,7 @@ def _is_kept(activity: RoundActivity, path: str) -> bool:
 
 
 def false_abstention(activity: RoundActivity, kind: Abstention | None) -> Evidence | None:
-    """The final message of an agent that gave up on a request that can be met; None where it did not."""
+    """Return the final message of an agent that gave up on a request that can be met; None where it did not."""
     last = activity.last_message
     if kind is not None or last is None or activity.product_edits or not _DECLINES.search(last.text):
         return None

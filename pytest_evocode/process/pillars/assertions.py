@@ -1,16 +1,16 @@
-"""Test assertion density: how many assertions that can fail a test has, five being enough."""
+"""Test assertion density: how many assertions that can fail are there in a test? Five are enough."""
 
 from __future__ import annotations
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
 from pytest_evocode.process.tests_written import WrittenTests
 
-#: Assertions a test that are as good as any number.
+#: Assertions in a test beyond which more of them do not raise the value.
 ENOUGH = 5
 
 
 def assertion_density(tests: WrittenTests) -> dict[str, Measure]:
-    """TAD = min(1, meaningful asserts / max(1, test functions) / 5), of the agent's own tests."""
+    """Return TAD = min(1, meaningful asserts / max(1, test functions) / 5), of the agent's own tests."""
     unread = tuple(Evidence(what=f"cannot be read: {why}", quote=path) for path, why in tests.unread.items())
     if unread and not tests.functions:
         return {"TAD": not_measured("the tests cannot be read", unread)}

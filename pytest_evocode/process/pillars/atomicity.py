@@ -1,4 +1,4 @@
-"""Atomic transition integrity: does the project build, do its tests go on passing, is it committed in small steps?"""
+"""Atomic transition integrity: does every step build, keep the tests passing, and get committed on its own?"""
 
 from __future__ import annotations
 

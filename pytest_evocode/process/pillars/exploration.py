@@ -1,4 +1,4 @@
-"""Exploration efficiency: of the files that an agent has looked at and changed, which share did it change?"""
+"""Exploration efficiency: what share of the files that the agent read or changed did it change?"""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pytest_evocode.process.trajectory.file_roles import FileRoles
 
 
 def exploration(activity: RoundActivity, roles: FileRoles, tests: WrittenTests) -> dict[str, Measure]:
-    """EE = modified / (read + modified), of distinct files.
+    """Return EE = modified / (read + modified), of distinct files.
 
-    What does nothing for the task is not a modified file: prose that the request does not ask for, test files in which
-    nothing can fail, files that are in the end as they were.
+    Files without use for the task do not count as modified: prose that the request does not ask for, test files in
+    which nothing can fail, and files that end as they were.
     """
     read = dict.fromkeys(each.path for each in activity.reads)
     verifying = {test.path for test in tests.verifying} | set(tests.unread)

@@ -1,4 +1,4 @@
-"""RigorBench's extended metrics, beside the pillars and not part of the RigorScore."""
+"""RigorBench's extended metrics, which are not part of the RigorScore."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pytest_evocode.process.trajectory.text_changes import hunks_between
 from pytest_evocode.results.records import Case
 from pytest_evocode.tasks import Abstention
 
-#: By their short names, in their order.
+#: The metrics by short name, in order, with their full names.
 EXTENDED: Mapping[str, str] = {
     "RR": "regression resilience",
     "DCA": "dead code avoidance",
@@ -35,7 +35,7 @@ def extended(
     cases: Sequence[Case],
     executed: ExecutedMeasures,
 ) -> dict[str, Measure]:
-    """All of a round's."""
+    """Return all extended metrics of a round."""
     return {
         "RR": _regression_resilience(activity),
         "DCA": _dead_code_avoidance(activity, roles),
@@ -47,7 +47,7 @@ def extended(
 
 
 def _regression_resilience(activity: RoundActivity) -> Measure:
-    """The share of test runs in which nothing fails that passed in the run of the same command before."""
+    """Return the share of test runs in which nothing fails that passed in an earlier run."""
     last: dict[str, bool] = {}
     known: dict[str, bool] = {}
     runs = [run for run in activity.runs if run.purpose == "test" and run.passed is not None]
@@ -73,7 +73,7 @@ def _python_sources(activity: RoundActivity, roles: FileRoles) -> Iterator[tuple
 
 
 def _dead_code_avoidance(activity: RoundActivity, roles: FileRoles) -> Measure:
-    """Of the names that the round added to Python modules, the share that something uses."""
+    """Return the share of the names added to Python modules that something uses."""
     used: dict[str, int] = {}
     for text in (text for path, text in activity.workspace.items() if path.endswith(".py")):
         for name in _used_names(text):
@@ -105,7 +105,7 @@ def _used_names(text: str) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-            yield node.value  # In __all__, in getattr, in a table of commands.
+            yield node.value  # As in __all__, getattr or a table of commands.
 
 
 def _added_names(text: str) -> set[str]:
@@ -123,7 +123,7 @@ def _added_names(text: str) -> set[str]:
 
 
 def changed_lines(before: Mapping[str, str | None], after: Mapping[str, str | None], roles: FileRoles) -> int:
-    """Lines of the product that two states of some files have and the other does not."""
+    """Count the lines of the product's source that were added or removed between two states of some files."""
     return sum(
         len(hunk.added) + len(hunk.removed)
         for path in before.keys() | after.keys()
@@ -133,7 +133,7 @@ def changed_lines(before: Mapping[str, str | None], after: Mapping[str, str | No
 
 
 def _diff_minimality(activity: RoundActivity, roles: FileRoles, reference: int | None) -> Measure:
-    """1 / (1 + ln(1 + lines)), of the lines that were changed beyond those that the reference solution changes."""
+    """Return 1 / (1 + ln(1 + n)), n being the changed lines in excess of those that the reference changes."""
     if reference is None:
         return not_measured("what the reference solution changes is known only when it is executed")
     if any(roles.of(path) == "source" for path in activity.lost):
@@ -144,7 +144,7 @@ def _diff_minimality(activity: RoundActivity, roles: FileRoles, reference: int |
 
 
 def imports_of(activity: RoundActivity, roles: FileRoles) -> dict[str, str]:
-    """The top-level modules that changed Python files import, each with a file that does."""
+    """Return the top-level modules that changed Python files import, each with a file that imports it."""
     found: dict[str, str] = {}
     for path, text in sorted(activity.after.items()):
         if text is None or not path.endswith(".py") or roles.of(path, text) not in ("source", "tests"):
@@ -158,7 +158,7 @@ def imports_of(activity: RoundActivity, roles: FileRoles) -> dict[str, str]:
 
 
 def _grounding(activity: RoundActivity, roles: FileRoles) -> Measure:
-    """Without looking into the environment: Python's own modules and the workspace's are there, others may be."""
+    """Measure grounding without an environment: the modules of Python and of the workspace are known to exist."""
     imports = imports_of(activity, roles)
     if not imports:
         return not_measured("nothing is imported in a Python file that was changed")
@@ -170,7 +170,7 @@ def _grounding(activity: RoundActivity, roles: FileRoles) -> Measure:
 
 
 def _specification_coverage(cases: Sequence[Case]) -> Measure:
-    """The mean over requirements of the share of their cases that passed."""
+    """Return the mean over requirements of the share of their cases that passed."""
     by_requirement: dict[str, list[bool]] = {}
     for case in cases:
         if case.requirement:

@@ -1,4 +1,4 @@
-"""Recovery efficiency: how often the product failed, how differently the agent tried, and what it cost."""
+"""Recovery efficiency: how often did the product fail, how varied were the repairs, and what did they cost?"""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pytest_evocode.process.tests_written import WrittenTests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.recovery_cycles import RecoveryCycle, find_cycles, wasted_tokens, working_steps
 
-#: RigorBench's lambda.
+#: RigorBench's parameter lambda.
 DECAY = 0.2
 
 
 def recovery(activity: RoundActivity, tests: WrittenTests) -> dict[str, Measure]:
-    """f(RAC), SD and 1 - TWR."""
+    """Return f(RAC), SD and 1 - TWR."""
     cycles = find_cycles(activity)
     evidence = tuple(_begun(cycle) for cycle in cycles) + _not_counted(activity)
     if not cycles:
@@ -32,7 +32,7 @@ def recovery(activity: RoundActivity, tests: WrittenTests) -> dict[str, Measure]
 
 
 def recovery_decay(cycles: int) -> float:
-    """``1 / (1 + 0.2 RAC)``.
+    """Return ``1 / (1 + 0.2 RAC)``.
 
     >>> [round(recovery_decay(cycles), 3) for cycles in (0, 1, 2, 5)]
     [1.0, 0.833, 0.714, 0.5]

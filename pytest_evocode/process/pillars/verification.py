@@ -1,4 +1,4 @@
-"""Verification coverage: what of the changes the agent's own tests reach, in code, in lines and in requirements."""
+"""Verification coverage: which functions, lines and requirements do the agent's own tests reach?"""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.words import share_of, specific_words
 from pytest_evocode.tasks import DeclaredRequirement
 
-#: Share of a requirement's words that a test has to have to be about it.
+#: Least share of a requirement's specific words in a test that is about it.
 TRACED_SHARE = 0.5
-#: Words that make a test about a requirement at least, as far as it has so many.
+#: Least number of these words; fewer where the requirement has fewer.
 TRACED_WORDS = 2
 
 
@@ -25,7 +25,7 @@ def verification(
     requirements: Sequence[DeclaredRequirement],
     coverage_gain: Measure,
 ) -> dict[str, Measure]:
-    """TCR, dC and RT; ``requirements`` are those of this round and the rounds before."""
+    """Return TCR, dC and RT, given the requirements of this round and of those before it."""
     return {
         "TCR": _creation_rate(activity, roles, tests),
         "dC": coverage_gain,
@@ -68,7 +68,7 @@ def _traceability(tests: WrittenTests, requirements: Sequence[DeclaredRequiremen
 
 
 def traces_to(test: TestFunction, requirement: DeclaredRequirement) -> bool:
-    """Whether a test is about a requirement: it has its id, or half of the words that tell it from others."""
+    """Return whether a test is about a requirement: it contains its id, or half of its specific words."""
     if not test.calls:
         return False
     text = f"{test.name}\n{test.text}"

@@ -1,4 +1,4 @@
-"""Process against outcome: does a better process go with better results? Paired by task, with n and an interval."""
+"""Correlate process with outcome, paired by task, with the number of points and a bootstrapped interval."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-#: Resamples of a bootstrap, and where its random numbers begin.
+#: Resamples of the bootstrap, and the seed of its random numbers.
 RESAMPLES = 10_000
 SEED = 0
 
-#: RigorScore and outcome of an agent at a task, by agent and task.
+#: RigorScore and outcome, by agent and task.
 Pairs = Mapping[str, Mapping[str, tuple[float, float]]]
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Pearson's r over ``n`` points; the interval holds 95 % of the resamples over tasks, None under three tasks."""
+    """Pearson's r over ``n`` points."""
 
     r: float
     n: int
     tasks: int
     interval: tuple[float, float] | None
+    """The interval that holds 95 % of the resamples; None for fewer than three tasks."""
 
 
 def within_agent(pairs: Mapping[str, Point]) -> Correlation | None:
-    """Over the tasks of one agent; None under two tasks, or where either side is the same everywhere.
+    """Correlate over the tasks of one agent; None for fewer than two tasks, or where one side does not vary.
 
     >>> within_agent({"a": (0.1, 0.2), "b": (0.5, 0.6), "c": (0.9, 1.0)}).r > 0.999
     True
@@ -37,9 +38,9 @@ def within_agent(pairs: Mapping[str, Point]) -> Correlation | None:
 
 
 def within_tasks(pairs: Pairs) -> Correlation | None:
-    """Over all agents, paired by task: of what each agent is above or below the mean of its task's agents.
+    """Correlate over all agents how far each is above or below the mean of all agents at the same task.
 
-    That takes out how hard a task is. Tasks of a single agent say nothing.
+    That removes the influence of how hard a task is. Tasks that only one agent attempted are left out.
     """
     tasks: dict[str, list[Point]] = {}
     for points in pairs.values():
@@ -79,7 +80,7 @@ def _interval(
 
 
 def _pearson(points: Sequence[Point]) -> float | None:
-    """The correlation of the two sides; None where one does not vary."""
+    """Return Pearson's correlation; None where one side does not vary."""
     if len(points) < 2:
         return None
     left, right = fmean(point[0] for point in points), fmean(point[1] for point in points)

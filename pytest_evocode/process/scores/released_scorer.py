@@ -1,7 +1,8 @@
-"""RigorBench's released scorer, as it is: it counts events. For comparison only; nothing else here uses it.
+"""Score RigorBench's own result files as its released scorer does, for comparison; no other score uses this.
 
-Its results are YAML files: ``task_id``, ``agent_name`` and ``phases`` whose ``actions`` have a ``type``. What has no
-event gets a neutral value, so that an empty file scores 0.37 and one with nothing but a plan 0.525.
+The results are YAML files: ``task_id``, ``agent_name`` and ``phases`` whose ``actions`` have a ``type``. The scorer
+counts actions by type. A pillar without any gets a neutral value, so that an empty file scores 0.37 and one with
+nothing but a plan 0.525.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pytest_evocode.errors import UsageError
 from pytest_evocode.process.scores.rigor_score import mean_pillars, rigor_score
 from pytest_evocode.process.scores.summary import ProcessSummary
 
-#: A harness by a part of the file's name, the first that fits, with the directory that its work is in.
+#: Harnesses by the first of these parts in the file's name, with the directory of their work.
 HARNESSES: Mapping[str, str] = {
     "rigor": "repo_agentrigor",
     "superpower": "repo_superpowers",
@@ -39,9 +40,10 @@ class ReleasedResult:
 
 
 def read_released(directory: Path) -> tuple[list[ReleasedResult], list[str]]:
-    """The results in a directory, and what was left out with the reason.
+    """Return the results in a directory, and the files that were left out with the reasons.
 
-    Raises UsageError where there is none, and where PyYAML is not installed.
+    Raises:
+        UsageError: There is no result, or PyYAML is not installed.
     """
     try:
         import yaml
@@ -70,7 +72,7 @@ def read_released(directory: Path) -> tuple[list[ReleasedResult], list[str]]:
 
 
 def summarise_released(results: list[ReleasedResult]) -> dict[str, ProcessSummary]:
-    """The means by harness; every pillar always has a value, so the coverage is 1."""
+    """Return the means by harness; every pillar always has a value, so the coverage is 1."""
     by_harness: dict[str, list[ReleasedResult]] = {}
     for result in results:
         by_harness.setdefault(result.harness, []).append(result)
@@ -82,7 +84,7 @@ def summarise_released(results: list[ReleasedResult]) -> dict[str, ProcessSummar
 
 
 def harness_of(name: str) -> str:
-    """Whose result a file is, by its name.
+    """Return the harness of a result file, by the file's name.
 
     >>> harness_of("agentrigor_task_1.yaml"), harness_of("react_task_1.yaml")
     ('rigor', 'baseline')
@@ -99,7 +101,7 @@ def _score(path: Path, data: Any) -> ReleasedResult:
 
 
 def _events(data: Any) -> Counter[str]:
-    """How often each type of action occurs; raises ValueError for what is no result."""
+    """Count the actions of each type; raises ValueError for data that is no result."""
     if not isinstance(data, dict) or "task_id" not in data:
         raise ValueError("it has no task_id")
     events: Counter[str] = Counter()
@@ -119,7 +121,7 @@ def _list_in(table: Any, key: str) -> list[Any]:
 
 
 def released_pillars(events: Mapping[str, int], assertion_density: float = 0.5) -> dict[str, float]:
-    """The released formulas, over numbers of events by type.
+    """Return the pillars by the released formulas, from the number of actions of each type.
 
     >>> released_pillars({})["re"], round(rigor_score(released_pillars({})).value, 3)
     (0.5, 0.37)
@@ -138,7 +140,7 @@ def released_pillars(events: Mapping[str, int], assertion_density: float = 0.5) 
 
 
 def _repository(path: Path, task: str, harness: str) -> Path | None:
-    """What the harness left of the task: ``tasks/<category>/<task>/repo_<harness>`` beside the results' directory."""
+    """Return the directory with the harness's work: ``tasks/<category>/<task>/repo_<harness>`` beside the results."""
     name = HARNESSES.get(harness, f"repo_{BASELINE}")
     tasks = path.resolve().parent.parent / "tasks"
     places = sorted(tasks.glob(f"*/{task}/{name}")) if task and "/" not in task else []
@@ -146,7 +148,7 @@ def _repository(path: Path, task: str, harness: str) -> Path | None:
 
 
 def _assertion_density(repository: Path | None) -> float:
-    """Asserts a test in the ``test_*.py`` at the top, five being enough; 0.5 where there is nothing to count."""
+    """Return the asserts for each test of the top-level ``test_*.py``, over five and at most 1; 0.5 without a test."""
     if repository is None:
         return 0.5
     asserts = functions = 0
@@ -163,7 +165,7 @@ def _assertion_density(repository: Path | None) -> float:
 
 
 def _counts(test: ast.expr) -> bool:
-    """All but ``assert True`` and what has ``is not`` in it."""
+    """Return whether the released scorer counts an assert: all but ``assert True`` and those with ``is not``."""
     if isinstance(test, ast.Constant):
         return test.value is not True
     return not (isinstance(test, ast.Compare) and any(isinstance(operator, ast.IsNot) for operator in test.ops))

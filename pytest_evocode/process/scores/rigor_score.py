@@ -1,4 +1,4 @@
-"""Sub-metrics to pillars, pillars to the RigorScore: RigorBench's formulas, over what was measured."""
+"""RigorBench's formulas: from sub-metrics to pillars, and from pillars to the RigorScore, over what was measured."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from types import MappingProxyType
 
-from pydantic import BaseModel, ConfigDict
-
 from pytest_evocode.errors import UsageError
-from pytest_evocode.process.evidence import Measure
+from pytest_evocode.process.evidence import Measure, ProcessModel
 
-#: The pillars in their order, with their names as people say them.
+#: The pillars by short name, in order, with their full names.
 PILLARS: Mapping[str, str] = MappingProxyType(
     {
         "pf": "planning fidelity",
@@ -25,12 +23,12 @@ PILLARS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-#: What each pillar counts in the RigorScore, as published.
+#: The weight of each pillar in the RigorScore, as published.
 WEIGHTS: Mapping[str, float] = MappingProxyType(
     {"pf": 0.15, "vc": 0.15, "re": 0.20, "aq": 0.10, "ati": 0.10, "tad": 0.20, "ee": 0.10}
 )
 
-#: What each sub-metric counts in its pillar, as published.
+#: The weight of each sub-metric in its pillar, as published.
 PARTS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
         "pf": {"PAC": 0.30, "DQ": 0.35, "PEA": 0.35},
@@ -44,7 +42,7 @@ PARTS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 )
 
 
-#: The pillar that each category of tasks is first of all about.
+#: The pillar that each category of tasks is mainly about.
 OF_CATEGORY: Mapping[str, str] = MappingProxyType(
     {
         "plan-then-build": "pf",
@@ -56,28 +54,26 @@ OF_CATEGORY: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Pillar(BaseModel):
-    """One pillar with the sub-metrics that it is made of."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+class Pillar(ProcessModel):
+    """One pillar with its sub-metrics."""
 
     value: float | None
-    """0 to 1; None where nothing of it was measured."""
+    """0 to 1; None where none of its sub-metrics was measured."""
     parts: dict[str, Measure]
-    """By the names in :data:`PARTS`."""
+    """The sub-metrics, by their names in :data:`PARTS`."""
 
 
-class RigorScore(BaseModel):
-    """A weighted mean of pillars; ``coverage`` is the share of the weight that was measured, 0 to 1."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+class RigorScore(ProcessModel):
+    """A weighted mean of pillars."""
 
     value: float
+    """0 to 1."""
     coverage: float
+    """The share of the weight that was measured, 0 to 1."""
 
 
 def pillar(name: str, parts: Mapping[str, Measure]) -> Pillar:
-    """The weighted mean of a pillar's sub-metrics that have a value; None where none has.
+    """Return a pillar: the weighted mean of those of its sub-metrics that have a value.
 
     >>> from pytest_evocode.process.evidence import measured, not_measured
     >>> parts = {"PAC": measured(1), "DQ": measured(2 / 3), "PEA": not_measured("one step only")}
@@ -89,7 +85,7 @@ def pillar(name: str, parts: Mapping[str, Measure]) -> Pillar:
 
 
 def rigor_score(pillars: Mapping[str, float | None], weights: Mapping[str, float] = WEIGHTS) -> RigorScore | None:
-    """The weighted mean of the pillars that have a value, the weights of the others left out; None where none has.
+    """Return the weighted mean of the pillars that have a value; None where none has.
 
     >>> rigor_score({"pf": 1.0, "re": 0.5, "aq": None})  # (0.15 * 1 + 0.20 * 0.5) / 0.35
     RigorScore(value=0.7142857142857143, coverage=0.35)
@@ -108,7 +104,7 @@ def _weighted(values: Mapping[str, float], weights: Mapping[str, float]) -> floa
 
 
 def mean_pillars(rows: Iterable[Mapping[str, float | None]]) -> dict[str, float | None]:
-    """Pillar by pillar the mean over the rows that have a value: of rounds, attempts or tasks.
+    """Return the mean of each pillar over the rows that have a value; rows are rounds, attempts or tasks.
 
     >>> mean_pillars([{"pf": 1.0}, {"pf": 0.0}, {"pf": None}])["pf"]
     0.5
@@ -122,7 +118,10 @@ def mean_pillars(rows: Iterable[Mapping[str, float | None]]) -> dict[str, float 
 
 
 def read_weights(texts: Iterable[str]) -> dict[str, float]:
-    """The published weights with changes such as ``pf=0.3``; raises UsageError for what is none.
+    """Return the published weights with changes such as ``pf=0.3``.
+
+    Raises:
+        UsageError: A change is not valid, or all weights are 0.
 
     >>> read_weights(["pf=0.3"])["pf"]
     0.3

@@ -1,9 +1,9 @@
-"""From an attempt's recorded rounds to its process record; pure but for what an executor and a judge are asked."""
+"""Score the rounds of an attempt: every pillar and extended metric, from its activity to the process record."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
 from pytest_evocode.process.pillars.abstention import abstention, false_abstention
@@ -29,40 +29,32 @@ _NO_EDIT = "neither the product nor a test that can fail was changed"
 
 @dataclass(frozen=True, slots=True)
 class RoundDeclaration:
-    """What the task and the verifier say of one round."""
+    """What the task and the verifier say about one round."""
 
     requirements: tuple[DeclaredRequirement, ...] = ()
-    """Those of this round and the rounds before."""
+    """The requirements of this round and of those before it."""
     abstain: Abstention | None = None
     passed: bool | None = None
-    """What the round's suite said; None without a verdict."""
+    """Whether the round's suite passed; None without a verdict."""
     cases: tuple[Case, ...] = ()
     case_counts: tuple[int, int] | None = None
-    """Passed cases and all; None where nothing tells."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredRound:
-    """One round with all that there is to judge it by."""
-
-    recorded: RecordedRound
-    declared: RoundDeclaration = field(default_factory=RoundDeclaration)
+    """The number of passed cases and of all cases; None where it is unknown."""
 
 
 def score_rounds(
-    rounds: Iterable[DeclaredRound],
-    reading: TaskContext | None = None,
+    rounds: Iterable[tuple[RecordedRound, RoundDeclaration]],
+    context: TaskContext | None = None,
     *,
     executor: Executor | None = None,
     judge: Judge | None = None,
 ) -> Iterator[RoundProcess]:
-    """The process of an attempt's rounds, in their order."""
+    """Yield the process of an attempt's rounds, in order."""
     rounds = list(rounds)
-    reading = reading or TaskContext()
-    read = read_rounds([round_.recorded for round_ in rounds], reading)
-    for activity, round_ in zip(read, rounds, strict=True):
-        executed = executor.run_round(activity) if executor is not None else ExecutedMeasures()
-        yield score_round(activity, reading.roles, round_.declared, executed, judge)
+    context = context or TaskContext()
+    activities = read_rounds([recorded for recorded, _ in rounds], context)
+    for activity, (_, declared) in zip(activities, rounds, strict=True):
+        executed = executor.run_round(activity) if executor is not None else None
+        yield score_round(activity, context.roles, declared, executed, judge)
 
 
 def score_round(
@@ -72,7 +64,7 @@ def score_round(
     executed: ExecutedMeasures | None = None,
     judge: Judge | None = None,
 ) -> RoundProcess:
-    """One round's pillars and extended metrics."""
+    """Score one round: its pillars and extended metrics."""
     roles = roles or FileRoles()
     declared = declared or RoundDeclaration()
     executed = executed or ExecutedMeasures()
@@ -98,7 +90,7 @@ def score_round(
 
 
 def _is_edited(activity: RoundActivity, tests: WrittenTests) -> bool:
-    """Whether the source was changed, or a test that can fail: tests that cannot are no work on the product."""
+    """Return whether the source or a test that can fail was changed; a test that cannot fail is no work."""
     verifying = {test.path for test in tests.verifying} | set(tests.unread)
     return any(edit.role == "source" or edit.path in verifying for edit in activity.product_edits)
 
@@ -124,14 +116,14 @@ def _unmeasured(name: str) -> Pillar:
     return pillar(name, {part: not_measured(_NO_EDIT) for part in PARTS[name]})
 
 
-#: What a judge is asked for: the pillar it is part of, None for an extended metric.
+#: The sub-metrics that a judge is asked about, each with its pillar; None for an extended metric.
 JUDGED: Mapping[str, str | None] = {"DQ": "pf", "RT": "vc", "SC": None, "CBS": None}
 
 
 def _ask(
     judge: Judge, material: JudgeMaterial, parts: Mapping[str, dict[str, Measure]], extra: dict[str, Measure]
 ) -> dict[str, Judgement]:
-    """Put what a judge says in the place of what rules say, and return it with both."""
+    """Replace the measures of the rules by those of a judge, and return what the judge said."""
     judgements = {}
     for name, of in JUDGED.items():
         place = extra if of is None else parts.get(of)

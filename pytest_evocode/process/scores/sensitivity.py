@@ -1,4 +1,4 @@
-"""Would other weights have told another story? Each is changed by half, up and down, and the rank order compared."""
+"""Test whether the agents' rank order depends on the weights: each weight is halved and increased by half."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Variation:
     factor: float
     order: tuple[str, ...]
     kept: bool
-    """Whether that is the order under the weights themselves."""
+    """Whether that is the order under the unchanged weights."""
 
 
 def sensitivity(
     agents: Mapping[str, Mapping[str, float | None]], weights: Mapping[str, float] = WEIGHTS
 ) -> list[Variation]:
-    """The rank order of agents, given their pillars, with each weight at 50 % and at 150 % of itself.
+    """Return the rank order of agents, given their pillars, with each weight at 50 % and at 150 %.
 
     Agents without a RigorScore are left out; equal scores are ranked by name, so that ties do not count as changes.
     """

@@ -1,4 +1,4 @@
-"""From attempts to tasks to agents: means over rounds, then attempts, then tasks, as for outcomes."""
+"""Average pillars over rounds, then attempts, then tasks, as the outcome scores are averaged."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Values = Mapping[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class ProcessSummary:
-    """Several attempts taken together."""
+    """The means of several attempts."""
 
     values: Values
-    """By pillar."""
+    """The pillars."""
     score: RigorScore | None
     attempts: int
     extended: Values
     outcome: float | None
-    """0 to 1."""
+    """The share of cases that passed, 0 to 1."""
 
 
 def by_task(attempts: Iterable[AttemptProcess]) -> dict[str, dict[str, list[AttemptProcess]]]:
-    """The attempts by agent, then by task, each in the order of their names."""
+    """Group attempts by agent, then by task, both sorted by name."""
     found: dict[str, dict[str, list[AttemptProcess]]] = {}
     for attempt in sorted(attempts, key=lambda each: (each.agent, each.task, each.attempt)):
         found.setdefault(attempt.agent, {}).setdefault(attempt.task, []).append(attempt)
@@ -37,7 +37,7 @@ def by_task(attempts: Iterable[AttemptProcess]) -> dict[str, dict[str, list[Atte
 
 
 def summarise_task(attempts: Iterable[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> ProcessSummary:
-    """An agent's attempts at one task: pillar by pillar the mean over those in which it was measured."""
+    """Summarise an agent's attempts at one task: each pillar is the mean over those in which it was measured."""
     attempts = list(attempts)
     values = mean_pillars(attempt.values for attempt in attempts)
     score = rigor_score(values, weights) if any(attempt.edited for attempt in attempts) else None
@@ -48,9 +48,9 @@ def summarise_task(attempts: Iterable[AttemptProcess], weights: Mapping[str, flo
 def summarise_agent(
     tasks: Mapping[str, Iterable[AttemptProcess]], weights: Mapping[str, float] = WEIGHTS
 ) -> ProcessSummary:
-    """All of an agent: pillar by pillar the mean over the tasks in which it was measured.
+    """Summarise all tasks of an agent: each pillar is the mean over the tasks in which it was measured.
 
-    The RigorScore is that of these means, so that its coverage is what the row shows.
+    The RigorScore is computed from these means, so that its coverage is that of the pillars shown beside it.
     """
     known = {task: list(attempts) for task, attempts in tasks.items()}
     summaries = [summarise_task(attempts, weights) for attempts in known.values()]
@@ -74,7 +74,7 @@ def _extended(attempts: Iterable[AttemptProcess]) -> Values:
 
 
 def judged(attempts: Iterable[AttemptProcess]) -> dict[str, list[Judgement]]:
-    """All that a judge has said, by sub-metric."""
+    """Return all judgements by sub-metric."""
     found: dict[str, list[Judgement]] = {}
     for attempt in attempts:
         for round_ in attempt.rounds:
@@ -84,7 +84,7 @@ def judged(attempts: Iterable[AttemptProcess]) -> dict[str, list[Judgement]]:
 
 
 def as_json(agents: Mapping[str, ProcessSummary]) -> list[dict[str, Any]]:
-    """What ``evocode process --json`` prints: a row for each agent, 0 to 1, null where not measured."""
+    """Return what ``evocode process --json`` prints: a row for each agent, 0 to 1, null where not measured."""
     return [
         {
             "agent": agent,

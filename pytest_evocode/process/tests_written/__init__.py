@@ -1,4 +1,4 @@
-"""The tests that an agent wrote or changed: what they assert, and what of the product they import and call."""
+"""Read the tests that an agent wrote or changed: what they assert, and what of the product they import and call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found in the source of tests and of the product, whatever its language."""
+"""The elements of source code that matter for scoring, whatever its language: symbols, calls and tests."""
 
 from __future__ import annotations
 
@@ -20,31 +20,30 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """Something that is called: ``name`` as it is called in its own module, ``module`` where it was imported from.
-
-    ``module`` is None where the language imports whole packages, and empty for what was not imported.
-    """
+    """A function or class that is called."""
 
     module: str | None
+    """Where it was imported from; empty if it was not, None where the language imports whole packages."""
     name: str
+    """Its name in its own module."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestFunction:
-    """One test."""
+    """One test function."""
 
     path: str
     name: str
     line: int
     asserts: int
-    """Distinct assertions that can fail."""
+    """The number of distinct assertions that can fail."""
     trivial: int
-    """Assertions that cannot."""
+    """The number of assertions that cannot fail."""
     calls: frozenset[FunctionCall]
     text: str
-    """Its source."""
+    """Its source code."""
 
-    # Not a test of ours, whatever it is called.
+    # Keeps pytest from collecting it because of its name.
     __test__ = False
 
     def __str__(self) -> str:
@@ -56,22 +55,22 @@ class TestFile:
     """The tests of one file."""
 
     functions: Mapping[str, TestFunction] = field(default_factory=dict)
-    """By their qualified names."""
+    """The tests by their qualified names."""
     bodies: Mapping[str, str] = field(default_factory=dict)
-    """What tells whether a test is still the same."""
+    """By the same names, a text that changes whenever the test does."""
 
     __test__ = False
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenTests:
-    """All tests of an agent."""
+    """All tests that an agent wrote or changed."""
 
     functions: tuple[TestFunction, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
-    """Test files that could not be read, with the reason."""
+    """Test files that could not be parsed, with the reason."""
 
     @property
     def verifying(self) -> tuple[TestFunction, ...]:
-        """Those that can fail."""
+        """The tests that can fail."""
         return tuple(test for test in self.functions if test.asserts)

@@ -1,4 +1,4 @@
-"""Tests and definitions in JavaScript, TypeScript, Go and Rust, by tree-sitter where its grammars are installed."""
+"""Find tests and definitions in JavaScript, TypeScript, Go and Rust, with tree-sitter's grammars."""
 
 from __future__ import annotations
 
@@ -21,24 +21,29 @@ Finder = Callable[["Node"], Iterator[tuple[str, "Node"]]]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How one language writes tests and definitions."""
+    """How tests and definitions are written in one language."""
 
     grammar: str
-    """The package with its grammar."""
+    """The package with the grammar."""
     factory: str
-    """The function in it."""
+    """The function in it that returns the grammar."""
     tests: Finder
-    """Finds tests below a node, each with its name."""
+    """Yields the tests below a node, each with its name."""
     assertion: Callable[[Node], bool]
     """Whether a node is an assertion."""
     definitions: Finder
-    """Finds functions and classes below a node."""
+    """Yields the functions and classes below a node, each with its name."""
     whole_packages: bool
     """Whether tests see the product's names without importing each."""
 
 
 def find_tests(path: str, text: str) -> TestFile:
-    """The tests in a file. Raises NoGrammar, and SyntaxError where the file cannot be parsed."""
+    """Return the tests in a file.
+
+    Raises:
+        NoGrammar: There is no grammar for the language, or it is not installed.
+        SyntaxError: The file cannot be parsed.
+    """
     language, root = _parse(path, text)
     imports = {} if language.whole_packages else _imports(path, root)
     functions, bodies = {}, {}
@@ -56,7 +61,12 @@ def find_tests(path: str, text: str) -> TestFile:
 
 
 def definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
-    """The functions and classes of a file with what tells whether they changed. Raises as :func:`find_tests`."""
+    """Return the functions and classes of a file, each with a text that changes whenever it does.
+
+    Raises:
+        NoGrammar: There is no grammar for the language, or it is not installed.
+        SyntaxError: The file cannot be parsed.
+    """
     language, root = _parse(path, text)
     found = {}
     for name, node in language.definitions(root):
@@ -98,7 +108,7 @@ def _text(node: Node | None) -> str:
 
 
 def _callee(node: Node) -> str:
-    """What is called, with dots; empty for anything else but a call of a name."""
+    """Return the dotted name that is called; empty for a node that does not call a name."""
     if node.type == "macro_invocation":
         return _text(node.child_by_field_name("macro")) + "!"
     if node.type != "call_expression":
@@ -111,7 +121,7 @@ def _called(node: Node) -> Iterator[str]:
     for inner in _walk(node):
         if inner.type == "new_expression":
             yield _text(inner.child_by_field_name("constructor"))
-        elif inner.type == "token_tree":  # What a macro of Rust is given has not been parsed.
+        elif inner.type == "token_tree":  # The arguments of a macro in Rust are not parsed.
             yield from re.findall(r"\b(\w+(?:\.\w+)*)\(", _text(inner).replace("::", "."))
         elif name := _callee(inner):
             yield name
@@ -132,8 +142,8 @@ def _assertions(node: Node, language: Language) -> tuple[int, int]:
 
 
 def _is_trivial(node: Node) -> bool:
-    """Whether an assertion is about literals only, or compares something with itself."""
-    if _callee(node).startswith("t."):  # Go's: what decides is the condition around it.
+    """Return whether an assertion is about literals only, or compares something with itself."""
+    if _callee(node).startswith("t."):  # In Go the condition around the call decides.
         return False
     text = _text(node)
     arguments = re.sub(r"^[\w.!]+", "", text)
@@ -145,7 +155,7 @@ def _is_trivial(node: Node) -> bool:
 
 
 def _imports(path: str, root: Node) -> dict[str, str]:
-    """By its name in the module, the file that something was imported from, without suffix."""
+    """Return, by local name, the file that it was imported from, without suffix."""
     found: dict[str, str] = {}
     for node in _walk(root):
         source = None

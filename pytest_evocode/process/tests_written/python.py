@@ -1,4 +1,4 @@
-"""Python's tests and definitions, by its own ``ast``."""
+"""Find tests and definitions in Python source, with the standard library's ``ast``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFile, TestFunction
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-#: Built-in functions that give the same for the same.
+#: Built-in functions whose result depends on their arguments only.
 _PURE = {
     "abs", "all", "any", "bool", "bytes", "chr", "dict", "divmod", "enumerate", "float", "frozenset", "int",
     "isinstance", "len", "list", "max", "min", "object", "ord", "pow", "range", "repr", "reversed", "round", "set",
@@ -19,7 +19,7 @@ _CONTEXTS = {"raises", "warns", "deprecated_call", "assertRaises", "assertRaises
 
 
 def parse(text: str) -> ast.Module:
-    """The tree of a module; raises SyntaxError with the line."""
+    """Parse a module; raises SyntaxError, also for what ``ast`` reports as another error."""
     try:
         return ast.parse(text)
     except (ValueError, RecursionError, MemoryError) as error:
@@ -27,7 +27,16 @@ def parse(text: str) -> ast.Module:
 
 
 def find_tests(path: str, text: str, conftests: Sequence[str] = ()) -> TestFile:
-    """The tests in a module; ``conftests`` are the texts of the conftest.py files above it. Raises SyntaxError."""
+    """Return the tests in a module.
+
+    Args:
+        path: The path of the module.
+        text: Its source.
+        conftests: The sources of the conftest.py files above it.
+
+    Raises:
+        SyntaxError: The module cannot be parsed.
+    """
     tree = parse(text)
     module = _Module(tree)
     for each in conftests:
@@ -54,7 +63,11 @@ def find_tests(path: str, text: str, conftests: Sequence[str] = ()) -> TestFile:
 
 
 def definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
-    """The public functions and classes of a module with what tells whether they changed. Raises SyntaxError."""
+    """Return the public functions and classes of a module, each with a text that changes whenever it does.
+
+    Raises:
+        SyntaxError: The module cannot be parsed.
+    """
     return {
         node.name: (Symbol(path, node.name, node.lineno), ast.dump(_without_docstrings(node)))
         for node in parse(text).body
@@ -80,12 +93,12 @@ def _test_functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
 
 
 class _Module:
-    """A module's imports, functions and fixtures."""
+    """The imports, functions and fixtures of a module."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.functions: dict[str, list[tuple[_Module, Function]]] = {}
         self.imports: dict[str, tuple[str, str]] = {}
-        """By the name in the module: where from, and what; what is empty for a module."""
+        """By local name, the module and the name imported from it; the name is empty for a whole module."""
         for node in ast.walk(tree):
             if isinstance(node, Function):
                 self.functions.setdefault(node.name, []).append((self, node))
@@ -98,12 +111,12 @@ class _Module:
                     self.imports[alias.asname or alias.name] = ("." * node.level + (node.module or ""), alias.name)
 
     def take_fixtures(self, other: _Module) -> None:
-        """Functions of a conftest.py can be had as arguments."""
+        """Add the functions of a conftest.py, which tests get as arguments."""
         for name, found in other.functions.items():
             self.functions.setdefault(name, found)
 
     def calls_from(self, node: Function, depth: int = 4) -> Iterator[FunctionCall]:
-        """What a function calls, by itself and through helpers and fixtures of its module."""
+        """Yield what a function calls, itself and through helpers and fixtures of its module."""
         used = {argument.arg for argument in [*node.args.args, *node.args.kwonlyargs]}
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name):
@@ -127,7 +140,7 @@ class _Module:
             return
         module, imported = self.imports[first]
         path = [*([imported] if imported else []), *rest]
-        # Where a package's modules end and a module's names begin, the import does not say.
+        # The import does not tell modules of a package from names in a module, so each split is yielded.
         for split in range(len(path)):
             yield FunctionCall(".".join([module, *path[:split]]), path[split])
 
@@ -143,13 +156,13 @@ def _dotted(node: ast.expr) -> list[str]:
 
 @dataclass
 class _Assertions:
-    """Counts a test's assertions: those that can fail, each once, and those that cannot."""
+    """Counts the assertions of a test: those that can fail, each once, and those that cannot."""
 
     module: _Module
     meaningful: set[str] = field(default_factory=set)
     trivial: int = 0
     constants: set[str] = field(default_factory=set)
-    """Local names that only ever hold constants."""
+    """Local names that hold nothing but constants."""
 
     def read(self, node: Function) -> None:
         self.constants = _constant_names(node)
@@ -166,7 +179,7 @@ class _Assertions:
     def _call(self, call: ast.Call) -> None:
         name = _last(call.func)
         if name in _CONTEXTS:
-            if len(call.args) > 1:  # As a function: raises(Error, function).
+            if len(call.args) > 1:  # Called as raises(Error, function).
                 self._note(call, False)
         elif name.startswith("assert") and name != "assert":
             self._note(call, _are_constant(call.args, self.constants) or _all_same(call.args[:2]))
@@ -195,7 +208,7 @@ def _last(function: ast.expr) -> str:
 
 
 def _is_trivial(test: ast.expr, constants: set[str]) -> bool:
-    """Whether an assertion cannot fail: of constants only, or of something compared with itself."""
+    """Return whether an assertion cannot fail: it is of constants only, or compares something with itself."""
     if _are_constant([test], constants) or isinstance(test, ast.Tuple):
         return True
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
@@ -211,7 +224,7 @@ def _all_same(nodes: Sequence[ast.AST]) -> bool:
 
 
 def _are_constant(nodes: Sequence[ast.AST], constants: set[str]) -> bool:
-    """Whether nothing in expressions depends on what a program does."""
+    """Return whether nothing in some expressions depends on what a program does."""
     return not any(
         isinstance(inner, ast.Await) or (isinstance(inner, ast.Name) and inner.id not in constants | _PURE)
         for node in nodes
@@ -220,7 +233,7 @@ def _are_constant(nodes: Sequence[ast.AST], constants: set[str]) -> bool:
 
 
 def _constant_names(node: Function) -> set[str]:
-    """Names that a function gives constants to and nothing else."""
+    """Return the names to which a function assigns constants and nothing else."""
     given: dict[str, bool] = {}
     for inner in ast.walk(node):
         if isinstance(inner, ast.Assign):

@@ -1,4 +1,4 @@
-"""The agent's tests as they are at the end of a round, and which of the product's changed parts they reach."""
+"""Find the agent's tests as they are at the end of a round, and the changed parts of the product they reach."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_evocode.process.trajectory.file_roles import FileRoles
 
 
 def written_tests(activity: RoundActivity, roles: FileRoles) -> WrittenTests:
-    """The tests that the agent wrote or changed in this round or an earlier one, as they are now."""
+    """Return the tests that the agent wrote or changed in this round or an earlier one, as they are now."""
     functions: list[TestFunction] = []
     unread: dict[str, str] = {}
     for path, before in sorted(activity.origin.items()):
@@ -61,9 +61,9 @@ def _find_tests_leniently(path: str, text: str | None) -> TestFile:
 
 
 def changed_symbols(activity: RoundActivity, roles: FileRoles) -> tuple[list[Symbol], dict[str, str]]:
-    """Functions and classes of the product that this round added or changed, and the files that could not be read.
+    """Return the product's functions and classes that this round added or changed, and the files not parsed.
 
-    Those whose name begins with an underscore are left out: others are tested through them.
+    Names that begin with an underscore are left out, because they are tested through the others.
     """
     symbols: list[Symbol] = []
     unread: dict[str, str] = {}
@@ -109,20 +109,20 @@ def _definitions_leniently(path: str, text: str | None) -> dict[str, tuple[Symbo
 
 
 def covers(test: TestFunction, symbol: Symbol) -> bool:
-    """Whether a test imports and calls a function or class, or something of the class."""
+    """Return whether a test imports and calls a function or class, or a member of the class."""
     return any(_is_module(call.module, symbol.path) for call in test.calls if call.name == symbol.name) or any(
         _is_member(call.module, symbol) for call in test.calls
     )
 
 
 def _is_member(module: str | None, symbol: Symbol) -> bool:
-    """Whether something is called of a class that was imported."""
+    """Return whether a member of the class ``symbol``, imported from ``module``, is called."""
     parent, _, name = (module or "").rpartition(".")
     return name == symbol.name and _is_module(parent, symbol.path)
 
 
 def _is_module(module: str | None, path: str) -> bool:
-    """Whether what was imported may be the file: its own module, or a package above it that passes its names on.
+    """Return whether an imported module may be a file: the file's own module, or a package above that re-exports it.
 
     >>> _is_module("shop.cart", "src/shop/cart.py"), _is_module("shop", "src/shop/cart.py"), _is_module("os", "a.py")
     (True, True, False)
@@ -138,5 +138,5 @@ def _is_module(module: str | None, path: str) -> bool:
         return module.strip(".") == "" or f"/{stem}".endswith("/" + module.lstrip(".").replace(".", "/"))
     wanted = module.split(".")
     parts = stem.split("/")
-    # From any directory down, because what is on the import path is not known.
+    # Any directory may be on the import path.
     return any(parts[start : start + len(wanted)] == wanted for start in range(len(parts)))

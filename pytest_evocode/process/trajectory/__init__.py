@@ -1,1 +1,1 @@
-"""Extract from a recorded trajectory what happened: files read and changed, commands run, plans, failures."""
+"""Read from recorded trajectories what happened: files read and changed, commands run, plans, failures."""

@@ -1,4 +1,4 @@
-"""The tools of the agents that are known: what a call reads, writes, runs or plans, whatever its tool is called."""
+"""Tell what a tool call reads, writes, runs or plans, for the tools of many agents."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Arguments = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """What a call of a tool says it does; paths as the agent wrote them."""
+    """What a tool call is asked to do; paths are as the agent wrote them."""
 
     kind: Literal["shell", "read", "search", "write", "plan", "ask", "other"]
     line: str = ""
-    """The command line of a shell."""
+    """The command line for a shell."""
     cwd: str = ""
-    """The directory that a shell was asked to start in."""
+    """The directory in which a shell is asked to start."""
     reads: tuple[str, ...] = ()
     changes: tuple[TextChange, ...] = ()
     plan: str = ""
-    """A list of steps, one a line."""
+    """The plan's steps, one on each line."""
     question: str = ""
 
 
 def tool_use(name: str, arguments: Arguments) -> ToolUse:
-    """What a call does, by the tool's name and, for tools that are not known, by its arguments.
+    """Return what a call is asked to do, by the tool's name or, for an unknown tool, by its arguments.
 
     >>> tool_use("Read", {"file_path": "/app/a.py"}).reads, tool_use("bash", {"command": "ls"}).line
     (('/app/a.py',), 'ls')
@@ -42,7 +42,7 @@ def tool_use(name: str, arguments: Arguments) -> ToolUse:
 
 
 def _reader_for(key: str, arguments: Arguments) -> Callable[[Arguments], ToolUse]:
-    """A tool of an agent that is not known: its arguments tell."""
+    """Choose a reader for an unknown tool by its arguments."""
     path = _text(arguments, *_PATH)
     if _text(arguments, *_COMMAND) and not path:
         return _shell
@@ -74,7 +74,7 @@ def _shell(arguments: Arguments) -> ToolUse:
         words = [str(word) for word in command]
         if words[:1] == ["apply_patch"]:
             return _patch({"input": words[1] if len(words) > 1 else ""})
-        # What a shell is given as one argument stays one: quoting keeps here-documents whole.
+        # A script that is one argument of a shell stays one, because quoting would spoil its here-documents.
         script = words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else None
         command = script if script is not None else shlex.join(words)
     cwd = _text(arguments, "workdir", "cwd", "directory", "working_directory", "dir_path")
@@ -103,7 +103,7 @@ def _write(arguments: Arguments) -> ToolUse:
     if replacements:
         return ToolUse("write", changes=(TextChange(path, "modified", replacements=replacements),))
     content = next((arguments[name] for name in (*_CONTENT, *_NEW) if isinstance(arguments.get(name), str)), None)
-    # Whether the file was there before, the call does not say.
+    # The call does not say whether the file existed, so "added" is left to the reader.
     return ToolUse("write", changes=(TextChange(path, "modified", content=content),) if path else ())
 
 
@@ -113,7 +113,7 @@ def _patch(arguments: Arguments) -> ToolUse:
 
 
 def _editor(arguments: Arguments) -> ToolUse:
-    """An editor with commands of its own, as OpenHands, SWE-agent and Anthropic's text editor have it."""
+    """Read a call of an editor with its own commands, as in OpenHands, SWE-agent and Anthropic's text editor."""
     command = arguments.get("command")
     if command == "view":
         return _read(arguments)
@@ -149,7 +149,7 @@ def _ask(arguments: Arguments) -> ToolUse:
     return ToolUse("ask", question=_text(arguments, "question", "message", "text"))
 
 
-#: By name in lower case without punctuation. Ours, Claude Code's, Codex', gemini-cli's, opencode's, and some more.
+#: By name in lower case without punctuation: the tools of our own agent, Claude Code, Codex, gemini-cli, opencode, ...
 _TOOLS: Mapping[str, Callable[[Arguments], ToolUse]] = {
     **dict.fromkeys(
         ("bash", "shell", "shellcommand", "execcommand", "localshell", "runshellcommand", "bashcommand", "executebash",

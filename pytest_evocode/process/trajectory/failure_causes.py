@@ -1,4 +1,4 @@
-"""Whose fault it is that a command failed: the product's, its tests', the environment's, or a slip in the shell."""
+"""Tell why a command failed: because of the product, its tests, the environment, or a typo in the shell."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TYPOS = (
     re.compile(r"(bash|sh): line \d+: .*: No such file or directory"),
     re.compile(r"No rule to make target|Missing script: "),
 )
-#: Programs that images may lack; any other that is not found has been misspelt.
+#: Programs that an image may lack; any other that is not found was mistyped.
 _TOOL_NOT_FOUND = re.compile(
     r"\b(python3?|pytest|pip3?|node|npm|npx|yarn|pnpm|go|cargo|rustc|make|cmake|gcc|g\+\+|cc|clang|java|javac|mvn|gradle|"
     r"ruby|bundle|php|git|jq|rg|curl|wget|tox|ruff|mypy|black|flake8|tsc|jest|sqlite3|bc|tree|xxd|file|strace|docker)"
@@ -55,10 +55,13 @@ _COLLECTION_ERROR = re.compile(r"^_+ ERROR collecting (\S+) _+$", re.MULTILINE)
 
 
 def failure_cause(output: str, *, exit_code: int | None, has_run: bool, is_ours: Callable[[str], bool]) -> FailureCause:
-    """The class of a failed build, test run or program, by what it printed.
+    """Return why a build, a test run or a program failed, by what it printed.
 
-    ``has_run`` says that tests were run, whose own words then do not count as the shell's. ``is_ours`` says whether a
-    top-level module belongs to the workspace.
+    Args:
+        output: What it printed.
+        exit_code: Its exit code; None where that is unknown.
+        has_run: Whether it got as far as running tests or the program, whose output then is not the shell's.
+        is_ours: Whether a top-level Python module belongs to the workspace.
     """
     if not has_run:
         if exit_code in (126, 127) or any(pattern.search(output) for pattern in _TYPOS):
@@ -84,7 +87,7 @@ def _in_the_tests_own_code(output: str) -> bool:
 
 
 def crashed(output: str, exit_code: int | None) -> bool:
-    """Whether a program ended as none should: a traceback, a panic, a signal. Exit codes alone may be meant.
+    """Return whether a program crashed: by a traceback, a panic or a signal. An exit code alone may be intended.
 
     >>> crashed("Traceback (most recent call last):", 1), crashed("error: no such account", 1), crashed("", 139)
     (True, False, True)
@@ -94,5 +97,5 @@ def crashed(output: str, exit_code: int | None) -> bool:
 
 
 def is_standard_module(name: str) -> bool:
-    """Whether a top-level module comes with Python."""
+    """Return whether a top-level module comes with Python."""
     return name in sys.stdlib_module_names

@@ -1,4 +1,4 @@
-"""What a path is: the product's source, one of its tests, prose, or something that a program left behind."""
+"""Tell the role of a file by its path: the product's source, its tests, prose, or something else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CODE = {
     ".pm", ".r", ".jl", ".ex", ".exs", ".erl", ".hs", ".ml", ".mli", ".clj", ".dart", ".zig", ".nim", ".v", ".sv",
     ".vhd", ".sh", ".bash", ".zsh", ".scss", ".vue", ".svelte", ".proto", ".graphql", ".s", ".asm",
 }  # fmt: skip
-#: Written by hand as often as by programs.
+#: Suffixes of files that are written by hand as often as by programs.
 _DATA = {
     ".sql", ".html", ".css", ".toml", ".cfg", ".ini", ".yaml", ".yml", ".json", ".xml", ".gradle", ".cmake", ".mk",
     ".tf", ".jinja", ".j2", ".tmpl",
@@ -41,13 +41,13 @@ _LEFT_BEHIND = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FileRoles:
-    """Tells what files are: as the task declares, and by custom where it declares nothing."""
+    """Tells the role of a file, by the task's patterns, and by its name where the task declares none."""
 
     source: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
 
     def of(self, path: str, text: str | None = None) -> FileRole:
-        """The role of a relative path; ``text`` helps with scripts whose name says nothing.
+        """Return the role of a relative path; the text helps with scripts without a suffix.
 
         >>> roles = FileRoles()
         >>> roles.of("src/a.py"), roles.of("tests/test_a.py"), roles.of("plan.md"), roles.of("a.pyc")
@@ -80,7 +80,7 @@ def _is_test(path: str) -> bool:
 
 
 def may_be_output(path: str) -> bool:
-    """Whether a program may have written the file as well as a person.
+    """Return whether a file may be the output of a program, by its name.
 
     >>> may_be_output("state.json"), may_be_output("state.py")
     (True, False)
@@ -94,7 +94,7 @@ def _is_prose(path: str) -> bool:
 
 
 def relative(path: str, workdir: str | None) -> str:
-    """A path as changes have it: relative to the working directory where it is below it.
+    """Return a path relative to the working directory, if it is below it.
 
     >>> relative("/app/src/../a.py", "/app"), relative("./b.py", "/app"), relative("/etc/hosts", "/app")
     ('a.py', 'b.py', '/etc/hosts')

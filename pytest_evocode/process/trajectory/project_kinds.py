@@ -1,4 +1,4 @@
-"""How a project is built and tested, where the task does not say: pytest, npm, go, cargo and make are recognised."""
+"""Recognise how a project is built and tested, if the task does not say: with pytest, npm, go, cargo or make."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_evocode.tasks import ProcessConfig
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A kind of project with its shell lines; None where it has none for that."""
+    """A kind of project, with the shell lines that build and test it; None where there is none."""
 
     kind: str
     build: str | None
@@ -26,7 +26,7 @@ Text = Callable[[str], str | None]
 
 
 def recognise_project(paths: Iterable[str], text: Text) -> Project | None:
-    """The kind of project that files make, by those nearest to the top; ``text`` gives a file's text.
+    """Return the kind of a project by its files, those nearest to the top first; ``text`` returns a file's text.
 
     >>> recognise_project(["go.mod", "main.go"], lambda path: None)
     Project(kind='go', build='go build ./...', test='go test ./...')
@@ -95,12 +95,12 @@ _KINDS: tuple[tuple[str, Callable[[str, Text], Project | None]], ...] = (
 
 
 def roles_of(declared: ProcessConfig) -> FileRoles:
-    """What files are, as a task declares it."""
+    """Return the roles of files as a task declares them."""
     return FileRoles(declared.source, declared.tests)
 
 
 def purposes_of(declared: ProcessConfig, project: Project | None) -> CommandPurposes:
-    """What commands are for: as a task declares, else by the kind of project."""
+    """Return the build and test commands that a task declares, or else those of the kind of project."""
     return CommandPurposes(
         build=declared.build or (project.build if project else None),
         test=declared.test or (project.test if project else None),

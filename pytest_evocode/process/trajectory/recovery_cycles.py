@@ -1,4 +1,4 @@
-"""Recovery cycles: from a failure that the product caused to the run in which the same command passes."""
+"""Find recovery cycles: from a failure caused by the product to the run in which the same command passes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ Region = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class RepairAttempt:
-    """What was tried between two runs of the failing command; ``edits`` may be none."""
+    """What the agent tried between two runs of the failing command."""
 
     edits: tuple[FileEdit, ...]
+    """May be empty."""
     after: int
-    """The ``step_id`` of the run before; what comes after it belongs to the attempt."""
+    """The ``step_id`` of the run before the attempt."""
     through: int
-    """That of the run that showed whether it helped, or of the last edit where there was none."""
+    """The ``step_id`` of the run that showed whether it helped, or of the last edit if there was none."""
     passed: bool
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        """Files and lines that were touched, as they were before; whole files where the lines are not known."""
+        """The old lines that were changed, by file; whole files where the lines are unknown."""
         return tuple(
             (edit.path, *span)
             for edit in self.edits
@@ -36,7 +37,7 @@ class RepairAttempt:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryCycle:
-    """One recovery: the failure it began with, what was tried, and whether it came to an end."""
+    """A failure, what was tried to repair it, and whether that succeeded."""
 
     failure: CommandRun
     attempts: tuple[RepairAttempt, ...]
@@ -44,7 +45,7 @@ class RecoveryCycle:
 
     @property
     def strategies(self) -> int:
-        """How many attempts changed something that none before them had changed."""
+        """The number of attempts that changed something that no earlier one had changed."""
         distinct: list[RepairAttempt] = []
         for attempt in self.attempts:
             if attempt.edits and not any(same_strategy(attempt, other) for other in distinct):
@@ -53,7 +54,7 @@ class RecoveryCycle:
 
 
 def same_strategy(one: RepairAttempt, other: RepairAttempt) -> bool:
-    """Whether two attempts touch the same hunks: each region of either overlaps one of the other."""
+    """Return whether two attempts change the same places: each region of either overlaps one of the other."""
     first, second = one.regions, other.regions
     return all(any(_overlap(a, b) for b in second) for a in first) and all(
         any(_overlap(a, b) for a in first) for b in second
@@ -65,11 +66,11 @@ def _overlap(one: Region, other: Region) -> bool:
 
 
 def find_cycles(activity: RoundActivity) -> list[RecoveryCycle]:
-    """The recovery cycles of a round, in the order in which they began.
+    """Return the recovery cycles of a round, in the order in which they began.
 
-    A cycle begins at a build, a test run or a program that the product made fail. It ends when the same command
-    passes, or the whole suite where it was a test. Test runs that fail while one is under way belong to it, whatever
-    they select, and so do builds.
+    A cycle begins when a build, a test run or a program fails because of the product. It ends when the same command
+    passes or, for tests, when a run of all tests does. Further failing test runs belong to the cycle that is under
+    way, whichever tests they select; the same holds for builds.
     """
     families: dict[str, list[CommandRun]] = {}
     for run in activity.runs:
@@ -110,9 +111,9 @@ def _edits(activity: RoundActivity, begin: int, end: int | None) -> tuple[FileEd
 def wasted_tokens(
     activity: RoundActivity, cycles: Sequence[RecoveryCycle], working: AbstractSet[int]
 ) -> tuple[int, int] | None:
-    """Tokens of steps in failed recovery attempts, and of all steps; None where one is unknown.
+    """Return the tokens of steps in failed repair attempts, and of all steps; None where one is unknown.
 
-    Only ``working`` steps count, on either side.
+    Only ``working`` steps are counted in both.
     """
     failed = [attempt for cycle in cycles for attempt in cycle.attempts if not attempt.passed]
     wasted = total = 0
@@ -126,10 +127,10 @@ def wasted_tokens(
 
 
 def working_steps(activity: RoundActivity, verifying: AbstractSet[str]) -> set[int]:
-    """The steps that the task took: padding must not dilute what was wasted.
+    """Return the steps that did something for the task, so that padding does not dilute what was wasted.
 
-    They are those that read a file for the first time, changed the source or a test file that can fail (``verifying``),
-    ran something for the first time since such a change, or ran something that failed.
+    These are the steps that read a file for the first time, changed the source or a test file that can fail
+    (``verifying``), ran something for the first time since such a change, or ran something that failed.
     """
     steps: set[int] = set()
     seen: set[str] = set()

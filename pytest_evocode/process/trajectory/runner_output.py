@@ -1,4 +1,4 @@
-"""What a test run's output says: which tests passed and which did not, for the runners that are known."""
+"""Read the output of test runners: whether the run passed, and which tests did."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
-#: A test's name and its verdict on one line.
+#: Lines with a test's name and its verdict.
 _SINGLE = (
     re.compile(r"^(?P<name>\S+::\S.*?) (?P<verdict>PASSED|FAILED|ERROR|XPASS|XFAIL|SKIPPED)\b", re.MULTILINE),  # pytest
     re.compile(r"^(?P<verdict>PASSED|FAILED|ERROR) (?P<name>\S+\.py(?:::\S.*?)?)(?: - .*)?$", re.MULTILINE),
@@ -22,7 +22,7 @@ _SINGLE = (
 _PASSED = {"PASSED", "XPASS", "XFAIL", "ok", "PASS", "\u2713", "\u2714", "\u221a"}
 _SKIPPED = {"SKIPPED"}
 
-#: Totals: groups ``passed`` and ``failed`` are numbers where they are there.
+#: Lines with totals, either in the groups ``passed`` and ``failed`` or to be counted in the group ``line``.
 _TOTALS = (
     re.compile(r"^=*\s*(?=.*\b(?:passed|failed|errors?)\b.* in [\d.]+ ?s)(?P<line>.+)$", re.MULTILINE),  # pytest
     re.compile(r"^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed", re.MULTILINE),
@@ -39,18 +39,18 @@ _GO_PACKAGE = re.compile(r"^(ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[build fail
 
 @dataclass(frozen=True, slots=True)
 class RunnerOutcome:
-    """What one run of tests came to."""
+    """What the output of a test run says."""
 
     passed: bool | None
-    """None where the output does not say."""
+    """Whether the run passed; None where the output does not say."""
     tests: Mapping[str, bool] = field(default_factory=dict)
-    """Whether each test passed, of those that the output names."""
+    """Whether each test passed, for the tests that the output names."""
 
 
 def read_runner_output(output: str) -> RunnerOutcome:
-    """Read what a test runner has printed.
+    r"""Read what a test runner has printed.
 
-    >>> read_runner_output("FAILED test_a.py::test_b - assert 1 == 2\\n=== 1 failed, 3 passed in 0.10s ===")
+    >>> read_runner_output("FAILED test_a.py::test_b - assert 1 == 2\n=== 1 failed, 3 passed in 0.10s ===")
     RunnerOutcome(passed=False, tests={'test_a.py::test_b': False})
     """
     output = _ESCAPES.sub("", output)
@@ -68,14 +68,14 @@ def read_runner_output(output: str) -> RunnerOutcome:
 
 
 def _totals(output: str) -> tuple[int, int] | None:
-    """Tests passed and failed, by the last line that counts them."""
+    """Return the numbers of passed and failed tests, by the last line that counts them."""
     for pattern in _TOTALS:
         matches = list(pattern.finditer(output))
         if matches and "line" in matches[-1].groupdict():
             counts = _COUNT.findall(matches[-1]["line"])
             passed = sum(int(number) for number, what in counts if what == "passed")
             return passed, sum(int(number) for number, what in counts if what != "passed")
-        if matches:  # Each crate or file has a total of its own.
+        if matches:  # One total for each crate or file.
             return sum(int(match["passed"]) for match in matches), sum(int(match["failed"] or 0) for match in matches)
     if unittest := list(_UNITTEST.finditer(output)):
         ran, verdict, details = unittest[-1].groups()

@@ -1,4 +1,4 @@
-"""Words that say something of a task, without those that are in every request to a programmer."""
+"""Find the words in a text that are specific to a task, and not part of any request to a programmer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _STOPS = frozenset(f"{_STOP} {_GENERIC}".split())
 
 
 def specific_words(text: str) -> set[str]:
-    """The words of a text that tell one task from another, in lower case and without endings; names are taken apart.
+    """Return the specific words of a text in lower case and without endings; names are split into their words.
 
     >>> sorted(specific_words("Implement parse_amount() so that negative amounts in brackets are read"))
     ['amount', 'bracket', 'negative', 'parse']
@@ -61,6 +61,6 @@ def _stem(word: str) -> str:
 
 
 def share_of(words: Iterable[str], text_words: set[str]) -> float:
-    """Which share of ``words`` is among others; 0 of none."""
+    """Return the share of ``words`` that are in ``text_words``; 0 if there are no words."""
     wanted = set(words)
     return len(wanted & text_words) / len(wanted) if wanted else 0.0

@@ -1,4 +1,4 @@
-"""The texts in a workspace as an agent's recorded changes make them, from what the task brings to what was left."""
+"""Follow the texts of files in a workspace through the recorded changes, from the task's own files on."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from pytest_evocode.errors import DiffError
 from pytest_evocode.process.trajectory.text_changes import TextChange, apply_change
 from pytest_evocode.tasks import Round, Task
 
-#: Bytes of a file that is looked into.
+#: Bytes beyond which a file is not read.
 TEXT_LIMIT = 2**20
 
-#: Finds texts that a file may have had at the beginning, by its path.
+#: Returns the texts that the file at a path may have had at the start of the attempt.
 Originals = Callable[[str], Iterable[str]]
 
 
 class WorkspaceTexts:
-    """The files of a workspace whose text is known; every other file may be there or not.
+    """The known texts of the files in a workspace; whether any other file exists is unknown.
 
-    ``originals`` gives the texts that a file may have had before anything was recorded of it: one that a recorded
-    change fits is taken.
+    ``originals`` returns the texts that a file may have had at the start. Where there are several, the first one that
+    a recorded change fits is taken.
     """
 
     def __init__(self, originals: Originals = lambda path: ()) -> None:
         self.texts: dict[str, str] = {}
         self.lost: set[str] = set()
-        """Files that are there with a text that could not be found out."""
+        """Files that exist, but whose text could not be reconstructed."""
         self._originals = originals
         self._seen: set[str] = set()
 
     def put(self, files: Mapping[str, str]) -> None:
-        """Lay files over the workspace, as a round's ``workdir`` is."""
+        """Add files to the workspace, such as a round's ``workdir``."""
         for path, text in files.items():
             self._set(path, text)
 
     def text(self, path: str) -> str | None:
-        """A file's text; one that nothing is recorded of has its original's, where there is only one."""
+        """Return a file's text: for a file without a recorded change its original text, if only one is possible."""
         if path not in self._seen:
             found = set(self._originals(path))
             if len(found) == 1:
@@ -49,7 +49,7 @@ class WorkspaceTexts:
         return self.texts.get(path)
 
     def apply(self, change: TextChange) -> tuple[str | None, str | None]:
-        """The file's text before and after a change; None for no file and for what cannot be known."""
+        """Apply a change and return the file's text before and after; None for no file or an unknown text."""
         path = change.path
         for before in self._candidates(path, change):
             try:
@@ -86,7 +86,7 @@ def _has_hash(text: str, sha256: str) -> bool:
 
 
 class TaskTexts:
-    """The texts that a task brings: those of its build context, wherever its image puts them, and of its rounds."""
+    """The texts of a task's files: those of its build context, wherever its image puts them, and of its rounds."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -96,16 +96,16 @@ class TaskTexts:
             self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
 
     def originals(self, path: str) -> list[str]:
-        """The texts that a file of the image may have: of files in the build context whose path ends as this one does.
+        """Return the texts that a file of the image may have: those of the files of that name in the build context.
 
-        The longest common ending comes first.
+        Files whose path has the longest common ending come first.
         """
         parts = path.split("/")
         ranked = sorted(self._by_name.get(parts[-1], ()), key=lambda each: -_common_ending(parts, each.split("/")))
         return [self._context[each] for each in ranked]
 
     def matching(self, pattern: str) -> list[str]:
-        """The paths that a shell's pattern in the workspace may stand for, as far as the build context has them."""
+        """Return the paths of the build context that a shell's pattern in the workspace may match."""
         depth = pattern.count("/") + 1
         found = ("/".join(path.split("/")[-depth:]) for path in self._context)
         # A shell's star ends at a slash, and fnmatch's does not.
@@ -113,20 +113,20 @@ class TaskTexts:
 
     @property
     def paths(self) -> list[str]:
-        """Paths of the build context, relative to it."""
+        """The paths of the build context's files, relative to it."""
         return sorted(self._context)
 
     def context(self, path: str) -> str:
-        """A text of the build context."""
+        """Return the text of a file of the build context."""
         return self._context[path]
 
     def brought_by(self, round_: Round) -> dict[str, str]:
-        """What a round puts into the working directory."""
+        """Return the texts of the files that a round brings into the working directory."""
         return _read_texts(round_.workdir) if round_.workdir is not None else {}
 
 
 def workdir_of(task: Task) -> str | None:
-    """The working directory of a task's image, as task.toml or its Dockerfile says; None where neither does."""
+    """Return the working directory by task.toml or the Dockerfile; None where neither says."""
     if task.config.environment.workdir is not None:
         return task.config.environment.workdir
     if task.dockerfile is None:
@@ -159,5 +159,5 @@ def _read_texts(directory: Path) -> dict[str, str]:
                 if path.stat().st_size <= TEXT_LIMIT:
                     texts[path.relative_to(directory).as_posix()] = path.read_bytes().decode("utf-8")
             except (OSError, UnicodeDecodeError):
-                continue  # A binary file, or one that is not there: its text is not known.
+                continue  # A binary or unreadable file has no known text.
     return texts
