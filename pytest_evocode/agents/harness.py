@@ -1,4 +1,4 @@
-"""A harness: what surrounds a model besides the instruction, so that two of them on one model can be compared."""
+"""Harnesses: the rules, prompt and skills that surround a model, so that two of them on one model can be compared."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pytest_evocode.errors import UsageError
 
 
 class HarnessOptions(BaseModel):
-    """Options of every agent that is a model with something around it; paths as in :func:`make_agent`."""
+    """Options of every agent that has a model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rules: Path | None = None
-    """A file that the agent reads as its rules, such as AGENTS.md."""
+    """File that the agent reads as its rules, such as AGENTS.md."""
     prompt: Path | None = None
-    """A file with what the agent is told before the first instruction."""
+    """File with what the agent is told before the first instruction."""
     skills: Path | None = None
-    """A directory with one directory per skill, each with a SKILL.md."""
+    """Directory with one directory per skill, each with a SKILL.md."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """What a model is told of a skill; the rest it reads in ``directory``, relative to the skills'."""
+    """What a model is told of a skill; it reads the rest in ``directory``, relative to the skills' directory."""
 
     name: str
     description: str
@@ -33,17 +33,29 @@ class Skill:
 
 
 def read_file(path: Path) -> str:
-    """The text of a file of a harness; raises UsageError."""
+    """Read a file of a harness; raises UsageError where it is not readable as UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}; it has to be a text in UTF-8") from None
 
 
-def read_skills(directory: Path) -> list[Skill]:
-    """The skills of a directory, in order of name; raises UsageError when there is none, or one without a head.
+def check_files(*files: Path | None, skills: Path | None = None) -> None:
+    """Raise UsageError where a file or the skills of a harness cannot be read."""
+    for path in files:
+        if path is not None:
+            read_file(path)
+    if skills is not None:
+        read_skills(skills)
 
-    The head of a SKILL.md is a block between two lines ``---`` with ``name:`` and ``description:``.
+
+def read_skills(directory: Path) -> list[Skill]:
+    """Return the skills of a directory in order of name.
+
+    Each SKILL.md begins with a block between two lines ``---`` that has ``name:`` and ``description:``.
+
+    Raises:
+        UsageError: There is no skill, or one has no description.
     """
     found = []
     for path in sorted(directory.glob("*/SKILL.md")):
@@ -65,7 +77,7 @@ def _head(path: Path) -> dict[str, str]:
     for line in lines[1:]:
         if line.strip() == "---":
             return head
-        if line[:1].isspace() and key:  # A text over several lines.
+        if line[:1].isspace() and key:  # A value over several lines.
             head[key] = f"{head[key]} {line.strip()}".removeprefix("> ").removeprefix("| ")
         else:
             key, _, value = line.partition(":")

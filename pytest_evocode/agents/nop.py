@@ -1,4 +1,4 @@
-"""The agent that does nothing: what an untouched workspace scores."""
+"""The agent ``nop``, which does nothing: its score is that of an untouched workspace."""
 
 from __future__ import annotations
 

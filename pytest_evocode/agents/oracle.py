@@ -1,4 +1,4 @@
-"""The agent that plays the author's reference solution."""
+"""The agent ``oracle``, which runs the author's reference solution."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.errors import AgentFault
 
 _SOLUTION = "/solution"
-_SHOWN_LINES = 20
 
 
 class OracleAgent:
-    """Runs the round's ``solve.sh`` from the working directory; ``/solution`` exists during its turn only."""
+    """Runs the round's ``solve.sh`` from the working directory; ``/solution`` exists only during its turn."""
 
     name = "oracle"
 
@@ -23,7 +22,7 @@ class OracleAgent:
             )
         environment.upload([round_.solution], _SOLUTION)
         try:
-            # It tidies up by itself, so that the removal below has only to make sure, without another command.
+            # The script removes the solution itself, which saves the removal below a command.
             result = environment.exec(
                 f"bash {_SOLUTION}/solve.sh; status=$?; rm -rf {_SOLUTION}; exit $status",
                 user=round_.agent_user,
@@ -33,9 +32,8 @@ class OracleAgent:
         finally:
             environment.remove([_SOLUTION])
         if not result.ok and not result.timed_out:
-            tail = "\n".join(result.output.rstrip().splitlines()[-_SHOWN_LINES:]) or "(no output)"
             raise AgentFault(
                 f"{round_.solution / 'solve.sh'}: the reference solution ended with exit code {result.exit_code}; "
-                f"correct it. Its last lines:\n{tail}"
+                f"correct it. Its last lines:\n{result.tail() or '(no output)'}"
             )
         return RoundTranscript(timed_out=result.timed_out, output=result.output)

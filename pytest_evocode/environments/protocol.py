@@ -43,6 +43,10 @@ class ExecResult:
         """Whether the command ended by itself with exit code 0."""
         return self.exit_code == 0
 
+    def tail(self, lines: int = 20) -> str:
+        """Return the last lines of the output, for messages."""
+        return "\n".join(self.output.rstrip().splitlines()[-lines:])
+
 
 @dataclass(frozen=True, slots=True)
 class Installation:

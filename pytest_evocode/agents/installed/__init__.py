@@ -1,1 +1,1 @@
-"""Agents that are programs in the container: the coding CLIs, and commands that a project declares."""
+"""Agents that run as programs in the container: coding CLIs, and commands that a project declares."""

@@ -1,4 +1,4 @@
-"""What the coding CLIs have in common: a key, a conversation of their own, files of a harness, and their events."""
+"""The base class of the coding CLIs: their keys, sessions, harness files, and how a turn is run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from pytest_evocode.agents.harness import HarnessOptions, read_file, read_skills
+from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.agents.installed.npm import NpmProgram
 from pytest_evocode.agents.installed.program_run import ProgramRun, run_program
@@ -31,22 +31,25 @@ _SHOWN_LINES = 20
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
-class CliOptions(HarnessOptions):
-    """What all of them have."""
+Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 
-    version: str = Field(default="latest", pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
-    """Of the npm package; the default is one that was tried."""
+
+class CliOptions(HarnessOptions):
+    """Options of all coding CLIs."""
+
+    version: Version = "latest"
+    """Version of the npm package; the default is one that was tried."""
     base_url: str | None = None
-    """Where the model is asked, as the container reaches it; None for the provider's own address."""
+    """Address of the model's server as the container reaches it; None for the provider's own."""
     key_env: str | None = None
-    """The variable of this machine that has the API key, where it is not one that the CLI itself looks at."""
+    """Variable of this machine that holds the API key, where it is none of the CLI's own."""
     env: dict[str, str] = {}
-    """More variables for the CLI. ``${NAME}`` stands for a variable of this machine."""
+    """Further variables for the CLI; ``${NAME}`` stands for a variable of this machine."""
     prices: Path | None = None
-    """A table of prices that come before our own."""
+    """JSON or TOML file of prices, which come before our own."""
 
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """``env`` with everything filled in; raises UsageError for a variable that is not set."""
+        """Return ``env`` with all ``${NAME}`` replaced; raises UsageError for a variable that is not set."""
 
         def value(match: re.Match[str]) -> str:
             if match[1] not in environ:
@@ -57,16 +60,20 @@ class CliOptions(HarnessOptions):
 
 
 class InstalledAgent(ABC):
-    """A CLI that runs in the container. Its conversation goes on over all rounds, in files of its own there.
+    """A CLI that runs in the container, and keeps one conversation over all rounds in its own files there.
 
-    ``model`` is what the CLI calls it, None for its default.
+    Args:
+        model: The model's name for the CLI; None for its default.
+        options: The CLI's options.
     """
 
     name: str
     options_type: ClassVar[type[CliOptions]]
     npm: ClassVar[NpmProgram]
     user_files: ClassVar[UserFiles]
-    """Where it looks for what holds in all projects of its user."""
+    """Where the CLI looks for its user's rules and skills."""
+    reader_type: ClassVar[type[EventReader]]
+    """Reads the events that the CLI prints."""
 
     def __init__(self, model: str | None, options: CliOptions) -> None:
         self.model = model
@@ -76,30 +83,26 @@ class InstalledAgent(ABC):
 
     @property
     def installation(self) -> Installation:
-        """What it needs in the image; see :class:`~pytest_evocode.agents.protocol.Agent`."""
+        """The npm package in the image; see :class:`~pytest_evocode.agents.protocol.Agent`."""
         return self.npm.installation(self.options.version)
 
     @property
     @abstractmethod
     def keys(self) -> tuple[str, ...]:
-        """Variables in which the CLI looks for a key; the first is what one of another name is given to it in."""
+        """Variables in which the CLI looks for a key; a key from ``key_env`` is passed in the first one."""
 
     @property
     def knows_cost(self) -> bool:
-        """Whether it says itself what a turn has cost."""
+        """Whether the CLI reports what a turn has cost."""
         return False
 
-    # What is checked before anything starts.
+    # Checks before anything starts.
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
         """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         self.find_key(environ)
         self.options.variables(environ)
-        for path in (self.options.rules, self.options.prompt):
-            if path is not None:
-                read_file(path)
-        if self.options.skills is not None:
-            read_skills(self.options.skills)
+        check_files(self.options.rules, self.options.prompt, skills=self.options.skills)
         if budget.limits_cost and not self.knows_cost and self.facts is None:
             raise UsageError(
                 f"the budget limits the cost, and what {self.model or 'the default model'} of {self.name} costs is not "
@@ -128,7 +131,7 @@ class InstalledAgent(ABC):
             )
 
     def find_key(self, environ: Mapping[str, str]) -> tuple[str, str]:
-        """The variable that the CLI gets its key in, and the key; raises UsageError where there is none."""
+        """Return the variable that the CLI gets its key in, and the key; raises UsageError where there is none."""
         named = (self.options.key_env,) if self.options.key_env is not None else self.keys
         for name in named:
             check_key_name(name)
@@ -142,13 +145,13 @@ class InstalledAgent(ABC):
 
     @cached_property
     def facts(self) -> ModelFacts | None:
-        """What is known of the model's prices."""
+        """The model's prices; None where unknown."""
         return None if self.model is None else find_model_facts(self.model, self.options.prices)
 
-    # Its memory.
+    # State between sessions.
 
     def save_state(self) -> Any:
-        """See :class:`~pytest_evocode.agents.protocol.ResumableAgent`; the conversation itself is in the container."""
+        """Return the session's id; the conversation itself is in the container."""
         return {"session": self._session, "placed": self._placed}
 
     def load_state(self, state: Any) -> None:
@@ -167,7 +170,8 @@ class InstalledAgent(ABC):
                 stage.place(self.user_files, rules=self.options.rules, skills=self.options.skills)
                 self.make_ready(stage)
                 self._placed = True
-            reader = self.reader(context)
+            reader = self.reader_type(context.recorder, self.facts)
+            reader.watch(context, self._session)
             self.introduce(context)
             recorder.say("user", stage.instruction)
             command = f"exec {shlex.join([self.npm.path, *self.arguments()])} {stage.redirections}"
@@ -178,28 +182,24 @@ class InstalledAgent(ABC):
         return self._ended(run, reader, errors)
 
     def text_for(self, context: RoundContext) -> str:
-        """What the CLI is told: before the first instruction the harness's prompt, unless it has a place of its own."""
+        """Return what the CLI is told: the instruction, and before the first one the harness's prompt."""
         if self._session or self.options.prompt is None:
             return context.instruction
         return f"{read_file(self.options.prompt).strip()}\n\n{context.instruction}"
 
     def introduce(self, context: RoundContext) -> None:  # noqa: B027 - most tell it nothing
-        """Take down what the CLI is told beside the instruction."""
+        """Record what the CLI is told beside the instruction."""
 
     def make_ready(self, stage: StagedFiles) -> None:  # noqa: B027 - most need nothing
-        """Make ready what the CLI needs in the container, before its first turn there."""
+        """Prepare what the CLI needs in the container, before its first turn there."""
 
     @abstractmethod
     def arguments(self) -> list[str]:
-        """The command line after the program's name, for the next turn."""
+        """Return the arguments of the program for the next turn."""
 
     @abstractmethod
     def variables(self, key_name: str, key: str) -> dict[str, str]:
-        """What the CLI finds in its environment, and no other process."""
-
-    @abstractmethod
-    def reader(self, context: RoundContext) -> EventReader:
-        """What takes the turn's events down."""
+        """Return the variables that the CLI gets, and no other process."""
 
     def _ended(self, run: ProgramRun, reader: EventReader, errors: str) -> RoundTranscript:
         result = run.result
@@ -213,8 +213,8 @@ class InstalledAgent(ABC):
             return RoundTranscript(timed_out=True, output=reader.final)
         ending = f"{self.name} ended with exit code {result.exit_code}"
         if not reader.replies:
-            said = errors.strip() or _no_events(result.output) or "(nothing)"
-            tail = "\n".join(said.splitlines()[-_SHOWN_LINES:])
+            words = errors.strip() or _no_events(result.output) or "(nothing)"
+            tail = "\n".join(words.splitlines()[-_SHOWN_LINES:])
             raise AgentFault(f"{ending} before its model said anything that could be read. Its last words:\n{tail}")
         if not result.ok and not reader.stopped:
             return RoundTranscript(stopped=ending, output=errors or reader.final)
@@ -222,6 +222,6 @@ class InstalledAgent(ABC):
 
 
 def _no_events(output: str) -> str:
-    """What a program printed besides events; its events where it printed nothing else."""
+    """Return what a program printed besides events; its events where it printed nothing else."""
     others = [line for line in output.splitlines() if line.strip() and not line.startswith("{")]
     return "\n".join(others) or output.strip()

@@ -1,4 +1,4 @@
-"""Claude Code: ``claude -p`` with its stream of JSON events."""
+"""The agent ``claude-code``: ``claude -p`` of Anthropic with its stream of JSON events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from pytest_evocode.agents.harness import read_file
-from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
 from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm import NpmProgram
 from pytest_evocode.agents.installed.staged_files import UserFiles
@@ -21,113 +21,53 @@ from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 _TIMED_OUT = re.compile(r"^Command timed out after ", re.MULTILINE)
-#: Of the answers of a provider those that another try does not change.
+#: HTTP statuses that another try does not change.
 _FINAL = (400, 401, 402, 403, 404)
 _TOO_LONG = re.compile(r"prompt is too long|context (window|limit)", re.IGNORECASE)
 
 
 class ClaudeCodeOptions(CliOptions):
-    """Claude Code's."""
+    """Options of Claude Code."""
 
-    version: str = Field(default="2.1.330", pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
+    version: Version = "2.1.330"
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     thinking: int | None = Field(default=None, ge=0)
-    """Tokens that it may think before an answer."""
+    """Tokens that the model may think before a reply."""
     max_turns: int | None = Field(default=None, gt=0)
-    """Of one round."""
-
-
-class ClaudeCodeAgent(InstalledAgent):
-    """Claude Code of Anthropic. The harness's prompt is added to its system prompt."""
-
-    name = "claude-code"
-    options_type = ClaudeCodeOptions
-    npm = NpmProgram("@anthropic-ai/claude-code", "claude", native=("*/claude-code-linux-*/claude",))
-    user_files = UserFiles(rules=".claude/CLAUDE.md", skills=".claude/skills")
-    options: ClaudeCodeOptions
-
-    @property
-    def knows_cost(self) -> bool:
-        """It knows what all models of Anthropic cost."""
-        return self.options.base_url is None
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        return ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
-
-    def arguments(self) -> list[str]:
-        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        options = self.options
-        line = ["-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"]
-        line += ["--dangerously-skip-permissions"]
-        line += ["--model", self.model] if self.model is not None else []
-        line += ["--effort", options.effort] if options.effort is not None else []
-        line += ["--max-turns", str(options.max_turns)] if options.max_turns is not None else []
-        line += ["--append-system-prompt", read_file(options.prompt)] if options.prompt is not None else []
-        return [*line, "--resume", self._session] if self._session else line
-
-    def variables(self, key_name: str, key: str) -> dict[str, str]:
-        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        found = {
-            key_name: key,
-            "IS_SANDBOX": "1",  # Or root may not skip the questions that nobody is there to answer.
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-            "DISABLE_TELEMETRY": "1",
-        }
-        if self.options.base_url is not None:
-            found["ANTHROPIC_BASE_URL"] = self.options.base_url
-        if self.options.thinking is not None:
-            found["MAX_THINKING_TOKENS"] = str(self.options.thinking)
-        return found
-
-    def text_for(self, context: RoundContext) -> str:
-        """The instruction alone: the prompt has its own place."""
-        return context.instruction
-
-    def introduce(self, context: RoundContext) -> None:
-        """Take the prompt down in the first turn."""
-        if self.options.prompt is not None and not self._session:
-            context.recorder.say("system", read_file(self.options.prompt))
-
-    def reader(self, context: RoundContext) -> EventReader:
-        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        return ClaudeCodeReader(context.recorder, self.facts)
+    """Limit of the model's turns in one round."""
 
 
 @dataclass(slots=True)
 class _Message:
-    """An answer of the model, whose blocks come one by one."""
+    """A reply of the model, whose blocks come one by one."""
 
     id: str
     model: str = ""
     request_id: str = ""
     parent: str | None = None
-    """The call of the agent that this one is a helper of."""
+    """Call that started the subagent which this reply belongs to."""
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
     usage: dict[str, int] = field(default_factory=dict)
 
     def count(self, usage: Mapping[str, Any] | None) -> None:
-        """Take what is said of tokens; the numbers of one answer are said again and again, and only grow."""
+        """Keep the token counts, which are repeated for one reply and only grow."""
         for name, value in (usage or {}).items():
             if isinstance(value, int):
                 self.usage[name] = max(value, self.usage.get(name, 0))
 
 
 class ClaudeCodeReader(EventReader):
-    """Reads ``--output-format stream-json``.
+    """Reads the output of ``stream-json``.
 
-    An answer of the model comes as several events with one id, each with one of its blocks; it is one step.
+    A reply of the model comes as several events with one id, each with one of its blocks, and becomes one step.
     """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._begun: dict[str | None, _Message] = {}
-        self._told: set[str] = set()
+        self._recorded: set[str] = set()
 
     def take(self, event: Event) -> None:
         """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
@@ -148,12 +88,12 @@ class ClaudeCodeReader(EventReader):
     def close(self) -> None:
         """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
         for parent in list(self._begun):
-            self._tell(parent)
+            self._record(parent)
 
     def _take_system(self, event: Event) -> None:
         if event.get("subtype") == "init":
             version, model = event.get("claude_code_version"), event.get("model")
-            # Of a default and of a name that stands for several, only the program knows which model it is.
+            # Which model a default or an alias stands for, only the program knows.
             self.facts = self.facts or (find_model_facts(model) if isinstance(model, str) else None)
             known = self.recorder.agent
             self.recorder.agent = AgentInfo(
@@ -167,18 +107,18 @@ class ClaudeCodeReader(EventReader):
                 self.failure = f"{words}; see to the key, the model's name and base_url"
 
     def _take_streamed(self, event: Event, parent: str | None) -> None:
-        """Parts of an answer, wanted for the number of its tokens, which is known when it ends."""
+        """Read parts of a reply for the number of its tokens, which is known at its end."""
         if event["type"] == "message_start":
             self._message(event["message"], parent)
         elif event["type"] == "message_delta" and parent in self._begun:
             self._begun[parent].count(event.get("usage"))
         elif event["type"] == "message_stop":
-            self._tell(parent)
+            self._record(parent)
 
     def _message(self, message: Event, parent: str | None) -> _Message:
         begun = self._begun.get(parent)
         if begun is None or begun.id != message["id"]:
-            self._tell(parent)
+            self._record(parent)
             begun = self._begun[parent] = _Message(message["id"], message.get("model", ""), parent=parent)
         begun.count(message.get("usage"))
         return begun
@@ -199,17 +139,17 @@ class ClaudeCodeReader(EventReader):
                 call = ToolCall(tool_call_id=block["id"], function_name=block["name"], arguments=block["input"])
                 message.calls.append(call)
 
-    def _tell(self, parent: str | None) -> None:
-        """Take an answer down, with what there is of it."""
+    def _record(self, parent: str | None) -> None:
+        """Record a reply with the blocks that have come."""
         message = self._begun.pop(parent, None)
         if message is None or not (message.texts or message.thoughts or message.calls):
             return
         extra = {"request_id": message.request_id} if message.request_id else {}
         if message.parent is not None:
             extra["helper_of"] = message.parent
-        # The rest of an answer of which some calls had been done before all of it was there.
-        again = message.id in self._told
-        self._told.add(message.id)
+        # The rest of a reply that was recorded when the first of its calls was done.
+        again = message.id in self._recorded
+        self._recorded.add(message.id)
         self.reply(
             "\n".join(message.texts),
             message.calls,
@@ -235,7 +175,7 @@ class ClaudeCodeReader(EventReader):
                 continue
             call_id, text = block["tool_use_id"], text_of(block.get("content"))
             for parent in [parent for parent, each in self._begun.items() if _calls(each, call_id)]:
-                self._tell(parent)
+                self._record(parent)
             found = _EXIT_CODE.match(text) if block.get("is_error") else None
             ran = event.get("tool_use_result")
             ended_well = isinstance(ran, dict) and "stdout" in ran and not ran.get("backgroundTaskId")
@@ -248,20 +188,73 @@ class ClaudeCodeReader(EventReader):
 
     def _take_end(self, event: Event) -> None:
         self.close()
-        total = _total(event, len(self._told))
+        total = _total(event, len(self._recorded))
         if total is not None and total.tokens:
             if total.cost_usd is None and self.recorder.usage is not None:
                 total = total.model_copy(update={"cost_usd": self.recorder.usage.cost_usd})
             self.recorder.settle(total)
-        said = text_of(event.get("result")) or "; ".join(map(str, event.get("errors") or ())) or self.trouble
+        words = text_of(event.get("result")) or "; ".join(map(str, event.get("errors") or ())) or self.trouble
         if event.get("subtype") == "error_max_turns":
             self.stopped = "claude-code: max_turns reached"
-        elif _TOO_LONG.search(said) and event.get("is_error"):
-            self.stopped = f"context: the conversation is longer than the model takes ({said})"
+        elif _TOO_LONG.search(words) and event.get("is_error"):
+            self.stopped = f"context: the conversation is longer than the model takes ({words})"
         elif event.get("is_error"):
-            self.failure = said or f"it ended with {event.get('subtype')}"
+            self.failure = words or f"it ended with {event.get('subtype')}"
         else:
-            self.final = said
+            self.final = words
+
+
+class ClaudeCodeAgent(InstalledAgent):
+    """Claude Code, Anthropic's CLI; the harness's prompt is added to its system prompt."""
+
+    name = "claude-code"
+    options_type = ClaudeCodeOptions
+    npm = NpmProgram("@anthropic-ai/claude-code", "claude", native=("*/claude-code-linux-*/claude",))
+    user_files = UserFiles(rules=".claude/CLAUDE.md", skills=".claude/skills")
+    reader_type = ClaudeCodeReader
+    keys = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+    options: ClaudeCodeOptions
+
+    @property
+    def knows_cost(self) -> bool:
+        """Whether the CLI reports costs: it knows the prices of all models of Anthropic."""
+        return self.options.base_url is None
+
+    def arguments(self) -> list[str]:
+        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
+        options = self.options
+        line = ["-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"]
+        line += ["--dangerously-skip-permissions"]
+        line += ["--model", self.model] if self.model is not None else []
+        line += ["--effort", options.effort] if options.effort is not None else []
+        line += ["--max-turns", str(options.max_turns)] if options.max_turns is not None else []
+        line += ["--append-system-prompt", read_file(options.prompt)] if options.prompt is not None else []
+        return [*line, "--resume", self._session] if self._session else line
+
+    def variables(self, key_name: str, key: str) -> dict[str, str]:
+        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
+        found = {
+            key_name: key,
+            "IS_SANDBOX": "1",  # Without it, root may not skip the requests for permission.
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "DISABLE_TELEMETRY": "1",
+        }
+        if self.options.base_url is not None:
+            found["ANTHROPIC_BASE_URL"] = self.options.base_url
+        if self.options.thinking is not None:
+            found["MAX_THINKING_TOKENS"] = str(self.options.thinking)
+        return found
+
+    def text_for(self, context: RoundContext) -> str:
+        """Return the instruction alone: the prompt is an argument."""
+        return context.instruction
+
+    def introduce(self, context: RoundContext) -> None:
+        """Record the prompt in the first turn."""
+        if self.options.prompt is not None and not self._session:
+            context.recorder.say("system", read_file(self.options.prompt))
 
 
 def _calls(message: _Message, call_id: str) -> bool:
@@ -269,8 +262,8 @@ def _calls(message: _Message, call_id: str) -> bool:
 
 
 def _total(event: Event, requests: int) -> Usage | None:
-    """What the whole turn took, its helpers and requests on the side included; None where it does not say."""
-    # Of a conversation that was resumed, modelUsage and total_cost_usd have the earlier turns too.
+    """Return the usage of the whole turn, subagents and side requests included; None where it is not reported."""
+    # In a resumed session, modelUsage and total_cost_usd include the earlier turns.
     models = event.get("model_usage_since_last_result") or event.get("modelUsage")
     if not models:
         return None

@@ -1,4 +1,4 @@
-"""``cmd:NAME``: a command of the project's own that runs in the container."""
+"""The agent ``cmd:NAME``: a command that the project declares and that runs in the container."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from pytest_evocode.agents.harness import read_file
+from pytest_evocode.agents.harness import check_files, read_file
 from pytest_evocode.agents.installed.program_run import run_program
 from pytest_evocode.agents.installed.staged_files import INSTRUCTION, staged
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
@@ -19,14 +19,13 @@ from pytest_evocode.errors import AgentFault, UnreadableFile, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.trajectories.atif import Trajectory
 
-_SHOWN_LINES = 20
 _TRAJECTORY_LIMIT = 64 * 2**20  # bytes
-#: What Linux takes in one variable, less some room for its name.
+#: Linux's limit for one variable, less some bytes for its name.
 _VARIABLE_LIMIT = 2**17 - 64  # bytes
 
 
 def _words(value: Any) -> Any:
-    """A list as an ini file has it."""
+    """Split a list as ini files write it."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
@@ -42,21 +41,21 @@ class CommandDeclaration(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     start: str
-    """Run by ``bash -c`` from the working directory as the round's agent user, in the first round.
+    """Script that ``bash -c`` runs from the working directory as the round's agent user, in the first round.
 
     It finds the instruction in ``$EVOCODE_INSTRUCTION`` and in the file ``$EVOCODE_INSTRUCTION_FILE``, the model in
     ``$EVOCODE_MODEL`` and the round's name in ``$EVOCODE_ROUND``.
     """
     continue_: str | None = Field(default=None, alias="continue")
-    """Run in the later rounds, to go on where the last one ended; None for ``start`` in all of them."""
+    """Script for the later rounds, which goes on where the last one ended; None for ``start`` in all of them."""
     secrets: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
-    """Variables of this machine that it gets."""
+    """Variables of this machine that the command gets."""
     install: str = ""
-    """A script that is run as root, with a network, when the image is made."""
+    """Script that runs as root, with a network, when the image is built."""
     trajectory: str | None = None
-    """A file in ATIF that it writes in each round, with the steps of that round; relative to the working directory."""
+    """ATIF file that the command writes in each round with the round's steps; relative to the working directory."""
     rules_file: Annotated[str, AfterValidator(_inside)] = "AGENTS.md"
-    """Where it looks for rules, relative to the working directory."""
+    """File in which the command looks for rules, relative to the working directory."""
 
 
 class CommandOptions(BaseModel):
@@ -65,15 +64,15 @@ class CommandOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str | None = None
-    """For ``$EVOCODE_MODEL``."""
+    """Value of ``$EVOCODE_MODEL``."""
     rules: Path | None = None
-    """A file that it finds as its ``rules_file``, before what the task has there, during its turns only."""
+    """File whose text is put before that of ``rules_file``, during the turns only."""
     prompt: Path | None = None
-    """A file whose text goes before the first instruction."""
+    """File whose text goes before the first instruction."""
 
 
 class CommandAgent:
-    """A command; it does its work or fails with an exit code that is not 0, which ends the attempt with an error."""
+    """A declared command; an exit code other than 0 ends the attempt with an error."""
 
     options_type = CommandOptions
 
@@ -99,9 +98,7 @@ class CommandAgent:
         for name in self._declaration.secrets:
             if not environ.get(name):
                 raise UsageError(f"cmd:{self.name} needs {name}, which is not set")
-        for path in (self._options.rules, self._options.prompt):
-            if path is not None:
-                read_file(path)
+        check_files(self._options.rules, self._options.prompt)
         counted = budget.limits_cost or budget.tokens is not None or budget.turns is not None
         if counted and self._declaration.trajectory is None:
             raise UsageError(
@@ -110,7 +107,7 @@ class CommandAgent:
             )
 
     def save_state(self) -> Any:
-        """See :class:`~pytest_evocode.agents.protocol.ResumableAgent`; the command itself keeps its memory."""
+        """Return whether the command was started; it keeps its own memory in the container."""
         return {"started": self._started}
 
     def load_state(self, state: Any) -> None:
@@ -142,7 +139,7 @@ class CommandAgent:
         self._started = True
         result = run.result
         if not result.ok and not result.timed_out:
-            tail = "\n".join(result.output.rstrip().splitlines()[-_SHOWN_LINES:]) or "(nothing)"
+            tail = result.tail() or "(nothing)"
             raise AgentFault(f"cmd:{self.name} ended with exit code {result.exit_code}. Its last lines:\n{tail}")
         trajectory = None if written is None else self._read(context, written, cut_off=result.timed_out)
         return RoundTranscript(timed_out=result.timed_out, trajectory=trajectory, output=result.output)
@@ -165,7 +162,7 @@ class CommandAgent:
         return None if path is None else posixpath.normpath(posixpath.join(context.environment.workdir, path))
 
     def _read(self, context: RoundContext, path: str, *, cut_off: bool) -> Trajectory | None:
-        """What the command wrote of its turn; None where it wrote nothing, or was killed before it had written all."""
+        """Read the trajectory that the command wrote; None where there is none, or it is cut off by the deadline."""
         try:
             text = read_environment_file(context.environment, path, _TRAJECTORY_LIMIT)
             return None if text is None else Trajectory.model_validate_json(text)

@@ -1,4 +1,4 @@
-"""What a program says of its turn while it works: one JSON object a line, taken down as it comes."""
+"""Reads the events that a CLI prints during its turn, one JSON object a line, and records them as steps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
@@ -18,35 +19,37 @@ _SHOWN = 300  # characters
 
 
 class EventReader(ABC):
-    """Turns the events of one CLI in one turn into steps; :meth:`close` ends it."""
+    """Turns the events of one CLI in one turn into steps of the trajectory."""
 
     def __init__(self, recorder: Recorder, facts: ModelFacts | None = None) -> None:
-        """``facts`` are what is known of the model's prices."""
+        """Read for a recorder; ``facts`` are the model's prices, where they are known."""
         self.recorder = recorder
         self.facts = facts
         self.session = ""
-        """What the CLI calls the conversation, once there is something in it to be continued."""
+        """The CLI's id of the session, once there is something to be resumed."""
         self.replies = 0
-        """How often the model has answered."""
+        """Number of the model's replies."""
         self.final = ""
-        """The model's last words."""
+        """Text of the model's last reply."""
         self.failure = ""
         """Why the CLI could not do its work, in its own or the provider's words."""
         self.trouble = ""
-        """What it tries to overcome, since the model's last answer."""
+        """The error that the CLI is retrying after, since the model's last reply."""
         self.stopped = ""
-        """Why it ended the turn before the model did."""
+        """Why the CLI ended the turn before the model did."""
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
         self._began: dict[str, float] = {}
         self._waiting: set[str] | None = None
-        """Calls of the last answer without a result; None where it had none."""
+        """Calls of the last reply without a result; None where it had none."""
 
     @property
     def between(self) -> bool:
-        """Whether the last answer's calls are done and the model is about to be asked again."""
+        """Whether all calls of the last reply are done, so that the model is about to be asked again."""
         return self._waiting is not None and not self._waiting
 
     def read(self, line: bytes) -> None:
-        """Take a line that the program printed; what is no event is passed over."""
+        """Read a line that the program printed; lines that are no events are ignored."""
         try:
             event = json.loads(line)
         except ValueError:
@@ -59,14 +62,17 @@ class EventReader(ABC):
             shown = line.decode("utf-8", "replace").strip()[:_SHOWN]
             self.recorder.say("system", f"An event of unknown form was left out ({error!r}): {shown}")
 
+    def watch(self, context: RoundContext, session: str) -> None:  # noqa: B027 - events are enough for most CLIs
+        """Prepare for the events of a turn that resumes the session, or begins one where it is empty."""
+
     @abstractmethod
     def take(self, event: Event) -> None:
-        """Take an event."""
+        """Record an event."""
 
     def close(self) -> None:  # noqa: B027 - not all have something to do
-        """Take down what was only begun; no further event comes."""
+        """Record what was only begun; no further event comes."""
 
-    # What events come to.
+    # For subclasses.
 
     def reply(
         self,
@@ -77,7 +83,7 @@ class EventReader(ABC):
         usage: Usage | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        """The model has answered."""
+        """Record a reply of the model."""
         self.replies += 1
         self.trouble = ""
         self.final = text or self.final
@@ -87,9 +93,22 @@ class EventReader(ABC):
             self._wait_for(call)
 
     def call_too(self, call: ToolCall) -> None:
-        """The last answer calls this as well."""
+        """Add a call to the last reply."""
         self.recorder.amend(calls=[call])
         self._wait_for(call)
+
+    def flush(self, calls: Sequence[ToolCall] = (), *, continues: bool = False) -> None:
+        """Record a reply with the texts and thoughts that were collected, if there are any, and with calls.
+
+        Calls without texts and thoughts are added to the last reply where that one ``continues``.
+        """
+        has_words = bool(self._texts or self._thoughts)
+        if continues and not has_words:
+            for call in calls:
+                self.call_too(call)
+        elif calls or has_words:
+            self.reply("\n\n".join(self._texts), calls, reasoning="\n\n".join(self._thoughts))
+            self._texts, self._thoughts = [], []
 
     def _wait_for(self, call: ToolCall) -> None:
         self._began[call.tool_call_id] = time.monotonic()
@@ -97,11 +116,11 @@ class EventReader(ABC):
 
     @property
     def waits(self) -> bool:
-        """Whether a call of the last answer has no result yet."""
+        """Whether a call of the last reply has no result yet."""
         return bool(self._waiting)
 
     def has_begun(self, call_id: str) -> bool:
-        """Whether there is a call without a result."""
+        """Whether the call has begun and has no result yet."""
         return call_id in self._began
 
     def result(
@@ -113,7 +132,7 @@ class EventReader(ABC):
         timed_out: bool = False,
         seconds: float | None = None,
     ) -> None:
-        """A call has its result; ``seconds`` where the CLI says how long it took."""
+        """Record the result of a call; ``seconds`` where the CLI says how long it took."""
         began = self._began.pop(call_id, None)
         if seconds is None:
             seconds = 0.0 if began is None else time.monotonic() - began
@@ -122,7 +141,7 @@ class EventReader(ABC):
             self._waiting.discard(call_id)
 
     def usage(self, *, prompt: int, completion: int, cached: int = 0, written: int = 0) -> Usage:
-        """What one request took; ``cached`` and ``written`` are parts of ``prompt``."""
+        """Return the usage of one request; ``cached`` and ``written`` are parts of ``prompt``."""
         return Usage(
             prompt_tokens=prompt,
             cached_tokens=cached,
@@ -133,7 +152,7 @@ class EventReader(ABC):
 
 
 def text_of(content: Any) -> str:
-    """The text of a message or a result, which may come in blocks."""
+    """Return the text of a message or a result, which may come in blocks."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

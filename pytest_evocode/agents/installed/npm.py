@@ -1,4 +1,4 @@
-"""How programs of npm packages get into a task's image."""
+"""Installs programs of npm packages in a task's image."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _ROOT = "/opt/evocode"
 
 @dataclass(frozen=True, slots=True)
 class NpmProgram:
-    """A program that an npm package brings."""
+    """A program of an npm package."""
 
     package: str
     program: str
-    """As the package calls it."""
+    """The program's name in the package."""
     native: tuple[str, ...] = ()
-    """Where the package has programs that need no Node, as patterns of paths that ``find`` takes."""
+    """Patterns, for ``find``, of the paths of programs in the package that need no Node."""
     above: int = 0
-    """How many of the directories above such a program belong to it."""
+    """Number of directories above such a program that belong to it."""
     node: int = 22
-    """The major version of Node that it gets where it is none of those."""
+    """Major version of Node that other programs get."""
 
     @property
     def path(self) -> str:
-        """Where it is in the container."""
+        """Path of the program in the container."""
         return f"{_ROOT}/{self.program}/program"
 
     def installation(self, version: str) -> Installation:
-        """What puts a version there."""
+        """Return what installs a version there."""
         given = {
             "target": f"{_ROOT}/{self.program}",
             "package": f"{self.package}@{version}",

@@ -1,4 +1,4 @@
-"""OpenCode: ``opencode run --format json``."""
+"""The agent ``opencode``: ``opencode run --format json``."""
 
 from __future__ import annotations
 
@@ -6,34 +6,96 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field
-
-from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
 from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
 from pytest_evocode.agents.installed.npm import NpmProgram
 from pytest_evocode.agents.installed.staged_files import UserFiles
-from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
 
 _KEY = "EVOCODE_OPENCODE_KEY"
-#: Where providers' keys usually are, but for PROVIDER_API_KEY.
+#: Variables of providers' keys where they are not PROVIDER_API_KEY.
 _KEYS = {
     "google": ("GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
     "github-models": ("GITHUB_TOKEN",),
 }
-#: Providers that OpenCode knows itself; with base_url another one is taken for a server like OpenAI's.
+#: Providers that OpenCode knows; with base_url any other is taken for a server compatible with OpenAI's.
 _OWN = ("anthropic", "openai", "google", "openrouter", "mistral", "groq", "xai", "deepseek")
 
 
 class OpenCodeOptions(CliOptions):
-    """OpenCode's."""
+    """Options of OpenCode."""
 
-    version: str = Field(default="1.18.33", pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
+    version: Version = "1.18.33"
     effort: str | None = None
-    """What OpenCode calls the variant of a model."""
+    """Variant of the model, as OpenCode calls it."""
+
+
+class OpenCodeReader(EventReader):
+    """Reads the output of ``--format json``: the parts of a reply, its calls as they are done, and last its tokens."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._answered = False
+
+    def take(self, event: Event) -> None:
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
+        self.session = event.get("sessionID") or self.session
+        kind, part = event.get("type"), event.get("part") or {}
+        if kind == "step_start":
+            self._answered = False
+        elif kind == "text":
+            self._texts.append(part["text"])
+        elif kind == "reasoning":
+            self._thoughts.append(part["text"])
+        elif kind == "tool_use":
+            self._take_call(part)
+        elif kind == "step_finish":
+            self._flush_reply()
+            self.recorder.amend(usage=self._usage(part))
+        elif kind == "error":
+            error = event.get("error") or {}
+            self.failure = text_of((error.get("data") or {}).get("message")) or text_of(error.get("name"))
+
+    def close(self) -> None:
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
+        self.flush()
+
+    def _flush_reply(self, *calls: ToolCall) -> None:
+        """Record the reply so far; one without words and calls is one as well."""
+        if self._answered or calls or self._texts or self._thoughts:
+            self.flush(calls, continues=self._answered)
+        else:
+            self.reply("")
+        self._answered = True
+
+    def _take_call(self, part: Event) -> None:
+        state = part["state"]
+        call_id, time = part["callID"], state.get("time") or {}
+        self._flush_reply(
+            ToolCall(tool_call_id=call_id, function_name=part["tool"], arguments=state.get("input") or {})
+        )
+        code = (state.get("metadata") or {}).get("exit")
+        self.result(
+            call_id,
+            text_of(state.get("output")) or text_of(state.get("error")),
+            exit_code=code if isinstance(code, int) else None,
+            seconds=(time["end"] - time["start"]) / 1000 if {"start", "end"} <= time.keys() else None,
+        )
+
+    def _usage(self, part: Event) -> Usage:
+        tokens = part["tokens"]
+        cache = tokens.get("cache") or {}
+        usage = self.usage(
+            prompt=tokens["input"] + cache.get("read", 0) + cache.get("write", 0),
+            completion=tokens["output"] + tokens.get("reasoning", 0),
+            cached=cache.get("read", 0),
+            written=cache.get("write", 0),
+        )
+        # OpenCode reports a cost of 0 for models whose price it does not know.
+        return usage.model_copy(update={"cost_usd": part["cost"]}) if part.get("cost") else usage
 
 
 class OpenCodeAgent(InstalledAgent):
@@ -43,6 +105,7 @@ class OpenCodeAgent(InstalledAgent):
     options_type = OpenCodeOptions
     npm = NpmProgram("opencode-ai", "opencode", native=("*/opencode-linux-*/bin/opencode",), above=1)
     user_files = UserFiles(rules=".config/opencode/AGENTS.md", skills=".config/opencode/skills")
+    reader_type = OpenCodeReader
     options: OpenCodeOptions
 
     @property
@@ -65,7 +128,7 @@ class OpenCodeAgent(InstalledAgent):
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         line = ["run", "--format", "json", "--thinking", "--model", self.model or ""]
         line += ["--variant", self.options.effort] if self.options.effort is not None else []
-        # Without a title it would ask a model for one, which its events do not count.
+        # Without a title OpenCode asks a model for one, which its events do not count.
         return [*line, *(["--session", self._session] if self._session else ["--title", "evocode"])]
 
     def variables(self, key_name: str, key: str) -> dict[str, str]:
@@ -87,73 +150,3 @@ class OpenCodeAgent(InstalledAgent):
             "OPENCODE_CONFIG_CONTENT": json.dumps(config),
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
         }
-
-    def reader(self, context: RoundContext) -> EventReader:
-        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
-        return OpenCodeReader(context.recorder, self.facts)
-
-
-class OpenCodeReader(EventReader):
-    """Reads ``--format json``: the parts of an answer, a call when it is done, and the answer's tokens last."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._texts: list[str] = []
-        self._thoughts: list[str] = []
-        self._answered = False
-
-    def take(self, event: Event) -> None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
-        self.session = event.get("sessionID") or self.session
-        kind, part = event.get("type"), event.get("part") or {}
-        if kind == "step_start":
-            self._answered = False
-        elif kind == "text":
-            self._texts.append(part["text"])
-        elif kind == "reasoning":
-            self._thoughts.append(part["text"])
-        elif kind == "tool_use":
-            self._take_call(part)
-        elif kind == "step_finish":
-            self._tell([])
-            self.recorder.amend(usage=self._usage(part))
-        elif kind == "error":
-            error = event.get("error") or {}
-            self.failure = text_of((error.get("data") or {}).get("message")) or text_of(error.get("name"))
-
-    def close(self) -> None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
-        if self._texts or self._thoughts:
-            self._tell([])
-
-    def _tell(self, calls: list[ToolCall]) -> None:
-        if self._answered and not self._texts and not self._thoughts:
-            for call in calls:
-                self.call_too(call)
-        else:
-            self.reply("\n\n".join(self._texts), calls, reasoning="\n\n".join(self._thoughts))
-            self._texts, self._thoughts, self._answered = [], [], True
-
-    def _take_call(self, part: Event) -> None:
-        state = part["state"]
-        call_id, time = part["callID"], state.get("time") or {}
-        self._tell([ToolCall(tool_call_id=call_id, function_name=part["tool"], arguments=state.get("input") or {})])
-        code = (state.get("metadata") or {}).get("exit")
-        self.result(
-            call_id,
-            text_of(state.get("output")) or text_of(state.get("error")),
-            exit_code=code if isinstance(code, int) else None,
-            seconds=(time["end"] - time["start"]) / 1000 if {"start", "end"} <= time.keys() else None,
-        )
-
-    def _usage(self, part: Event) -> Usage:
-        tokens = part["tokens"]
-        cache = tokens.get("cache") or {}
-        usage = self.usage(
-            prompt=tokens["input"] + cache.get("read", 0) + cache.get("write", 0),
-            completion=tokens["output"] + tokens.get("reasoning", 0),
-            cached=cache.get("read", 0),
-            written=cache.get("write", 0),
-        )
-        # It says 0 of a model whose price it does not know.
-        return usage.model_copy(update={"cost_usd": part["cost"]}) if part.get("cost") else usage

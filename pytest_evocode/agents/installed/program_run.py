@@ -1,8 +1,9 @@
-"""Runs a program for as long as its turn may last, and reads what it prints meanwhile."""
+"""Runs an agent's program in the container within its time and budget, and reads what it prints meanwhile."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Mapping
@@ -15,17 +16,19 @@ from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import ExecResult
 from pytest_evocode.errors import EnvironmentFault
 
-#: Of what is longer nothing is an event, and no program can have this process hold all that it prints.
+logger = logging.getLogger(__name__)
+
+#: Longer lines are no events; the limit keeps a program from filling this process's memory.
 _LONGEST_LINE = 64 * 2**20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """How a program ended."""
+    """How an agent's program ended."""
 
     result: ExecResult
     stopped: str
-    """Which budget ended it; empty where none did."""
+    """The budget limit that ended it; empty where none did."""
 
 
 def run_program(
@@ -33,20 +36,30 @@ def run_program(
 ) -> ProgramRun:
     """Run a script as the round's agent user until it ends, or its time or the attempt's budget is over.
 
-    The budget is looked at before it starts, and when the ``reader`` says that a model is about to be asked; all
-    processes in there end with it, as they do at the deadline.
+    The budget is checked before the program starts, and whenever the ``reader`` says that a model is about to be asked.
+    When it is over, all processes of the container are killed, as they are at the deadline.
+
+    Args:
+        context: The agent's turn.
+        command: Bash script.
+        env: Variables that the program gets.
+        reader: Reads the lines that the program prints.
     """
     if spent := context.spending.exhausted:
         return ProgramRun(ExecResult(None, "", timed_out=False, seconds=0.0), spent)
+    turn = f"{context.task.name} {context.round.name}"
+    logger.info("%s: the agent's program is started", turn)
     with _Reading(context, reader) as reading:
         result = context.environment.exec(
             command, user=context.round.agent_user, env=env, timeout=context.timeout, stdout=reading.sink
         )
+    ending = "was killed at its deadline" if result.timed_out else f"ended with exit code {result.exit_code}"
+    logger.info("%s: the agent's program %s after %.1f s", turn, ending, result.seconds)
     return ProgramRun(result, reading.stopped)
 
 
 class _Reading:
-    """A thread that reads a program's output, and is through with it at the end of the context."""
+    """A thread that reads a program's output, and has read all of it when the context ends."""
 
     def __init__(self, context: RoundContext, reader: EventReader | None) -> None:
         self._context = context
@@ -56,7 +69,7 @@ class _Reading:
         self.stopped = ""
 
     def __enter__(self) -> Self:
-        # A pipe, so that a program that prints faster than it is taken down has to wait.
+        # A pipe makes a program wait that prints faster than its output is read.
         source, sink = os.pipe()
         self.sink: BinaryIO = os.fdopen(sink, "wb", buffering=0)
         self._thread = threading.Thread(target=self._read, args=(os.fdopen(source, "rb"),), name="events", daemon=True)
@@ -73,7 +86,7 @@ class _Reading:
 
     def _read(self, source: BinaryIO) -> None:
         with source:
-            # To its end, or the program would wait for ever, and with it who runs it.
+            # Read to the end, or the program would wait for ever.
             while line := source.readline(_LONGEST_LINE):
                 if self._reader is not None and not self._ended:
                     try:
@@ -91,5 +104,6 @@ class _Reading:
 
     def _end(self) -> None:
         self._ended = True
-        with contextlib.suppress(EnvironmentFault):  # Whoever runs the program is told of it.
+        logger.info("the agent's program is killed: %s", "its budget is used up" if self.stopped else "it failed")
+        with contextlib.suppress(EnvironmentFault):  # Running the program fails with it, too.
             self._context.environment.kill_processes()

@@ -1,4 +1,4 @@
-"""Files that a program is given for a turn, and those of a harness, which it finds where it looks for its user's."""
+"""Files that a program is given in the container: the instruction for its turn, and its harness's files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import Environment, User, read_environment_file
 from pytest_evocode.errors import AgentFault, UnreadableFile
 
-#: Not below /opt or /usr, where nothing may be changed after the image was made.
+#: Not below /opt or /usr, where nothing may change after the image was built.
 STAGE = "/var/lib/evocode"
 INSTRUCTION = f"{STAGE}/instruction.md"
 _ERRORS = f"{STAGE}/stderr.txt"
 _ERRORS_LIMIT = 2**20  # bytes
 _PLACING = 120.0  # seconds
 
-# As the agent's user, to whom it all belongs. What the image has there already comes after ours.
+# Run as the agent's user, who owns the files. Rules that the image already has come after ours.
 _PLACE_RULES = """
 mkdir -p "$(dirname "$target")"
 if [ -s "$target" ]; then
@@ -33,8 +33,7 @@ else
     cat "$source" >"$target"
 fi
 """
-# As root, whoever the workspace belongs to. A file that the task has keeps its owner and mode; one that it has not is
-# nothing for Git either.
+# Run as root, whoever owns the workspace. A file of the task keeps its owner and mode; a new one is hidden from Git.
 _SHOW_RULES = """
 set -e
 if [ -e "$file" ]; then
@@ -67,7 +66,7 @@ _PLACE_SKILLS = 'mkdir -p "$target" && cp -R "$source/." "$target/"'
 
 @dataclass(frozen=True, slots=True)
 class UserFiles:
-    """Where a CLI looks for what holds in all projects of its user, relative to the user's home."""
+    """Where a CLI looks for its user's rules and skills, relative to the user's home."""
 
     rules: str
     skills: str
@@ -75,7 +74,7 @@ class UserFiles:
 
 @dataclass(frozen=True, slots=True)
 class StagedFiles:
-    """The directory in the container that is there for one turn."""
+    """A directory in the container with the files of one turn."""
 
     environment: Environment
     user: User | None
@@ -83,19 +82,19 @@ class StagedFiles:
 
     @property
     def redirections(self) -> str:
-        """A program's input, the instruction, and where its errors go: they must not get among its events."""
+        """Redirections of the program: the instruction as its input, and stderr kept apart from its events."""
         return f"<{INSTRUCTION} 2>{_ERRORS}"
 
     def errors(self) -> str:
-        """What the program printed to stderr."""
+        """Return what the program printed to stderr."""
         try:
             written = read_environment_file(self.environment, _ERRORS, _ERRORS_LIMIT)
-        except UnreadableFile:  # The agent put something else there, or it is endless.
+        except UnreadableFile:  # The agent replaced the file, or it is too long.
             written = None
         return (written or b"").decode("utf-8", "replace")
 
     def place(self, files: UserFiles, *, rules: Path | None, skills: Path | None) -> None:
-        """Put a harness's files where the CLI looks for them."""
+        """Put the harness's files where the CLI looks for them."""
         for source, target, script in ((rules, files.rules, _PLACE_RULES), (skills, files.skills, _PLACE_SKILLS)):
             if source is None:
                 continue
@@ -107,12 +106,12 @@ class StagedFiles:
 
     @contextlib.contextmanager
     def rules_in_workspace(self, rules: str, file: str) -> Iterator[None]:
-        """Have rules in a file of the workspace, before its own text, for as long as the context lasts."""
+        """Put rules into a file of the workspace, before its own text, until the context ends."""
         text = f"{rules.rstrip()}\n\n".encode()
         try:
             path = posixpath.join(self.environment.workdir, file)
             was_there = read_environment_file(self.environment, path, 0) is not None
-        except UnreadableFile:  # It is longer than nothing.
+        except UnreadableFile:  # It has more than 0 bytes.
             was_there = True
         with tempfile.TemporaryDirectory() as directory:
             Path(directory, "rules").write_bytes(text)
@@ -143,7 +142,7 @@ class StagedFiles:
 
 @contextlib.contextmanager
 def staged(context: RoundContext, instruction: str) -> Iterator[StagedFiles]:
-    """A stage with an instruction, for as long as the context lasts."""
+    """Put the instruction and an empty stderr file into the container until the context ends."""
     environment = context.environment
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "instruction.md").write_text(instruction, encoding="utf-8")

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
-from pytest_evocode.agents.harness import HarnessOptions, read_file, read_skills
+from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file, read_skills
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, complaint_about, run
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
@@ -72,11 +72,7 @@ class ShellAgent:
                 f"the budget limits the cost, and what {self._client.model} costs is not known; give its prices with "
                 "--evocode-agent-option prices=FILE"
             )
-        for path in (self._options.rules, self._options.prompt):
-            if path is not None:
-                read_file(path)
-        if self._options.skills is not None:
-            read_skills(self._options.skills)
+        check_files(self._options.rules, self._options.prompt, skills=self._options.skills)
 
     def warm_up(self) -> None:
         """See :class:`~pytest_evocode.agents.protocol.PreparedAgent`."""
