@@ -51,8 +51,6 @@ def export_command(
     read = selection.read(cases=cases)
     table = list(case_rows(read.rows) if cases else round_rows(read.rows))
     columns = CASE_COLUMNS if cases else ROUND_COLUMNS
-    if form == "json":
-        table = [{name: row[name] for name in columns} for row in table]
     if out is None:
         print_json(table) if form == "json" else write_csv(table, columns, sys.stdout)
         return

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from pytest_evocode.cli.shared_options import DIRECTORY, join_names, json_option, print_json
+from pytest_evocode.cli.shared_options import DIRECTORY, json_option, print_json
 from pytest_evocode.metrics.score_table import score_table
+from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.merging import merge, missing_shards
 
@@ -29,7 +30,7 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
     for problem in (problem for source in sources for problem in source.problems):
         click.echo(f"warning: {problem}", err=True)
     if not any(source.attempts for source in sources):
-        raise click.ClickException(f"there are no results in {join_names(directories)}")
+        raise click.ClickException(f"there are no results in {join_first(directories)}")
     left_out = merge(sources, out)
     merged = load_results([out])
     rows = score_table(merged).rows
@@ -62,7 +63,7 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
         for agent, task, number in missing:
             click.echo(f"  {task} {agent} attempt {number}")
     if unfinished:
-        click.echo(f"not finished: {join_names(str(attempt.path) for attempt in unfinished)}")
+        click.echo(f"not finished: {join_first([attempt.path for attempt in unfinished])}")
     if not (shards or missing or unfinished):
         told = any(run.record.selected for run in merged.runs)
         unknown = "what is missing is not known: no run records what was to be run"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -13,12 +13,12 @@ import click
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.score_table import ScoreTable, score_table
+from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.foreign.tasks import read_task_directories
 from pytest_evocode.results.loading import Results, load_results
 from pytest_evocode.results.task_facts import TaskFacts
 
 DEFAULT_RESULTS = Path("evocode-results")
-_SHOWN_NAMES = 20
 
 DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 """The type of a parameter that is an existing directory."""
@@ -114,11 +114,11 @@ def print_notes(table: ScoreTable) -> None:
     for row in table.rows:
         unfinished = [attempt for attempt in row.attempts if not attempt.finished]
         if unfinished:
-            places = (f"{attempt.record.task} ({attempt.run})" for attempt in unfinished)
-            notes.append(f"{row.name}: not finished, missing rounds count as not passed: {join_names(places)}")
+            places = [f"{attempt.record.task} ({attempt.run})" for attempt in unfinished]
+            notes.append(f"{row.name}: not finished, missing rounds count as not passed: {join_first(places)}")
         if row.missing:
-            places = (f"{task} attempt {number}" for task, number in row.missing)
-            notes.append(f"{row.name}: nothing was recorded, which counts as not passed: {join_names(places)}")
+            places = [f"{task} attempt {number}" for task, number in row.missing]
+            notes.append(f"{row.name}: nothing was recorded, which counts as not passed: {join_first(places)}")
     unknown = {
         attempt.record.task
         for row in table.rows
@@ -128,17 +128,10 @@ def print_notes(table: ScoreTable) -> None:
     if unknown:
         notes.append(
             "of these tasks only the rounds that were run are known, name their directory with --tasks: "
-            f"{join_names(sorted(unknown))}"
+            f"{join_first(sorted(unknown))}"
         )
     for note in notes:
         click.echo(f"note: {note}", err=True)
-
-
-def join_names(names: Iterable[object]) -> str:
-    """Return the first names, separated by commas, and how many more there are."""
-    texts = list(map(str, names))
-    more = f" and {len(texts) - _SHOWN_NAMES} more" if len(texts) > _SHOWN_NAMES else ""
-    return ", ".join(texts[:_SHOWN_NAMES]) + more
 
 
 def print_json(value: Any, out: Path | None = None) -> None:

@@ -37,7 +37,7 @@ _INTERVAL = 0.2  # seconds
 def live_plugin(session: EvocodeSession) -> StatusFile | StatusLines | RoundLines | None:
     """Return what shows attempts in this process, None where nothing is to be shown."""
     config = session.config
-    if (worker := getattr(config, "workerinput", None)) is not None:
+    if (worker := session.worker_input) is not None:
         return StatusFile(Path(worker[STATUS_FILE])) if STATUS_FILE in worker else None
     reporter: pytest.TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or session.settings.check or config.option.collectonly or config.option.verbose < 0:

@@ -32,9 +32,9 @@ _SHOWN_CHARACTERS = 4000  # of an annotation
 
 def register_report_files(session: EvocodeSession) -> None:
     """Register the plugins that write the files; xdist's workers have none, their controller writes."""
-    config = session.config
-    if hasattr(config, "workerinput"):
+    if session.worker_input is not None:
         return
+    config = session.config
     config.pluginmanager.register(ReportFiles(session), "evocode-reports")
     if os.environ.get("GITHUB_ACTIONS") == "true" and not config.option.collectonly:
         config.pluginmanager.register(GitHubActions(session), "evocode-github")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pytest_evocode.metrics.grid import by_agent, by_task
 from pytest_evocode.metrics.modes import RunMode
 from pytest_evocode.metrics.spending import spending
-from pytest_evocode.report.scores import COLUMNS, SPENT
+from pytest_evocode.report.scores import SPENT, score_rows
 from pytest_evocode.report.tables import aligned
 from pytest_evocode.results.records import Mode, Outcome, RoundRecord
 
@@ -49,12 +49,7 @@ def benchmark_lines(
     agents = {mode.name(agent): of_agent for agent, of_agent in by_agent(records).items()}
     found = {agent: mode.scores(of_agent) for agent, of_agent in agents.items()}
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
-    columns = {
-        title: {agent: COLUMNS[title](of_agent) for agent, of_agent in found.items()} for title in _TITLES[mode.mode]
-    }
-    columns |= {name: {agent: cell(of_agent) for agent, of_agent in spent.items()} for name, cell in SPENT.items()}
-    shown = {name: cells for name, cells in columns.items() if name not in _RARE or set(cells.values()) != {"n/a"}}
-    yield from aligned([("agent", *shown), *((agent, *(cells[agent] for cells in shown.values())) for agent in found)])
+    yield from aligned(score_rows(found, spent, titles=[*_TITLES[mode.mode], *SPENT]))
     if grid:
         yield ""
         yield from _grid(records)
@@ -84,8 +79,6 @@ _TITLES: dict[Mode, tuple[str, ...]] = {
     ),
     "single-round": ("SR", "SR macro", "k", "Avg Rounds", "time"),
 }
-#: Columns that are left out where no agent has a number in them.
-_RARE = frozenset({"Pinned Case Score", *SPENT})
 
 
 def _partly_run(records: Sequence[RoundRecord], *, single: bool) -> list[str]:

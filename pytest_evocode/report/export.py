@@ -44,8 +44,8 @@ def case_rows(rows: Iterable[ScoreRow]) -> Iterator[dict[str, Any]]:
         for attempt in row.attempts:
             for record in attempt.record.rounds:
                 for case in record.verdict.cases if record.verdict else ():
-                    values = case.model_dump()
-                    yield {**_which(attempt, record), "case": values.pop("id"), **values}
+                    values = {**_which(attempt, record), "case": case.id, **case.model_dump()}
+                    yield {name: values[name] for name in CASE_COLUMNS}
 
 
 def _which(attempt: StoredAttempt, record: RoundRecord) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.records import Case, RoundRecord
 
 _SHOWN_CASES = 20
@@ -27,9 +28,8 @@ def describe_failure(record: RoundRecord, output: Path) -> str:
     lines += _group("stale: what these replace is still there", stale)
     lines += [f"note: {flag}" for flag in verdict.flags]
     if verdict.changed_tools:
-        shown = ", ".join(verdict.changed_tools[:_SHOWN_TOOLS])
-        more = len(verdict.changed_tools) - _SHOWN_TOOLS
-        lines.append(f"note: the agent changed tools of the image: {shown}" + (f" and {more} more" if more > 0 else ""))
+        tools = join_first(verdict.changed_tools, _SHOWN_TOOLS)
+        lines.append(f"note: the agent changed tools of the image: {tools}")
     lines.append(f"suite output: {output}")
     return "\n".join(lines)
 

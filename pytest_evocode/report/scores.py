@@ -16,7 +16,7 @@ def format_part(part: int | None, tasks: int) -> str:
     return NOT_MEASURED if part is None else f"{part}/{tasks}"
 
 
-COLUMNS: dict[str, Callable[[Scores], str]] = {
+_COLUMNS: dict[str, Callable[[Scores], str]] = {
     "Dataset Score": lambda row: format_number(row.dataset_score),
     "Case Score": lambda row: format_number(row.case_score),
     "Pinned Case Score": lambda row: format_number(row.pinned_case_score),
@@ -39,19 +39,11 @@ SPENT: dict[str, Callable[[Spending], str]] = {
 _IF_MEASURED = ("Pinned Case Score", "SR", "SR macro", "Gap", "95 %", *SPENT)
 
 
-def score_lines(
-    scores: Mapping[str, Scores],
-    spent: Mapping[str, Spending],
-    intervals: Mapping[str, Interval | None] | None = None,
-) -> Iterator[str]:
-    """Yield :func:`score_rows` as lines."""
-    yield from aligned(score_rows(scores, spent, intervals))
-
-
 def score_rows(
     scores: Mapping[str, Scores],
     spent: Mapping[str, Spending],
     intervals: Mapping[str, Interval | None] | None = None,
+    titles: Sequence[str] = ("Dataset Score", "95 %", *_COLUMNS, *SPENT),
 ) -> list[tuple[str, ...]]:
     """Return a head and a row for each agent, without the columns that no agent has a number in.
 
@@ -59,16 +51,15 @@ def score_rows(
         scores: The scores by the name of their row.
         spent: The tokens and costs by the name of their row.
         intervals: 95 % intervals of the Dataset Score by the name of their row; in mode single-round, those of SR.
+        titles: The columns.
     """
-    cells = {name: {title: cell(row) for title, cell in COLUMNS.items()} for name, row in scores.items()}
+    cells = {name: {title: cell(row) for title, cell in _COLUMNS.items()} for name, row in scores.items()}
     for name, row in cells.items():
         row |= {title: cell(spent[name]) for title, cell in SPENT.items()}
         row["95 %"] = format_interval((intervals or {}).get(name))
-    titles = [*COLUMNS, *SPENT]
-    titles.insert(1, "95 %")
-    empty = [title for title in _IF_MEASURED if all(row[title] == NOT_MEASURED for row in cells.values())]
-    titles = [title for title in titles if title not in empty]
-    return [("agent", *titles), *((name, *(row[title] for title in titles)) for name, row in cells.items())]
+    empty = {title for title in _IF_MEASURED if all(row[title] == NOT_MEASURED for row in cells.values())}
+    shown = [title for title in dict.fromkeys(titles) if title not in empty]
+    return [("agent", *shown), *((name, *(row[title] for title in shown)) for name, row in cells.items())]
 
 
 def group_lines(by: str, groups: Mapping[str, Group]) -> Iterator[str]:

@@ -28,6 +28,16 @@ def aligned(rows: Sequence[Sequence[str]], *, left: Container[int] = (0,)) -> It
         ).rstrip()
 
 
+def join_first(texts: Sequence[object], most: int = 20) -> str:
+    """Return the first texts, separated by commas, and how many more there are.
+
+    >>> join_first("abcd", 4), join_first("abcd", 2)
+    ('a, b, c, d', 'a, b and 2 more')
+    """
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(map(str, texts[:most])) + more
+
+
 def format_number(value: float | None, unit: str = "", *, digits: int = 1) -> str:
     """Return a number with so many decimals, or ``n/a``.
 
