@@ -1,1 +1,1 @@
-"""Metrics: pure functions from records to numbers."""
+"""The metrics of the benchmark: pure functions from records to numbers."""

@@ -1,4 +1,4 @@
-"""The scores by what tasks or rounds have in common: activity, interaction, category, index, kind of change."""
+"""Scores by what tasks or rounds have in common: activity, interaction, category, round index or kind of change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOT_GIVEN = "not given"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The scores over the rounds of one group, each the mean over the tasks that have such rounds."""
+    """The scores over the rounds of one group, each the mean over the tasks that have such rounds; 0 to 100."""
 
     tasks: int
     rounds: int
@@ -34,15 +34,15 @@ class Group:
     pinned_case_score: float | None
     avg_rounds: float | None
     perfect_tasks: int
-    """Tasks with an attempt that passed all their rounds of the group."""
+    """How many tasks have an attempt that passed all of their rounds in the group."""
     mt_at_k: float
-    """Earlier rounds end an attempt here, too, when they are not of the group."""
+    """An attempt ends at its first round that is not passed, even where that round is not in the group."""
 
 
 def breakdown(rounds: Rounds, by: Dimension, facts: Mapping[str, TaskFacts] | None = None) -> dict[str, Group]:
-    """The groups by name: rounds by index, all others by the alphabet, and last what is not given.
+    """Return the groups by name: rounds by index, others in alphabetical order, and last those that are not given.
 
-    ``facts`` says what tasks are, by their name. A round with several change types is in the group of each.
+    ``facts`` are the facts about tasks by name. A round with several change types is in the group of each of them.
 
     >>> from pytest_evocode.results.records import RoundRecord
     >>> records = [RoundRecord(task=task, agent="a", attempt=1, round="r1", index=1, declared_rounds=2,
@@ -62,7 +62,7 @@ def breakdown(rounds: Rounds, by: Dimension, facts: Mapping[str, TaskFacts] | No
 
 
 def _groups(task: TaskRounds, by: Dimension, facts: TaskFacts | None) -> dict[str, list[int]]:
-    """The indices of the task's rounds, by the group they are in."""
+    """Return the indices of a task's rounds by the group that they are in."""
     groups: dict[str, list[int]] = defaultdict(list)
     for index in task.indices:
         for name in _names(task, index, by, facts):

@@ -1,4 +1,4 @@
-"""Two agents, or two runs of one, compared task by task."""
+"""Comparison of two agents, or of two runs of one agent, task by task."""
 
 from __future__ import annotations
 
@@ -13,53 +13,56 @@ _TIE = 1e-9  # What rounding makes of equal values.
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A round that one of the two passes and the other does not, by more than half of its attempts."""
+    """A round that one of two sides passes and the other does not, in more than half of its attempts."""
 
     task: str
     index: int
     round: str
     first: float
-    """The share of the attempts that passed it, 0 to 1."""
+    """The share of the first side's attempts that passed the round, 0 to 1; ``second`` likewise."""
     second: float
 
     @property
     def lost(self) -> bool:
-        """Whether it is the second that does not pass it."""
+        """Whether the second side is the one that does not pass it."""
         return self.second < self.first
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The second against the first, over the tasks of both."""
+    """The second side against the first, over the tasks that both have."""
 
     metric: Metric
     tasks: int
     first: float
     second: float
     difference: float
-    """Second minus first: the mean over tasks of the differences, in the metric's unit (Perfect Tasks: per cent)."""
+    """Second minus first, as the mean over tasks of the differences, in the unit of the metric; Perfect Tasks in per
+    cent.
+    """
     interval: Interval | None
-    """The difference's, 95 % by bootstrap over pairs; None for fewer than two."""
+    """The 95 % interval of the difference, by bootstrap over pairs; None for fewer than two tasks."""
     won: int
-    """Tasks where the second has the larger value."""
+    """How many tasks the second side has the larger value at."""
     lost: int
     tied: int
     flips: tuple[Flip, ...]
-    """By task and index."""
+    """In the order of task and round index."""
     only_first: tuple[str, ...]
-    """Tasks that the second does not have, or at which it measured nothing: they count nowhere."""
+    """The tasks that only the first side has, or where only it measured anything; no number here counts them."""
     only_second: tuple[str, ...]
 
     @property
     def share_won(self) -> float:
-        """Of the tasks of both, 0 to 100."""
+        """The share of the tasks that the second side won, 0 to 100."""
         return 100 * self.won / self.tasks
 
 
 def compare(first: Rounds, second: Rounds, metric: Metric = "dataset_score") -> Comparison:
     """Compare one agent's rounds with another's, paired by task.
 
-    Raises ValueError where they have no task in common, and for the records of several agents on one side.
+    Raises:
+        ValueError: The two sides have no task in common, or one side has records of several agents.
 
     >>> from pytest_evocode.results.records import RoundRecord
     >>> def records(agent, **passed):

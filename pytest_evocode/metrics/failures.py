@@ -1,4 +1,4 @@
-"""What kind of failure a failing case is, decided case by case from the earlier rounds of its attempt; and a round."""
+"""Kinds of failures: of each failing case, from the earlier rounds of its attempt, and of each failed round."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ RoundFailure = Literal["cases", "build", "timeout", "agent error", "infrastructu
 
 
 def judge_cases(cases: Iterable[Case], earlier: Sequence[RoundRecord], held: Collection[str] = ()) -> tuple[Case, ...]:
-    """The cases with ``failure`` filled in for those that fail.
+    """Return the cases with ``failure`` filled in for those that fail.
 
-    ``earlier`` are the records of the rounds before, in order. A case that passed when it was last run is a
-    *regression*, and so is one that a round required, by the case's own word, that is among those that ``held`` when
-    the first began. One that did not pass is *carried*, and so is one that an earlier round required whose suite gave
-    no verdict. All others are *new misses*, but for those that their suite found *stale*. A case without an id cannot
-    be followed.
+    A failing case is a *regression* where it passed when it was last run, or where it names as its origin a round in
+    ``held``. It is *carried* where it failed when it was last run, or where an earlier round that required it got no
+    verdict. It stays *stale* where its suite found so, and is a *new miss* otherwise. A case without an id cannot be
+    followed through the rounds.
+
+    Args:
+        cases: The cases of one round.
+        earlier: The records of the rounds before it, in order.
+        held: The rounds whose requirements were met when the attempt's first round began.
 
     >>> from pytest_evocode.results.records import Verdict
     >>> before = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=2, outcome="failed",
@@ -35,7 +39,7 @@ def judge_cases(cases: Iterable[Case], earlier: Sequence[RoundRecord], held: Col
 
 
 class _History:
-    """How the cases of an attempt's rounds went so far."""
+    """The outcomes of all cases in the rounds of an attempt so far."""
 
     def __init__(self, held: Collection[str] = ()) -> None:
         self._held = held
@@ -43,7 +47,7 @@ class _History:
         self._rounds: set[str] = set()
 
     def add(self, record: RoundRecord) -> None:
-        """The next round."""
+        """Add the next round."""
         self._rounds.add(record.round)
         for case in record.verdict.cases if record.verdict else ():
             if not case.id:
@@ -54,14 +58,14 @@ class _History:
                 self._passed[case.id] = case.status == "passed"
 
     def judge(self, cases: Iterable[Case]) -> tuple[Case, ...]:
-        """See :func:`judge_cases`."""
+        """Return the cases with ``failure`` filled in, as :func:`judge_cases` does."""
         return tuple(
             case.model_copy(update={"failure": self.kind(case)}) if case.failing and case.failure is None else case
             for case in cases
         )
 
     def kind(self, case: Case) -> FailureKind:
-        """Of a failing case."""
+        """Return the kind of a failing case."""
         if case.failure is not None:
             return case.failure
         if case.id in self._passed:
@@ -72,15 +76,18 @@ class _History:
 
 
 def judge_attempts(records: Iterable[RoundRecord]) -> list[RoundRecord]:
-    """The records, by attempt and in order, with the kinds of failing cases filled in where a record has none.
+    """Return the records, by attempt and in order, with the kinds of failing cases filled in where they lack.
 
-    Ours have them; those that another harness wrote do not.
+    Our own records have the kinds; those that another harness wrote have not.
     """
     return [_judged(record, history) for record, history in _with_history(records)]
 
 
 def failing_cases(records: Iterable[RoundRecord]) -> Iterator[tuple[RoundRecord, Case, FailureKind]]:
-    """Every failing case with its round and its kind, by attempt and in order; faster than to judge them all."""
+    """Yield each failing case with its round and its kind, by attempt and in order.
+
+    That is faster than :func:`judge_attempts`, which copies records.
+    """
     for record, history in _with_history(records):
         for case in record.verdict.cases if record.verdict else ():
             if case.failing:
@@ -88,7 +95,7 @@ def failing_cases(records: Iterable[RoundRecord]) -> Iterator[tuple[RoundRecord,
 
 
 def _with_history(records: Iterable[RoundRecord]) -> Iterator[tuple[RoundRecord, _History]]:
-    """The records by attempt and in order, each with the history of the rounds before it."""
+    """Yield the records by attempt and in order, each with the history of the rounds before it."""
     attempts: dict[tuple[str, str, int], list[RoundRecord]] = defaultdict(list)
     for record in records:
         attempts[record.agent, record.task, record.attempt].append(record)
@@ -107,12 +114,12 @@ def _judged(record: RoundRecord, history: _History) -> RoundRecord:
 
 
 def round_failure(record: RoundRecord) -> RoundFailure | None:
-    """Why a round that was begun did not pass; None for one that did, and for one that was not reached.
+    """Return why a round did not pass; None for one that passed, and for one that was not reached.
 
-    An *agent error* and an *infrastructure* fault leave no verdict that counts, and an error of unknown origin is taken
-    for the latter. A *timeout* of the agent or the suite comes before what the cases say. With *build* not one case
-    ran, with *cases* some failed. *Other* is a round that failed with all its cases passed: by a reward that
-    contradicts them, or in a strict session.
+    An *agent error* or an *infrastructure* fault left no verdict that counts; an error of unknown origin is taken for
+    the latter. A *timeout* of agent or suite comes before what the cases say. *Build* means that no case ran, *cases*
+    that some failed. *Other* is a round that failed although its cases passed: because of a reward that contradicts
+    them, or in a session with ``--evocode-strict``.
 
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=2, outcome="failed")
     >>> round_failure(record), round_failure(record.model_copy(update={"timed_out": "agent"}))
@@ -133,7 +140,7 @@ def round_failure(record: RoundRecord) -> RoundFailure | None:
 
 @dataclass(frozen=True, slots=True)
 class FailureKinds:
-    """How often what went wrong; every kind is there, with 0 where it was never met."""
+    """How often each kind of failure occurred; a kind that never did is there with 0."""
 
     cases: dict[FailureKind, int]
     rounds: dict[RoundFailure, int]
@@ -141,7 +148,7 @@ class FailureKinds:
 
 
 def failure_kinds(records: Iterable[RoundRecord]) -> FailureKinds:
-    """Count the kinds of all failing cases and of all failed rounds, of any agents and tasks.
+    """Count the kinds of all failing cases and of all failed rounds; records may be of several agents and tasks.
 
     >>> from pytest_evocode.results.records import Verdict
     >>> def record(index, status):

@@ -1,4 +1,4 @@
-"""Round records in their places: by agent and task, by attempt, by index, with room for those that are not there."""
+"""The grid that metrics are computed from: records by agent, task, attempt and round; some may be missing."""
 
 from __future__ import annotations
 
@@ -10,46 +10,48 @@ from itertools import islice
 from pytest_evocode.results.records import RoundRecord
 
 Attempt = Mapping[int, RoundRecord]
-"""The records of one attempt by index; a round without one was not run, or left nothing."""
+"""The records of one attempt by round index; a round without a record was not run, or left nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRounds:
-    """One agent's rounds of one task."""
+    """All attempts of one agent at one task."""
 
     agent: str
     task: str
     chain: range
-    """The indices of all rounds that an attempt goes through, the declared ones, in order."""
+    """The indices of the rounds that an attempt goes through, from the first that it begins with to the last declared
+    one.
+    """
     indices: tuple[int, ...]
-    """Those that count: the whole chain, or the part of it that a breakdown looks at."""
+    """The indices of the rounds that count: the whole chain, or the part of it that a breakdown looks at."""
     attempts: Mapping[int, Attempt]
-    """By the attempt's number; one that was to be made and left no record is empty."""
+    """The attempts by number; one that was to be made and left no record is empty."""
 
     def records(self) -> Iterator[RoundRecord]:
-        """Those there are of the rounds that count."""
+        """Yield the records that there are of the rounds that count."""
         for attempt in self.attempts.values():
             for index in self.indices:
                 if index in attempt:
                     yield attempt[index]
 
     def passes(self, index: int) -> int:
-        """How many attempts passed a round."""
+        """Return how many attempts passed a round."""
         return sum(index in attempt and attempt[index].passed for attempt in self.attempts.values())
 
     def total(self, value: Callable[[RoundRecord], float]) -> float:
-        """The sum of a value over the rounds that count of all attempts; 0 for a round without a record."""
+        """Return the sum of a value over the rounds that count, in all attempts; a round without a record adds 0."""
         return sum(map(value, self.records()))
 
     @property
     def cells(self) -> int:
-        """How many rounds of all attempts together count."""
+        """How many rounds count, over all attempts."""
         return len(self.indices) * len(self.attempts)
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The rounds of all tasks, in the order of agents and tasks by name, so that no number depends on another order."""
+    """The rounds of all tasks, ordered by agent and task, so that no number depends on the order of the records."""
 
     tasks: tuple[TaskRounds, ...]
 
@@ -62,14 +64,18 @@ class Grid:
         attempts: int | Mapping[str, int] = 1,
         begin: Mapping[str, int] | None = None,
     ) -> Grid:
-        """Put records in their places; they come in any order.
+        """Return the grid of some records.
 
-        ``selected`` has the declared rounds of every task that was to be run, by its name: those that left no record
-        are there, too, and so are the ``attempts`` that were to be made of each, or by task. ``begin`` has the index of
-        the first round that counts, by task, where that is not 1. Of differing numbers of declared rounds the largest
-        holds.
+        Args:
+            records: The records, in any order. Where they differ in a task's number of declared rounds, the largest
+                holds.
+            selected: How many rounds each task declares that was to be run, by name; a task without records is in the
+                grid all the same.
+            attempts: How many attempts were to be made at each task, or by task; those without records are in the grid.
+            begin: The index of the first round that counts, by task, where that is not 1.
 
-        Raises ValueError for two records of one round: attempts of several runs need numbers of their own.
+        Raises:
+            ValueError: There are two records of one round: attempts of several runs need numbers of their own.
 
         >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r2", index=2, declared_rounds=3,
         ...     outcome="passed")
@@ -101,29 +107,32 @@ class Grid:
         )
 
     def only(self, counts: Callable[[str, int], bool]) -> Grid:
-        """The part of the rounds that ``counts``, asked with a task and an index; tasks without one are left out."""
+        """Return the part of the grid with those rounds that ``counts`` accepts, called with a task and an index.
+
+        A task without such a round is left out.
+        """
         parts = (
             (rounds, tuple(index for index in rounds.indices if counts(rounds.task, index))) for rounds in self.tasks
         )
         return Grid(tuple(narrowed(rounds, indices) for rounds, indices in parts if indices))
 
     def records(self) -> Iterator[RoundRecord]:
-        """Those there are of the rounds that count."""
+        """Yield the records that there are of the rounds that count."""
         for rounds in self.tasks:
             yield from rounds.records()
 
 
 Rounds = Iterable[RoundRecord] | Grid
-"""What metrics are computed from: records in any order, or a grid of them, which also knows what left no record."""
+"""What metrics are computed from: records in any order, or their grid, which also knows what left no record."""
 
 
 def as_grid(rounds: Rounds) -> Grid:
-    """The grid that ``rounds`` is, or a new one of the records."""
+    """Return the grid that ``rounds`` is, or a new one of the records."""
     return rounds if isinstance(rounds, Grid) else Grid.of(rounds)
 
 
 def narrowed(rounds: TaskRounds, indices: tuple[int, ...]) -> TaskRounds:
-    """The same with other rounds counting."""
+    """Return the same attempts with only the rounds at ``indices`` counting."""
     return TaskRounds(rounds.agent, rounds.task, rounds.chain, indices, rounds.attempts)
 
 
@@ -135,7 +144,7 @@ def _task_rounds(agent: str, task: str, chain: range, made: Mapping[int, Attempt
 
 
 def by_agent(records: Iterable[RoundRecord]) -> dict[str, list[RoundRecord]]:
-    """The records by agent, in the order in which agents first appear."""
+    """Return the records by agent, in the order in which agents first appear."""
     agents: dict[str, list[RoundRecord]] = defaultdict(list)
     for record in records:
         agents[record.agent].append(record)
@@ -143,7 +152,7 @@ def by_agent(records: Iterable[RoundRecord]) -> dict[str, list[RoundRecord]]:
 
 
 def by_task(records: Iterable[RoundRecord]) -> dict[str, dict[int, list[RoundRecord]]]:
-    """The records by task, then by attempt, in the order given."""
+    """Return the records by task, then by attempt, in the order given."""
     tasks: dict[str, dict[int, list[RoundRecord]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         tasks[record.task][record.attempt].append(record)

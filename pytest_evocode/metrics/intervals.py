@@ -1,4 +1,4 @@
-"""How sure a number is: 95 % intervals by bootstrap over tasks, because the rounds of one task are not independent."""
+"""Confidence intervals: 95 %, by bootstrap over tasks, because the rounds of one task are not independent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_DRAWS = 5_000_000  # About half a second.
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From the 2.5th to the 97.5th percentile, on the scale of the number that it belongs to."""
+    """The 2.5th and the 97.5th percentile, on the scale of the number that the interval belongs to."""
 
     low: float
     high: float
@@ -35,11 +35,17 @@ def bootstrap(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Interval | None:
-    """The 95 % percentile interval of a ``statistic`` of ``tasks``; None for fewer than two, which tell nothing.
+    """Return the 95 % percentile interval of a statistic; None for fewer than two tasks, which tell nothing.
 
-    As many tasks as there are are drawn with replacement, ``resamples`` times, or less often, but never under 1,000
-    times, where that would be more than five million draws: above 500 tasks. Draws for which the statistic is None are
-    left out. The same seed gives the same interval.
+    As many tasks as there are are drawn with replacement. Draws for which the statistic is None are left out. The same
+    seed gives the same interval.
+
+    Args:
+        tasks: The values of the tasks, of any kind that ``statistic`` takes.
+        statistic: What to compute from a draw.
+        resamples: How often to draw. Above 500 tasks it is less, at most five million values in all, but 1,000 times at
+            least.
+        seed: Of the random numbers.
 
     >>> from statistics import fmean
     >>> bootstrap([0, 0, 0, 0, 1, 1, 1, 1], fmean)
@@ -63,19 +69,19 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def interval(rounds: Rounds, value: TaskValue, scale: float = 100) -> Interval | None:
-    """That of ``scale`` times the mean over tasks of a value."""
+    """Return the interval of ``scale`` times the mean over tasks of a value."""
     return _scaled(bootstrap(list(per_task(rounds, value).values()), mean), scale)
 
 
 def mean(values: Sequence[float]) -> float:
-    """Of at least one; many times as fast as the exact one of :mod:`statistics`."""
+    """Return the mean of at least one value, many times as fast as the exact one of :mod:`statistics`."""
     return sum(values) / len(values)
 
 
 def intervals(
     rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, RewardStrategy] | None = None
 ) -> dict[str, Interval | None]:
-    """Those of all :func:`~pytest_evocode.metrics.scores.scores` that have one, by name; None where it is n/a."""
+    """Return the intervals of all :func:`~pytest_evocode.metrics.scores.scores` that have one; None where it is n/a."""
     chain, single = as_grid(rounds), as_grid(single_round)
     found: dict[str, Interval | None] = {name: interval(chain, *mean_of) for name, mean_of in MEANS.items()}
     pinned = bool(chain.tasks) and pinned_case_score(chain) is not None

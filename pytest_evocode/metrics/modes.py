@@ -1,4 +1,4 @@
-"""How a session's attempts go through the rounds, and what its scores therefore are."""
+"""The mode of a session, and the scores that follow from it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pytest_evocode.results.records import Mode, RoundRecord
 
 @dataclass(frozen=True, slots=True)
 class RunMode:
-    """A mode, and the name of the round that chains begin with; scores of different ones do not compare."""
+    """A mode, and the name of the round that chains begin with; scores of different modes cannot be compared."""
 
     mode: Mode = "chain"
     from_round: str | None = None
 
     def name(self, agent: str) -> str:
-        """What the scores of an agent are headed with."""
+        """Return the heading of an agent's scores: its name, and the mode where that is not a whole chain."""
         return scored_name(agent, self.mode, self.from_round)
 
     def grid(self, records: Iterable[RoundRecord]) -> Grid:
-        """The rounds that count: those before ``from_round`` do not."""
+        """Return the grid of the rounds that count, which are those from ``from_round`` on."""
         records = list(records)
         begin = {record.task: record.index for record in records if record.round == self.from_round}
         return Grid.of(records, begin=begin)
 
     def scores(self, records: Iterable[RoundRecord]) -> Scores:
-        """The scores of one agent.
+        """Return the scores of one agent.
 
         >>> outcomes = [(2, "passed"), (3, "failed")]
         >>> records = [RoundRecord(task="t", agent="a", attempt=1, round=f"round-{index}", index=index,
@@ -44,11 +44,11 @@ class RunMode:
 
     @property
     def headline(self) -> str:
-        """What the score is called that an agent is judged by."""
+        """The title of the score that an agent is judged by."""
         return "SR" if self.mode == "single-round" else "Dataset Score"
 
     def score(self, records: Sequence[RoundRecord]) -> float:
-        """That score of one agent, 0 to 100."""
+        """Return the score that an agent is judged by, 0 to 100."""
         found = self.scores(records)
         score = found.sr if self.mode == "single-round" else found.dataset_score
         assert score is not None

@@ -1,4 +1,4 @@
-"""Which requirements agents fail most."""
+"""The requirements that agents fail most."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from pytest_evocode.results.records import FailureKind, RoundRecord
 
 @dataclass(frozen=True, slots=True)
 class RequirementFailures:
-    """How a requirement fared in all rounds that checked it, of any agents and attempts."""
+    """How often one requirement failed, over all rounds that checked it, of any agents and attempts."""
 
     task: str
     requirement: str
-    """Its id, or that of a case which names no requirement."""
+    """The requirement's id, or the id of a case that names no requirement."""
     failed: int
-    """Rounds in which one of its cases failed."""
+    """In how many rounds one of its cases failed."""
     of: int
-    """Rounds in which one of its cases was run."""
+    """In how many rounds one of its cases was run."""
     kinds: dict[FailureKind, int]
-    """Its failing cases, by kind."""
+    """How many of its failing cases are of each kind."""
 
     @property
     def share(self) -> float:
-        """Of the rounds that checked it those that it failed, 0 to 100."""
+        """The share of the rounds that checked the requirement in which it failed, 0 to 100."""
         return 100 * self.failed / self.of
 
 
 def worst_requirements(records: Iterable[RoundRecord]) -> list[RequirementFailures]:
-    """Those that ever failed, the worst first: by share, then by how many rounds, then by name.
+    """Return the requirements that ever failed, the worst first: by share, then by number of rounds, then by name.
 
     >>> from pytest_evocode.results.records import Case, Verdict
     >>> def record(index, **cases):

@@ -1,4 +1,4 @@
-"""Harbor's own numbers: the reward of a trial, and its mean over trials."""
+"""Harbor's own scores: the mean over trials of their rewards."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from pytest_evocode.tasks import RewardStrategy
 
 
 def mean_rewards(rounds: Rounds, strategies: Mapping[str, RewardStrategy] | None = None) -> dict[str, float]:
-    """The mean over tasks of their trials' rewards by key, 0 to 100 where rewards are 0 to 1.
+    """Return the mean over tasks of their trials' rewards, by key; 0 to 100 where rewards are 0 to 1.
 
-    ``strategies`` has the ``multi_step_reward_strategy`` of tasks that have another than ``mean``. A key that a trial
-    lacks counts 0 there, as in Harbor's ``mean`` over trials. Empty where no round has a verdict.
+    A key that a trial lacks counts 0 there, as in Harbor's ``mean`` over trials. Empty where no round has a verdict.
+
+    Args:
+        rounds: The rounds of one agent.
+        strategies: The ``multi_step_reward_strategy`` of tasks, by name; ``mean`` where a task is not in it.
 
     >>> from pytest_evocode.results.records import Verdict
     >>> verdict = Verdict(reward=1, rewards={"tests": 1.0, "style": 0.5})
@@ -33,12 +36,12 @@ def mean_rewards(rounds: Rounds, strategies: Mapping[str, RewardStrategy] | None
 
 
 def mean_reward(rounds: Rounds, strategies: Mapping[str, RewardStrategy] | None = None) -> float:
-    """As :func:`mean_rewards`, of the reward that decides each round, whatever its key."""
+    """Return the mean over tasks of the reward that decides each round, whatever its key; 0 to 100."""
     return 100 * fmean(reward_share(task, strategies) for task in as_grid(rounds).tasks)
 
 
 def reward_share(task: TaskRounds, strategies: Mapping[str, RewardStrategy] | None = None) -> float:
-    """The mean over attempts of one task's deciding reward, 0 to 1."""
+    """Return the mean over attempts of the deciding reward at one task, 0 to 1."""
     final = (strategies or {}).get(task.task) == "final"
     indices = task.chain[-1:] if final else task.chain
     rewards = [_reward(attempt.get(index)) for attempt in task.attempts.values() for index in indices]

@@ -1,4 +1,4 @@
-"""What is scored together: of everything in some directories the attempts that count, by agent and mode."""
+"""The table of scores: of all attempts in some directories those that count, a row for each agent and mode."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from pytest_evocode.results.task_facts import TaskFacts
 from pytest_evocode.tasks import RewardStrategy
 
 _Place = tuple[str, Mode, str | None]
-"""An agent, and how its attempts go through the rounds."""
+"""An agent, the mode of its attempts, and the round that their chains begin with."""
 _Identity = tuple[str, int]
-"""A task and an attempt's number."""
+"""A task, and the number of an attempt at it."""
 
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """One agent's attempts in one mode; scores of different modes do not compare."""
+    """One agent's attempts in one mode, which are scored together; scores of different modes cannot be compared."""
 
     agent: str
     mode: Mode
     from_round: str | None
-    """Where its chains begin; None is the first round, and what single rounds have."""
+    """The round that the chains begin with; None is the first, and in single-round mode it is always None."""
     attempts: tuple[StoredAttempt, ...]
-    """Those that count, with the numbers that they have here."""
+    """The attempts that count, with the numbers that they have in this table."""
     missing: tuple[tuple[str, int], ...]
-    """The task and number of those that a run was to make, and that left nothing: they count as not passed."""
+    """Task and number of each attempt that a run was to make and that left nothing; it counts as not passed."""
     facts: Mapping[str, TaskFacts]
 
     @property
     def name(self) -> str:
-        """The agent, with all that is not a whole chain of rounds.
+        """The agent, and its mode where that is not a whole chain.
 
         >>> ScoreRow("gpt", "fail-stop", "round-3", (), (), {}).name
         'gpt (fail-stop, from round-3)'
@@ -48,20 +48,20 @@ class ScoreRow:
 
     @cached_property
     def records(self) -> tuple[RoundRecord, ...]:
-        """Of all attempts, with one in place of each that is missing."""
+        """The records of all attempts, with one that stands in for each attempt that is missing."""
         found = tuple(record for attempt in self.attempts for record in attempt.record.rounds)
         return found + tuple(self._stand_in(task, number, found) for task, number in self.missing)
 
     @cached_property
     def grid(self) -> Grid:
-        """The records in their places, without the rounds that a chain from a later round leaves out."""
+        """The grid of the records, without the rounds before the one that the chains begin with."""
         return Grid.of(
             self.records, begin={task: self._begin(task) for task in self._tasks()} if self.from_round else {}
         )
 
     @property
     def strategies(self) -> dict[str, RewardStrategy]:
-        """How the tasks add up rewards."""
+        """The ``multi_step_reward_strategy`` of each task."""
         return {task: facts.reward_strategy for task, facts in self.facts.items()}
 
     def _tasks(self) -> set[str]:
@@ -75,7 +75,7 @@ class ScoreRow:
         return min(known, default=1)
 
     def _stand_in(self, task: str, number: int, found: Iterable[RoundRecord]) -> RoundRecord:
-        """What counts in place of an attempt that left nothing."""
+        """Return the record that counts for an attempt that left nothing."""
         declared = [self.facts[task].declared] if task in self.facts else []
         declared = declared or [record.declared_rounds for record in found if record.task == task] or [1]
         return RoundRecord(
@@ -92,22 +92,22 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """All rows of some directories, by agent and mode."""
+    """All rows for some directories, ordered by agent and mode."""
 
     rows: tuple[ScoreRow, ...]
     facts: Mapping[str, TaskFacts]
     superseded: int
-    """Attempts that do not count because a newer one has the same number."""
+    """How many attempts do not count because a newer one has the same number."""
 
     def single_rounds(self, row: ScoreRow) -> ScoreRow | None:
-        """The row in single-round mode of the agent of one of whole chains; None where there is none."""
+        """Return the row with the single rounds of the agent whose chains ``row`` has; None where there is none."""
         if row.mode == "single-round" or row.from_round is not None:
             return None
         alone = (each for each in self.rows if each.agent == row.agent and each.mode == "single-round")
         return next(alone, None)
 
     def scores(self, row: ScoreRow) -> Scores:
-        """All scores of a row; SR and Gap come from the same agent's single rounds."""
+        """Return all scores of a row; SR and Gap come from the single rounds of the same agent."""
         if row.mode == "single-round":
             return scores((), row.grid)
         single = self.single_rounds(row)
@@ -121,11 +121,15 @@ def score_table(
     all_runs: bool = False,
     tasks: Mapping[str, TaskFacts] | None = None,
 ) -> ScoreTable:
-    """The rows of what was loaded.
+    """Return the table of what was loaded.
 
-    Of attempts with the same number at the same task the newest counts, or with ``all_runs`` all do, and have new
-    numbers. ``run`` is the only session or job that counts. ``tasks`` are those that count, whether there are results
-    or not; without them it is those with results and those that were selected.
+    Args:
+        results: The attempts and runs.
+        run: The name of the only session or job that counts; None counts all.
+        all_runs: Whether attempts of the same number at the same task all count, under new numbers. Otherwise the
+            newest does.
+        tasks: The facts about the tasks that count, by name, whether there are results or not. None counts those that
+            have results or were selected.
     """
     found = [
         attempt
@@ -176,7 +180,10 @@ def _missing(
     all_runs: bool,
     tasks: Mapping[str, TaskFacts] | None,
 ) -> dict[_Place, list[_Identity]]:
-    """The attempts that were to be made and left nothing: in no run, or with ``all_runs`` in the one that meant to."""
+    """Return the attempts that were to be made and left nothing.
+
+    They left nothing in any run, or, with ``all_runs``, in the run that was to make them.
+    """
     made = {
         (place, attempt.run if all_runs else None, attempt.record.task, attempt.record.attempt)
         for place, attempts in places.items()
@@ -201,13 +208,16 @@ def _missing(
 
 
 def _newest(attempts: Iterable[StoredAttempt]) -> list[StoredAttempt]:
-    """One for each task and number, of attempts in the order of time; single rounds are an attempt each."""
+    """Return the newest attempt for each task and number, and in single-round mode for each round.
+
+    The attempts are given in the order of time.
+    """
     newest = {(each.record.task, each.record.attempt, each.record.from_round): each for each in attempts}
     return list(newest.values())
 
 
 def _renumbered(attempts: Iterable[StoredAttempt]) -> list[StoredAttempt]:
-    """All of them, of attempts in the order of time, with numbers from 1 at each task."""
+    """Return all attempts, which are given in the order of time, with numbers from 1 at each task."""
     numbers: Counter[tuple[str, str | None]] = Counter()
     found = []
     for attempt in attempts:
@@ -218,7 +228,7 @@ def _renumbered(attempts: Iterable[StoredAttempt]) -> list[StoredAttempt]:
 
 
 def _when(attempt: StoredAttempt) -> tuple[float, str]:
-    """When an attempt was begun, to sort by; what does not tell is older than everything."""
+    """Return a key to sort attempts by the time when they were begun; without a time one is older than all others."""
     for text, read in ((attempt.record.started, datetime.fromisoformat), (attempt.run, _stamp)):
         try:
             return read(text).timestamp(), str(attempt.path)

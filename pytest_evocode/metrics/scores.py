@@ -1,8 +1,9 @@
-"""The benchmark's numbers: pure functions from the round records of one agent. Scores run from 0 to 100.
+"""The benchmark's scores: pure functions from the round records of one agent to numbers from 0 to 100.
 
 Every function takes records in any order or a :class:`~pytest_evocode.metrics.grid.Grid`, of one agent and one mode,
-and at least one task. Every mean is over all tasks, and a round counts as not passed that has no record, was not
-reached, or broke down.
+and at least one task. Every mean is over all tasks. A round counts as not passed where it has no record, was not
+reached, or broke down. In the formulas p is 1 for a passed round and 0 for any other, t a task with N_t declared
+rounds, i a round's index and a an attempt.
 """
 
 from __future__ import annotations
@@ -37,22 +38,24 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The benchmark table's row of one agent; None where nothing was measured."""
+    """The scores of one agent, as in a row of the benchmark table; None where nothing was measured."""
 
     dataset_score: float | None
     case_score: float | None
     pinned_case_score: float | None
-    """The Case Score over the cases that the oracle had, where they are pinned; None where no task's are."""
+    """The Case Score over the cases that the reference solutions pass, where ``evocode.lock`` pins them; None where no
+    task has a lock.
+    """
     avg_rounds: float | None
-    """Tool calls per round with a trajectory."""
+    """Tool calls per round that has a trajectory."""
     perfect_tasks: int | None
     tasks: int
     seconds: float | None
-    """Agents' and suites' wall-clock time, added up over the rounds where it was measured."""
+    """Wall-clock time of agents and suites together, over the rounds where it was measured."""
     rounds: int = 0
-    """Declared rounds of all tasks."""
+    """How many rounds all tasks declare."""
     attempts: int = 1
-    """The k of MT@k: as many as the task with the most has."""
+    """The k of MT@k: the largest number of attempts at a task."""
     mean_reward: float | None = None
     mt_at_k: float | None = None
     reliability: float | None = None
@@ -65,10 +68,12 @@ class Scores:
 
 
 def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, RewardStrategy] | None = None) -> Scores:
-    """All of an agent's scores, n/a for a mode without records; not both may be empty.
+    """Return all scores of an agent; those of a mode without records are None.
 
-    ``rounds`` are those of chain or fail-stop mode, ``single_round`` those of single-round mode; ``strategies`` has the
-    ``multi_step_reward_strategy`` of tasks that have another than ``mean``.
+    Args:
+        rounds: The rounds of chain or fail-stop mode.
+        single_round: The rounds of single-round mode; one of the two must not be empty.
+        strategies: The ``multi_step_reward_strategy`` of tasks, by name; ``mean`` where a task is not in it.
     """
     chain, single = as_grid(rounds), as_grid(single_round)
     either = chain if chain.tasks else single
@@ -101,7 +106,7 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
 
 
 def per_task(rounds: Rounds, value: TaskValue) -> dict[tuple[str, str], float]:
-    """A value by agent and task, without those where nothing was measured."""
+    """Return a value by (agent, task), without those where nothing was measured."""
     found = ((task.agent, task.task, value(task)) for task in as_grid(rounds).tasks)
     return {(agent, task): of_task for agent, task, of_task in found if of_task is not None}
 
@@ -111,9 +116,7 @@ def _percent(rounds: Rounds, value: TaskValue) -> float:
 
 
 def dataset_score(rounds: Rounds) -> float:
-    """``100 * mean_t(sum_i p / N_t)``, the mean over attempts inside the task (EvoCode-Bench's Dataset Score).
-
-    N_t is the number of declared rounds: one that was not run, not reached or broke down counts as not passed.
+    """Return ``100 * mean_t(sum_i p / N_t)``, the mean over attempts inside the task (EvoCode-Bench's Dataset Score).
 
     >>> from pytest_evocode.metrics.grid import Grid
     >>> from pytest_evocode.results.records import RoundRecord
@@ -125,14 +128,14 @@ def dataset_score(rounds: Rounds) -> float:
 
 
 def case_score(rounds: Rounds) -> float:
-    """``100 * mean_t mean_i(s / c)`` with s of c cases passed; a round without cases counts 0."""
+    """Return ``100 * mean_t mean_i(s / c)``, with s of c cases passed; a round without cases counts 0."""
     return _percent(rounds, task_values.case_share)
 
 
 def pinned_case_score(rounds: Rounds) -> float | None:
-    """The Case Score with the totals pinned by the oracle for c, so that a crash cannot shrink it.
+    """Return the Case Score with the pinned numbers of cases for c, so that a crash cannot shrink it.
 
-    A round that is not pinned counts as in :func:`case_score`; None where none is.
+    A round that is not pinned counts as in :func:`case_score`. None where no round is pinned.
 
     >>> from pytest_evocode.results.records import Case, RoundRecord, Verdict
     >>> verdict = Verdict(reward=0, rewards={}, cases=(Case(id="x", status="passed"),), pinned=(1, 4))
@@ -148,21 +151,21 @@ def pinned_case_score(rounds: Rounds) -> float | None:
 
 
 def avg_rounds(rounds: Rounds) -> float | None:
-    """``mean_t mean_i`` of the tool calls of rounds with a trajectory; tasks without one are left out."""
+    """Return ``mean_t mean_i`` of tool calls, over rounds with a trajectory; None where no task has one."""
     calls = per_task(rounds, task_values.tool_calls_per_round)
     return fmean(calls.values()) if calls else None
 
 
 def perfect_tasks(rounds: Rounds) -> int:
-    """How many tasks have an attempt in which every declared round passed."""
+    """Return how many tasks have an attempt in which every declared round passed."""
     return sum(map(task_values.is_perfect, as_grid(rounds).tasks))
 
 
 def mt_at_k(rounds: Rounds, *, fail_stop: bool = True) -> float:
-    """``100 * mean_t mean_i max_a p`` over the k attempts there are, whatever mode they ran in.
+    """Return ``100 * mean_t mean_i max_a p`` over the k attempts that there are, whatever mode they ran in.
 
-    ``fail_stop`` is the paper's rule: after an attempt's first round that is not passed its p is 0. Without it a round
-    passed later in chain mode counts too, as in EvoCode-Bench's ``compute_metrics.py``.
+    With ``fail_stop``, the paper's rule, p is 0 after an attempt's first round that is not passed. Without, a round
+    that is passed later in chain mode counts too, as in EvoCode-Bench's ``compute_metrics.py``.
 
     >>> from pytest_evocode.results.records import RoundRecord
     >>> rows = [(1, "passed"), (2, "failed"), (3, "passed")]
@@ -175,7 +178,9 @@ def mt_at_k(rounds: Rounds, *, fail_stop: bool = True) -> float:
 
 
 def reliability(rounds: Rounds) -> float | None:
-    """pass^k: of the rounds that any attempt passed, the share that all attempts did; None where none was.
+    """Return pass^k: of the rounds that any attempt passed, the share that all attempts passed, 0 to 100.
+
+    None where no attempt passed any.
 
     >>> from pytest_evocode.results.records import RoundRecord
     >>> rows = [(1, 1, "passed"), (1, 2, "passed"), (2, 1, "passed"), (2, 2, "failed")]
@@ -192,9 +197,9 @@ def reliability(rounds: Rounds) -> float | None:
 
 
 def sr(single_round: Rounds) -> float:
-    """``100 * sum_{t,i} p / sum_t N_t`` of records of single-round mode: by rounds and not by tasks, as published.
+    """Return ``100 * sum_{t,i} p / sum_t N_t`` of single-round mode: over rounds and not over tasks, as published.
 
-    Of several attempts at a round p is the mean.
+    Where there are several attempts at a round, p is their mean.
     """
     tasks = as_grid(single_round).tasks
     passed = sum(task_values.passed_share(task) * len(task.indices) for task in tasks)
@@ -202,12 +207,12 @@ def sr(single_round: Rounds) -> float:
 
 
 def sr_macro(single_round: Rounds) -> float:
-    """As :func:`sr`, but the mean over tasks of the share of each."""
+    """Return ``100 * mean_t(sum_i p / N_t)`` of single-round mode: the mean over tasks in place of rounds."""
     return _percent(single_round, task_values.passed_share)
 
 
 def gap(rounds: Rounds, single_round: Rounds) -> float | None:
-    """``SR - MT@k``, in points; None where the modes were not run on the same tasks."""
+    """Return ``SR - MT@k`` in points; None where the two modes were not run on the same tasks."""
     chain, single = as_grid(rounds), as_grid(single_round)
     if {task.task for task in chain.tasks} != {task.task for task in single.tasks}:
         return None
@@ -215,10 +220,10 @@ def gap(rounds: Rounds, single_round: Rounds) -> float | None:
 
 
 def final_round_completion(rounds: Rounds) -> float:
-    """Comp: ``100 *`` the share of tasks where an attempt passed the last declared round."""
+    """Return Comp: ``100 *`` the share of tasks where an attempt passed the last declared round."""
     return _percent(rounds, task_values.is_complete)
 
 
 def hard_tasks(rounds: Rounds) -> float:
-    """``100 *`` the share of tasks of whose rounds at most half are passed, on the mean over attempts."""
+    """Return ``100 *`` the share of tasks of whose rounds at most half are passed, on the mean over attempts."""
     return _percent(rounds, task_values.is_hard)

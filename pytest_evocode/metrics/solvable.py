@@ -1,4 +1,4 @@
-"""Which failures of a chain are the chain's doing: rounds that fail in it and pass from a correct state."""
+"""The share of a chain's failures that are the chain's doing: rounds that fail in it and pass from a correct state."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from pytest_evocode.results.task_facts import TaskFacts
 
 @dataclass(frozen=True, slots=True)
 class Solvable:
-    """Of the rounds that fail in a chain, those that pass in single-round mode."""
+    """Of the rounds that fail in a chain, the share that passes in single-round mode."""
 
     overall: Share
     by_round: dict[int, Share]
     by_change: dict[str, Share]
-    """A round with several change types counts under each, one whose task says none under none."""
+    """A round with several change types counts under each; where the task names none, under none."""
 
 
 def solvable(rounds: Rounds, single_round: Rounds, facts: Mapping[str, TaskFacts] | None = None) -> Solvable:
-    """Of the (agent, task, round) that no attempt passed in chain or fail-stop mode, those that one did by itself.
+    """Return which rounds that no attempt passed in chain or fail-stop mode were passed in single-round mode.
 
-    A round without a record in the chain failed there. An (agent, task) without any record in single-round mode is left
-    out; with some, a round that has none did not pass. The records may be of several agents.
+    They are counted by (agent, task, round), and records may be of several agents. A round without a record in the
+    chain failed there. An (agent, task) without any record in single-round mode is left out; where it has some, a round
+    without a record did not pass.
 
     >>> from pytest_evocode.results.records import RoundRecord
     >>> def record(index, outcome):

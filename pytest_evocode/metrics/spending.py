@@ -1,4 +1,4 @@
-"""What was spent: tokens, money, requests, tool calls and seconds. What is unknown is never counted as 0."""
+"""What attempts took: tokens, money, requests, tool calls and seconds. What is unknown never counts as 0."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _DEPTHS: dict[Level, int] = {"agent": 1, "task": 2, "attempt": 3, "round": 4}
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A sum over rounds, which says of how many of them it is; with none of them known there is no amount.
+    """A sum over rounds, with the number of rounds where it is known; where it is known of none there is no amount.
 
     >>> Amount(30, known=2, of=3).complete, Amount(30, known=2, of=3).mean
     (False, 15.0)
     """
 
     value: float
-    """Over the rounds where it is known: a lower bound where they are not all."""
+    """The sum over the rounds where it is known, and so a lower bound where it is not known of all."""
     known: int
     of: int
 
@@ -33,19 +33,19 @@ class Amount:
 
     @property
     def mean(self) -> float:
-        """Per round where it is known."""
+        """The mean over the rounds where it is known."""
         return self.value / self.known
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What some rounds took together; None is n/a: known of no round."""
+    """What some rounds took together; None where it is known of no round."""
 
     rounds: int
-    """Those that were begun."""
+    """How many rounds were begun."""
     prompt_tokens: Amount | None
     cached_tokens: Amount | None
-    """Of the prompt tokens those that the provider had cached."""
+    """The part of the prompt tokens that the provider had cached."""
     completion_tokens: Amount | None
     requests: Amount | None
     cost_usd: Amount | None
@@ -55,10 +55,10 @@ class Spending:
 
 
 def spending(records: Iterable[RoundRecord]) -> Spending:
-    """The sum over records of any agents and tasks.
+    """Return the sum over records, which may be of several agents and tasks.
 
-    A round that was not reached took nothing, and is not one of those that a sum is of, unless something is known of it
-    all the same: its turn may have ended before the session was stopped.
+    A round that was not reached took nothing, and a sum is not over it, unless something is known of it all the same:
+    its turn may have ended before the session was stopped.
 
     >>> from pytest_evocode.results.records import Usage
     >>> def record(index, **values):
@@ -97,7 +97,7 @@ def _amount(values: Sequence[float | None]) -> Amount | None:
 
 
 def spending_by(records: Iterable[RoundRecord], level: Level) -> dict[tuple[str | int, ...], Spending]:
-    """The spending of each agent, task, attempt or round, in order.
+    """Return the spending of each agent, task, attempt or round, in order.
 
     A key is as much of ``(agent, task, attempt, index)`` as the level has.
     """
@@ -110,24 +110,24 @@ def spending_by(records: Iterable[RoundRecord], level: Level) -> dict[tuple[str 
 
 @dataclass(frozen=True, slots=True)
 class TokenRatio:
-    """Prompt and completion tokens of the rounds at one index, failing against passing, means of those known."""
+    """Mean tokens of failing and of passing rounds at one index, prompt and completion, where they are known."""
 
     failing: float | None
     passing: float | None
     failing_rounds: int
-    """Those with known tokens."""
+    """How many failing rounds have known tokens; ``passing_rounds`` likewise."""
     passing_rounds: int
 
     @property
     def ratio(self) -> float | None:
-        """Failing over passing; None where one of them is not known, or passing takes none."""
+        """Failing over passing; None where one of them is unknown, or passing rounds took none."""
         return self.failing / self.passing if self.failing is not None and self.passing else None
 
 
 def token_ratios(records: Iterable[RoundRecord]) -> dict[int, TokenRatio]:
-    """By round index: how many tokens a round took that was failed, and one that was passed.
+    """Return, by round index, how many tokens failing and passing rounds took.
 
-    Rounds that broke down or were not reached are neither.
+    Rounds that broke down or were not reached count as neither.
 
     >>> from pytest_evocode.results.records import Usage
     >>> rows = [(1, "passed", 100), (2, "passed", 200), (3, "failed", 450)]
@@ -153,9 +153,10 @@ def _mean(values: Sequence[int]) -> float | None:
 
 
 def overall_token_ratio(ratios: Mapping[int, TokenRatio]) -> float | None:
-    """What failing rounds took over what as many passing ones at the same indices take; None where none compare.
+    """Return the tokens of failing rounds over those of as many passing rounds at the same indices.
 
-    So late rounds, which fail more often and take more in any case, do not make it larger by themselves.
+    Late rounds fail more often and take more tokens in any case; so they do not make the ratio larger by themselves.
+    None where no index has both.
 
     >>> overall_token_ratio({1: TokenRatio(20, 10, 1, 5), 2: TokenRatio(330, 300, 2, 1), 3: TokenRatio(9, None, 1, 0)})
     1.1147540983606556

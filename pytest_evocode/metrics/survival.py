@@ -1,4 +1,4 @@
-"""How far agents get: which share is left at every round, and where attempts first fail."""
+"""How far agents get: the share that passes each round, and where attempts first fail."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pytest_evocode.metrics.grid import Rounds, as_grid
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of a whole, both counted in (agent, task) or (agent, task, round)."""
+    """A part of a whole, both counted in (agent, task) or in (agent, task, round)."""
 
     passed: float
-    """May be broken where attempts are averaged."""
+    """It is a fraction where it is a mean over attempts."""
     of: int
 
     @property
     def percent(self) -> float | None:
-        """0 to 100; None of nothing."""
+        """The share, 0 to 100; None where the whole is empty."""
         return 100 * self.passed / self.of if self.of else None
 
 
 def survival(rounds: Rounds) -> dict[int, Share]:
-    """By round index i: of the (agent, task) with N_t >= i, those that passed round i, the mean over attempts.
+    """Return, by round index i, the share of the (agent, task) with N_t >= i that passed round i.
 
-    The records may be of several agents.
+    It is the mean over attempts. The records may be of several agents.
 
     >>> from pytest_evocode.results.records import RoundRecord
     >>> def record(task, index, of):
@@ -59,7 +59,7 @@ class FirstFailure:
 
 
 def first_failures(rounds: Rounds) -> list[FirstFailure]:
-    """One for each attempt that has not passed all its rounds, by agent, task and attempt.
+    """Return where each attempt failed first that did not pass all its rounds, by agent, task and attempt.
 
     The records may be of several agents.
     """

@@ -10,46 +10,46 @@ from pytest_evocode.metrics.rewards import reward_share
 from pytest_evocode.results.records import RoundRecord
 
 TaskValue = Callable[[TaskRounds], float | None]
-"""None where nothing was measured at the task, which is then left out of the mean."""
+"""Returns None where nothing was measured at the task, which is then left out of the mean."""
 
 
 def passed_share(task: TaskRounds) -> float:
-    """``mean_a(sum_i p / N_t)``."""
+    """Return ``mean_a(sum_i p / N_t)``."""
     return sum(map(task.passes, task.indices)) / task.cells
 
 
 def case_share(task: TaskRounds) -> float:
-    """``mean_a mean_i(s / c)``."""
+    """Return ``mean_a mean_i(s / c)``."""
     return task.total(case_ratio) / task.cells
 
 
 def pinned_case_share(task: TaskRounds) -> float:
-    """As :func:`case_share`, with the pinned totals for c where there are some."""
+    """Return ``mean_a mean_i(s / c)`` with the pinned number of cases for c, where there is one."""
     return task.total(_pinned_ratio) / task.cells
 
 
 def tool_calls_per_round(task: TaskRounds) -> float | None:
-    """The mean of the rounds with a trajectory."""
+    """Return the mean of tool calls over the rounds with a trajectory."""
     calls = [record.tool_calls for record in task.records() if record.tool_calls is not None]
     return sum(calls) / len(calls) if calls else None
 
 
 def is_perfect(task: TaskRounds) -> bool:
-    """Whether one attempt passed all rounds."""
+    """Return whether one attempt passed all rounds."""
     return any(all(_passed(attempt, index) for index in task.indices) for attempt in task.attempts.values())
 
 
 def fail_stop_share(task: TaskRounds) -> float:
-    """``mean_i max_a p``, where an attempt's first round that is not passed takes all later ones with it.
+    """Return ``mean_i max_a p``, where p is 0 after an attempt's first round that is not passed.
 
-    So a round counts when the attempt that got farthest got through it.
+    So a round counts as passed where the attempt that got farthest passed it.
     """
     through = task.chain[: max(_rounds_through(attempt, task.chain) for attempt in task.attempts.values())]
     return sum(index in through for index in task.indices) / len(task.indices)
 
 
 def _rounds_through(attempt: Attempt, chain: range) -> int:
-    """How many rounds an attempt passed before the first that it did not."""
+    """Return how many rounds an attempt passed before the first that it did not."""
     return next((place for place, index in enumerate(chain) if not _passed(attempt, index)), len(chain))
 
 
@@ -58,22 +58,22 @@ def _passed(attempt: Attempt, index: int) -> bool:
 
 
 def best_share(task: TaskRounds) -> float:
-    """``mean_i max_a p``, with rounds passed after a failed one counting as they are."""
+    """Return ``mean_i max_a p``, where a round that is passed after a failed one counts too."""
     return sum(task.passes(index) > 0 for index in task.indices) / len(task.indices)
 
 
 def is_complete(task: TaskRounds) -> bool:
-    """Whether an attempt passed the last round."""
+    """Return whether an attempt passed the last round."""
     return task.passes(task.chain[-1]) > 0
 
 
 def is_hard(task: TaskRounds) -> bool:
-    """Whether at most half of the rounds are passed, on the mean over attempts."""
+    """Return whether at most half of the rounds are passed, on the mean over attempts."""
     return 2 * sum(map(task.passes, task.indices)) <= task.cells
 
 
 def case_ratio(record: RoundRecord) -> float:
-    """The share of a round's cases that passed; 0 without any, and for a round that was no agent's failure."""
+    """Return the share of a round's cases that passed; 0 without cases, or without a verdict that counts."""
     passed, total = record.case_counts
     return passed / total if total and _counts(record) else 0.0
 
@@ -102,7 +102,7 @@ Metric = Literal[
     "final_round_completion",
     "hard_tasks",
 ]
-"""Those of the scores that are means over tasks."""
+"""The scores that are means over tasks."""
 
 
 class Mean(NamedTuple):
@@ -123,4 +123,4 @@ MEANS: dict[Metric, Mean] = {
     "final_round_completion": Mean(is_complete),
     "hard_tasks": Mean(is_hard),
 }
-"""By the names of :class:`~pytest_evocode.metrics.scores.Scores`; Perfect Tasks as a share here."""
+"""By the names of :class:`~pytest_evocode.metrics.scores.Scores`; Perfect Tasks is a share here."""

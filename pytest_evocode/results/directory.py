@@ -208,8 +208,7 @@ class AttemptDirectory:
         """Lock ``result.json`` and yield what it has of other rounds, for :meth:`write_attempt` to add to.
 
         In single-round mode several processes write the record of one attempt, a round each. Yields None where there is
-        no
-        record yet, and without a lock in the other modes.
+        no record yet, and without a lock in the other modes.
 
         Raises:
             RecordFault: The record that is there cannot be read.

@@ -85,9 +85,7 @@ def test_a_chain_runs_all_its_rounds(run_tasks: RunTasks) -> None:
 def test_with_fail_stop_the_first_failed_round_ends_an_attempt(
     run_tasks: RunTasks, pytester: pytest.Pytester, workers: str
 ) -> None:
-    session = run_tasks(
-        *filter(None, [workers]), "-rs", "--evocode-mode=fail-stop", "--evocode-attempts=2", "tasks"
-    )
+    session = run_tasks(*filter(None, [workers]), "-rs", "--evocode-mode=fail-stop", "--evocode-attempts=2", "tasks")
     assert sorted(marks(session, "a", number) for number in (1, 2)) == ["..F", ".F-"]
     assert sorted(marks(session, "b", number) for number in (1, 2)) == ["..F-", "F---"]
     assert session.outcomes == {"passed": 5, "failed": 4, "skipped": 5}
@@ -114,9 +112,7 @@ def test_with_fail_stop_the_first_failed_round_ends_an_attempt(
 def test_single_rounds_begin_where_the_solutions_lead(
     run_tasks: RunTasks, pytester: pytest.Pytester, workers: str
 ) -> None:
-    session = run_tasks(
-        *filter(None, [workers]), "--evocode-mode=single-round", "--evocode-attempts=2", "tasks"
-    )
+    session = run_tasks(*filter(None, [workers]), "--evocode-mode=single-round", "--evocode-attempts=2", "tasks")
     # Whoever fails round 2 does not carry that into round 3.
     assert sorted(marks(session, "a", number) for number in (1, 2)) == ["..F", ".F."]
     assert sum(marks(session, "b", number).count(".") for number in (1, 2)) == 5
