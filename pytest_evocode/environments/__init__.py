@@ -1,4 +1,4 @@
-"""Where attempts live: the protocol and the way to an engine that implements it."""
+"""Containers and sandboxes that attempts run in: the protocols, and the choice of an engine."""
 
 from __future__ import annotations
 

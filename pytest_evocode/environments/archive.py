@@ -1,4 +1,4 @@
-"""Tar streams in both directions, with everything from an environment treated as hostile."""
+"""Reading and writing the tar streams of uploads and downloads; what comes out of an environment is not trusted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ DEPTH_LIMIT = 100
 
 
 def lay_over(sources: Sequence[Source]) -> dict[str, Path]:
-    """What is below directories laid over one another, by relative path; later sources win."""
+    """Return the files and directories that result from laying directories over one another, by relative path.
+
+    Where two have the same path, that of the later source is returned.
+    """
     members: dict[str, Path] = {}
     for entry in sources:
         source, place = entry if isinstance(entry, tuple) else (entry, "")
@@ -49,12 +52,19 @@ def pack(
     files: Mapping[str, bytes] = MappingProxyType({}),
     present: Container[str] = (),
 ) -> None:
-    """Write a tar of ``members`` to be unpacked at ``/``, so that they end up in ``target``.
+    """Write a tar of files that ends up in a directory when it is unpacked at ``/``.
 
-    Everything belongs to root; times are kept, and with ``writable`` every user may write. ``directories`` are made as
-    well, for every user to write, and ``files`` for root. ``present`` are relative paths of directories that get no
-    entry, because unpacking one that is there already would give it the owner and mode of its entry; ``.`` is the
-    target.
+    Everything belongs to root, and times are kept.
+
+    Args:
+        members: The files and directories to pack, by the path below ``target``.
+        target: Absolute path of a directory.
+        stream: The file to write to.
+        writable: Let every user write the members and the target.
+        directories: Absolute paths of more directories, which every user may write.
+        files: The contents of more files, by absolute path.
+        present: Relative paths of directories that get no entry, ``.`` for the target. Unpacking an entry of a
+            directory that exists would change its owner and mode.
     """
     prefix = PurePosixPath(target.lstrip("/"))
     with tarfile.open(fileobj=stream, mode="w|") as archive:
@@ -66,7 +76,7 @@ def pack(
             if relative in present:
                 continue
             info = archive.gettarinfo(members[relative], str(prefix / relative))
-            if info is None:  # A socket: tar has no form for it.
+            if info is None:  # A socket, which tar has no entry for.
                 continue
             info.uid = info.gid = 0
             info.uname = info.gname = "root"
@@ -99,18 +109,26 @@ def add_files(archive: tarfile.TarFile, files: Mapping[str, bytes]) -> None:
 def unpack(
     stream: IO[bytes], target: Path, *, exclude: Sequence[str] = (), limit: int = DOWNLOAD_LIMIT
 ) -> tuple[str, ...]:
-    """Unpack a tar of one file or one directory that came out of an environment, as ``target``.
+    """Unpack a tar of one file or one directory that came out of an environment.
 
-    Returns what was left out, with reasons. Only regular files and directories are written, owned by the caller and
-    without special mode bits; links, devices and FIFOs are left out, and what is nested deeper than
-    :data:`DEPTH_LIMIT`. Unpacking ends at ``limit`` bytes.
+    Only regular files and directories are written, owned by the caller and without special mode bits.
+
+    Args:
+        stream: The tar.
+        target: The path of the copy on the host.
+        exclude: Patterns as for :meth:`~pytest_evocode.environments.protocol.Environment.download`.
+        limit: Bytes at which unpacking ends.
+
+    Returns:
+        What was left out, each with the reason: links, devices and FIFOs, what is nested deeper than
+        :data:`DEPTH_LIMIT`, names that the host cannot have, and everything above the limit.
     """
     left_out: list[str] = []
     written = 0
     too_deep = False
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
-            shown = member.name.encode("utf-8", "replace").decode()  # A name may be no UTF-8; a report has to be.
+            shown = member.name.encode("utf-8", "replace").decode()  # A name need not be UTF-8, but a report has to be.
             if _excluded(member.name, exclude):
                 continue
             if not (member.isreg() or member.isdir()):
@@ -120,7 +138,7 @@ def unpack(
                 left_out.append(f"{shown}: over the limit of {limit} bytes, it and all that follows")
                 break
             written += member.size
-            # Written by hand: no link is ever made below target, so a checked name cannot lead out of it.
+            # Not by tarfile: no link is ever made below the target, so a checked name cannot lead out of it.
             parts = PurePosixPath(member.name).parts
             if ".." in parts or member.name.startswith("/"):
                 left_out.append(f"{shown}: leads out of the directory")
@@ -133,7 +151,7 @@ def unpack(
             path = target.joinpath(*parts[1:])
             try:
                 if member.isdir():
-                    if path != target:  # An empty directory to collect from leaves nothing.
+                    if path != target:  # Downloading an empty directory copies nothing.
                         path.mkdir(parents=True, exist_ok=True)
                     continue
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,16 +159,16 @@ def unpack(
                 assert contents is not None  # It is a regular file.
                 with path.open("wb") as file:
                     shutil.copyfileobj(contents, file)
-            except OSError as error:  # A name the host's file system cannot hold, a file where a directory should be.
+            except OSError as error:  # Such as a name that the host cannot have.
                 left_out.append(f"{shown}: {error.strerror}")
         else:
-            while stream.read(2**16):  # Padding follows the archive's end, and its writer wants to be rid of it.
+            while stream.read(2**16):  # Padding follows the archive's end; its writer waits until it is read.
                 pass
     return tuple(left_out)
 
 
 def _excluded(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a pattern matches the name or the path of the entry or of a directory above it, as in .gitignore."""
+    """Tell whether a pattern matches the name or the path of the entry or of a directory above it, as in .gitignore."""
     parts = PurePosixPath(name).parts[1:]  # The first part is the source itself.
     candidates = {*parts, *("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))}
     return any(fnmatch.fnmatch(each, pattern.rstrip("/")) for pattern in patterns for each in candidates)

@@ -1,4 +1,4 @@
-"""Which environment a session runs in."""
+"""Choosing the engine of a session: Docker where a daemon answers, else the sandbox."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ NAMES = ("auto", "docker", "sandbox")
 
 
 def choose_engine(name: str = "auto", *, hidden: Sequence[Path] = ()) -> tuple[Engine, str]:
-    """The engine of that name and the reason for it, in a few words for the header.
+    """Start the engine of a name, and return it with the reason for the choice, in a few words for the header.
 
-    ``auto`` takes Docker where a daemon answers, else the sandbox. ``hidden`` are directories of the host that no
-    environment may show. Raises :class:`~pytest_evocode.errors.EnvironmentUnavailable` with the ways out, and
-    :class:`~pytest_evocode.errors.UsageError` for another name.
+    Args:
+        name: ``docker``, ``sandbox``, or ``auto`` for Docker where a daemon answers and else the sandbox.
+        hidden: Directories of the host that no environment may show.
+
+    Raises:
+        EnvironmentUnavailable: The engine cannot be had here; the message says what can be done.
+        UsageError: There is no engine of that name.
     """
     if name not in NAMES:
         raise UsageError(f"unknown environment {name!r}; known are {', '.join(NAMES)}")

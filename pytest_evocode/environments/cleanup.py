@@ -1,4 +1,4 @@
-"""Clearing by hand what dead sessions left on this machine; every new session does the same for its own environment."""
+"""What dead sessions left on this machine, for ``evocode clean``; every new session removes that of its own engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_evocode.errors import EnvironmentUnavailable
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """Something that nobody uses any more; ``remove`` raises EnvironmentFault when it will not go."""
+    """Something on this machine that nobody uses any more."""
 
     what: str
     remove: Callable[[], object]
@@ -21,11 +21,13 @@ class Leftover:
 
 @contextlib.contextmanager
 def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[Leftover]]:
-    """What sessions left that are dead, of all environments that can be had here, for as long as the context lasts.
+    """Find what dead sessions left, of all engines that can be had here, and yield it.
 
-    With ``kept``, also forks that were left to be looked at and snapshots from which an attempt may be resumed; with
-    ``references``, the states of reference solutions, which are for all sessions. What a living session owns is never
-    there.
+    What a living session owns is never among it. The leftovers can be removed for as long as the context lasts.
+
+    Args:
+        kept: Include the forks that ``--evocode-keep`` left and snapshots from which an attempt may be resumed.
+        references: Include the states of reference solutions, which are shared by all sessions.
     """
     with contextlib.ExitStack() as stack:
         yield [*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references)]

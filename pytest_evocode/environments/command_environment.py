@@ -61,7 +61,7 @@ class CappedOutput:
         if self._whole is not None and self._unwritten is None:
             try:
                 self._whole.write(chunk)
-            except OSError as error:  # Whoever reads the output has to go on, or the command would wait for ever.
+            except OSError as error:  # Reading has to go on, or the command would wait for ever.
                 self._unwritten = error
         space = self._limit - len(self._head)
         if space > 0:

@@ -1,4 +1,4 @@
-"""What one environment may take of its machine where its task does not say."""
+"""How much of its machine one environment may use."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ResourceLimits:
-    """The same for Docker and for the sandbox; lowered in tests, which need not fill a machine then."""
+    """Limits of one environment where its task sets none, the same for Docker and the sandbox."""
 
     processes: int = 4096
-    """Processes and threads at once in one environment: far more than builds need, far fewer than a host has."""
+    """Processes and threads at once: far more than builds need, far fewer than a host has."""
     memory_share: float = 0.75
     """Of the machine's memory for an environment whose task has no ``memory_mb``; the rest is the session's."""
     free_disk: int = 2**30
     """Bytes to be left free on the file system that holds the sandboxes' files."""
 
     def memory(self, memory_mb: int | None, machine: int) -> int:
-        """Bytes that an environment may take on a machine with this many.
+        """Return how many bytes of memory an environment may use on a machine with ``machine`` bytes.
 
         >>> ResourceLimits().memory(None, 8 * 2**30) == 6 * 2**30
         True
@@ -25,13 +25,3 @@ class ResourceLimits:
         True
         """
         return int(machine * self.memory_share) if memory_mb is None else memory_mb * 2**20
-
-
-def refused_processes(limit: int) -> str:
-    """The last line of a command's output where the kernel kept it from starting more."""
-    return f"[refused: more than the limit of {limit} processes]"
-
-
-def killed_for_memory(limit: int) -> str:
-    """The last line of a command's output."""
-    return f"[killed: over the limit of {limit // 2**20} MiB of memory]"

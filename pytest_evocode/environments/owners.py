@@ -1,4 +1,4 @@
-"""Who made what is left on a machine, whether they still live, and whether somebody still needs it."""
+"""Who made what is left on a machine: whether that process still lives, and whether an attempt still needs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_evocode.results.directory import SNAPSHOT_FILE, STATE_FILE
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process on a machine and no other, even after its number is used again."""
+    """A process of one machine, told apart from later ones that get the same number."""
 
     host: str
     pid: int
@@ -22,17 +22,17 @@ class Owner:
 
     @classmethod
     def this(cls) -> Owner:
-        """The process that asks."""
+        """Return the owner that is this process."""
         return cls.of(getpid())
 
     @classmethod
     def of(cls, pid: int) -> Owner:
-        """A process of this machine; raises OSError when there is none of that number."""
+        """Return the owner that is a process of this machine; raises OSError when there is none of that number."""
         return cls(socket.gethostname(), pid, _start_time(pid))
 
     @classmethod
     def from_label(cls, label: str) -> Owner | None:
-        """The owner that ``str(owner)`` stands for; None where the text is none."""
+        """Parse what ``str(owner)`` gives; None where the text is something else."""
         host, pid, started = [*label.rsplit("/", 2), "", ""][:3]
         return cls(host, int(pid), int(started)) if pid.isdigit() and started.isdigit() else None
 
@@ -40,7 +40,7 @@ class Owner:
         return f"{self.host}/{self.pid}/{self.started}"
 
     def is_alive(self) -> bool:
-        """Whether it still runs; who is on another machine counts as alive."""
+        """Tell whether the process still runs; one on another machine counts as alive."""
         if self.host != socket.gethostname():
             return True
         try:
@@ -55,7 +55,7 @@ def _start_time(pid: int) -> int:
 
 
 def is_needed(reference: str, keep_for: Path) -> bool:
-    """Whether the attempt that a snapshot was kept for may still be resumed from it, or verified again."""
+    """Tell whether the attempt that a snapshot was kept for may still be resumed from it, or verified again."""
     files = [keep_for / STATE_FILE, keep_for / SNAPSHOT_FILE, *keep_for.glob(f"steps/*/{SNAPSHOT_FILE}")]
     for file in files:
         with contextlib.suppress(OSError):

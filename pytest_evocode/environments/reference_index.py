@@ -1,4 +1,4 @@
-"""Which states of reference solutions are kept on this machine; the engines keep the states themselves."""
+"""An index of the reference states kept on this machine: which there are, of what size, and when each was used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_evocode.environments.cache import cache_directory
 
 @dataclass(frozen=True, slots=True)
 class ReferenceState:
-    """The state of a task after a round, which an engine keeps under ``key``."""
+    """The state of a task after the reference solution of a round, which an engine keeps under ``key``."""
 
     key: str
     task: str
@@ -24,7 +24,10 @@ class ReferenceState:
 
 
 class ReferenceIndex:
-    """What an engine keeps: a small file each, whose time is when the state was last used. To be used when locked."""
+    """The reference states that an engine keeps, as one small file each.
+
+    A file's modification time is when the state was last used. Hold :meth:`locked` while using the other methods.
+    """
 
     def __init__(self, engine: str) -> None:
         self._directory = cache_directory() / "references" / engine
@@ -32,34 +35,37 @@ class ReferenceIndex:
         self._lock = FileLock(self._directory / "lock")
 
     def locked(self) -> FileLock:
-        """The lock that all sessions share; a thread may take it again while it has it."""
+        """Return the lock that all sessions share; a thread that holds it may take it again."""
         return self._lock
 
     def making(self, task: str) -> FileLock:
-        """The lock of whoever plays the solutions of a task of that name; a new one, which knows nothing of others."""
+        """Return a lock for running the reference solutions of a task of that name.
+
+        Each call returns a new lock, which cannot be taken again by its holder.
+        """
         return FileLock(self._directory / f"{task[:200]}.making")
 
     def read(self, key: str) -> ReferenceState | None:
-        """What is known of a state; None where it is not kept."""
+        """Return what is known of a state; None where it is not kept."""
         try:
             return ReferenceState(**json.loads(self._file(key).read_bytes()))
         except (OSError, ValueError, TypeError):
             return None
 
     def write(self, state: ReferenceState) -> None:
-        """Note a state."""
+        """Add a state."""
         self._file(state.key).write_text(json.dumps(asdict(state)))
 
     def touch(self, key: str) -> None:
-        """Note that a state is used now."""
+        """Record that a state is used now."""
         os.utime(self._file(key))
 
     def forget(self, key: str) -> None:
-        """Strike a state off."""
+        """Remove a state from the index."""
         self._file(key).unlink(missing_ok=True)
 
     def oldest_first(self) -> list[ReferenceState]:
-        """All states, those first that were not used for longest."""
+        """Return all states, the least recently used first."""
         files = sorted(self._directory.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
         return [state for path in files if (state := self.read(path.stem)) is not None]
 

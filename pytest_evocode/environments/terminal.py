@@ -1,4 +1,4 @@
-"""A person's terminal, connected to a program in an environment that has one of its own."""
+"""Connecting a person's terminal to a program in an environment that has a terminal of its own."""
 
 from __future__ import annotations
 
@@ -9,27 +9,34 @@ import tty
 from collections.abc import Callable
 from typing import Protocol
 
-_LOOK = 250  # milliseconds between two looks at the terminal's size
+_RESIZE_INTERVAL = 250  # milliseconds between two checks of the terminal's size
 
 
 class Remote(Protocol):
     """The end of a program's terminal that is outside of the environment."""
 
     def fileno(self) -> int:
-        """What to wait for."""
+        """Return the file descriptor to wait for."""
 
     def recv(self, size: int, /) -> bytes:
-        """What the program printed, once there is something; empty at its end."""
+        """Wait for output of the program and return it; empty at its end."""
 
     def send(self, data: bytes, /) -> int:
-        """Type as much as is taken at once, and return how much that was."""
+        """Type as much of ``data`` as is taken at once, and return how many bytes that was."""
 
 
 def relay(terminal: int, remote: Remote, resize: Callable[[os.terminal_size], bool]) -> bool:
-    """Pass on what is typed and what is printed until the program ends; False when the terminal does so before.
+    """Pass on what is typed and printed until the program ends.
 
-    Every key is the program's, Ctrl-C too. ``resize`` gives its terminal a size; it is called again when that cannot be
-    done yet, which False says.
+    Every key is the program's, Ctrl-C too.
+
+    Args:
+        terminal: An open file descriptor of the person's terminal.
+        remote: The program's terminal.
+        resize: Gives the program's terminal a size; it returns False when that cannot be done yet, and is called again.
+
+    Returns:
+        Whether the program ended; False when the person's terminal was closed before.
     """
     try:
         before = termios.tcgetattr(terminal)
@@ -38,7 +45,7 @@ def relay(terminal: int, remote: Remote, resize: Callable[[os.terminal_size], bo
             return _pass_on(terminal, remote, resize)
         finally:
             termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-    except (OSError, termios.error):  # It was closed.
+    except (OSError, termios.error):  # The terminal was closed.
         return False
 
 
@@ -51,12 +58,12 @@ def _pass_on(terminal: int, remote: Remote, resize: Callable[[os.terminal_size],
             size = now
         poll.register(terminal, select.POLLIN)
         poll.register(remote.fileno(), select.POLLIN | (select.POLLOUT if typed else 0))
-        events = dict(poll.poll(_LOOK))
+        events = dict(poll.poll(_RESIZE_INTERVAL))
         happened = events.get(remote.fileno(), 0)
         if happened & ~select.POLLOUT:
             try:
                 printed = remote.recv(2**16)
-            except BlockingIOError:  # The kernel wakes who waits for a terminal now and then for nothing.
+            except BlockingIOError:  # The kernel reports a terminal as readable now and then when it is not.
                 continue
             if not printed:
                 return True
@@ -71,11 +78,11 @@ def _pass_on(terminal: int, remote: Remote, resize: Callable[[os.terminal_size],
 
 
 def write_all(terminal: int, data: bytes) -> None:
-    """Print all of it; raises OSError."""
+    """Write all of ``data`` to a terminal; raises OSError."""
     while data:
         data = data[os.write(terminal, data) :]
 
 
 def kind_of_terminal() -> dict[str, str]:
-    """The variable that tells programs what the terminal understands."""
+    """Return the environment variable that tells programs what the terminal understands."""
     return {"TERM": os.environ.get("TERM", "xterm")}

@@ -1,1 +1,1 @@
-"""Docker containers through the engine's API."""
+"""Environments in Docker containers."""

@@ -1,4 +1,4 @@
-"""One long-lived connection to a container's PID 1, over which root's commands run without an engine call each."""
+"""A long-lived connection to a container's PID 1, by which commands of root run without an engine call each."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ KEEPER = [
 ]
 _REQUEST_LIMIT = 2**15  # bytes; bash reads them one by one
 _READ_ONLY = {"BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"}
-_ANSWER = 10.0  # seconds for PID 1 to do what takes it milliseconds
+_ANSWER = 10.0  # seconds for an answer of PID 1, which takes it milliseconds
 _CLOSING = 2.0  # seconds for PID 1 to end by itself
 
 
 class Channel:
-    """Runs one command at a time; who finds it busy takes the engine's slower way.
+    """A connection that runs one command at a time; a second one meanwhile takes the engine's slower way.
 
     All that the container's processes write to PID 1's stdout arrives here. What comes while no command runs is from
     background services and is dropped, so that they never block on a full pipe.
     """
 
     def __init__(self, client: APIClient, container: str) -> None:
-        """Attach to a container that was made with an open stdin and :data:`KEEPER`."""
+        """Attach to a container that was made with an open stdin and :data:`KEEPER` as its entry point."""
         self._client = client
         self._container = container
         self._state = threading.Condition()
@@ -64,10 +64,10 @@ class Channel:
         self._reader.start()
 
     def attach_again(self) -> None:
-        """Attach to a container that was started anew; what ran in it has ended."""
+        """Attach to a container that was started anew, which has ended everything that ran in it."""
         self.close()
         with self._state:
-            if self._output is not None:  # Or who has killed a command would still wait for its end.
+            if self._output is not None:  # Whoever killed the command still waits for its end.
                 self._output.add(self._held)
                 self._output, self._exit_code = None, 137
         self._attach()
@@ -76,13 +76,13 @@ class Channel:
         try:
             with contextlib.suppress(OSError), self._stream:
                 self._stream.collect(None)
-        finally:  # Or who waits for a command would wait for ever.
+        finally:  # Whoever waits for a command must not wait for ever.
             with self._state:
                 self._closed = True
                 self._state.notify_all()
 
     def _take(self, chunk: bytes) -> None:
-        """Give output to the command that runs, up to the marker that ends it; a marker may come in pieces."""
+        """Pass output on to the command that runs, up to the marker that ends it; a marker may come in pieces."""
         with self._state:
             if self._output is None:
                 return
@@ -110,10 +110,22 @@ class Channel:
         deadline: float | None,
         kill: Callable[[], None],
     ) -> tuple[int, bool] | None:
-        """Run a command as root; its exit code and whether it was killed at its deadline (``time.monotonic``).
+        """Run a command as root.
 
-        None, and nothing has run, when another command runs, PID 1 is stuck, or this command is not for a channel: its
-        environment or its length is not for bash. Raises :class:`ChannelClosed` when the container stops meanwhile.
+        Args:
+            argv: What to run.
+            output: Takes what it prints.
+            env: Variables to set.
+            cwd: The directory to start in.
+            deadline: By ``time.monotonic``; None for no limit.
+            kill: Called at the deadline to end the command.
+
+        Returns:
+            The exit code, and whether the command was killed at its deadline. None, and nothing has run, when another
+            command runs, PID 1 is stuck, or bash cannot take the command's variables or length.
+
+        Raises:
+            ChannelClosed: The container stops meanwhile.
         """
         if any(not name.isidentifier() or not name.isascii() or name in _READ_ONLY for name in env):
             return None
@@ -122,7 +134,7 @@ class Channel:
         return self._run(script, output, deadline, kill)
 
     def ask(self, script: str) -> bytes | None:
-        """The stdout of a short script that PID 1 runs itself; None when it fails or PID 1 is busy."""
+        """Return the stdout of a short script that PID 1 runs itself; None when it fails or PID 1 is busy."""
         output = CappedOutput()
         try:
             ended = self._run(script, output, time.monotonic() + _ANSWER, lambda: None)
@@ -157,15 +169,15 @@ class Channel:
             self._busy.release()
 
     def kill_all(self) -> bool:
-        """Have PID 1, which nothing inside can kill or stop, kill everything else; False when it is busy."""
+        """Make PID 1, which nothing inside can kill or stop, kill everything else; False when it is busy."""
         return self.ask("kill -9 -1; true") is not None
 
     def retire(self) -> None:
-        """Run nothing more: whoever is root in the container may have changed PID 1 by now."""
+        """Run nothing more here, because whoever is root in the container may have changed PID 1 by now."""
         self._retired = True
 
     def end(self) -> None:
-        """Have PID 1 end, and with it the container, unless a command runs; cheaper than the engine's kill."""
+        """Make PID 1 end, and the container with it, unless a command runs; cheaper than the engine's kill."""
         if not self._retired and self._busy.acquire(blocking=False):
             try:
                 with contextlib.suppress(ChannelClosed):
@@ -175,13 +187,13 @@ class Channel:
                 self._busy.release()
 
     def close(self) -> None:
-        """Hang up; the container must have stopped."""
+        """Disconnect; the container must have stopped."""
         self._stream.shutdown()
         self._reader.join(_CLOSING)
 
     def _send(self, request: bytes) -> None:
         try:
-            # A NUL first, or what somebody else wrote into PID 1's stdin would be a part of the request.
+            # A NUL first, to end whatever somebody inside wrote into PID 1's stdin.
             self._stream.send(b"\0" + request + b"\0")
         except OSError:
             raise ChannelClosed from None

@@ -1,8 +1,9 @@
-"""The Docker engine: containers of a session, labelled so that a later one can clear what a dead one left."""
+"""The Docker engine: a session's containers, labelled so that a later session can remove those of a dead one."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
 import threading
@@ -25,6 +26,8 @@ from pytest_evocode.tasks import Network, Task
 if TYPE_CHECKING:
     from docker import APIClient
 
+logger = logging.getLogger(__name__)
+
 OWNER = "evocode.owner"
 ENGINE = "evocode.engine"
 IMAGE_LAYERS = "evocode.image-layers"
@@ -33,7 +36,7 @@ _API_TIMEOUT = 120  # seconds for one answer; a commit of a large workspace take
 
 
 class DockerEngine:
-    """Makes containers; raises :class:`EnvironmentUnavailable` where no daemon answers."""
+    """An :class:`~pytest_evocode.environments.protocol.Engine` of Docker containers."""
 
     name = "docker"
     without_effect: tuple[str, ...] = ("storage_mb", "storage")
@@ -45,6 +48,7 @@ class DockerEngine:
             info = self._client.info()
         self.description = f"engine {info['ServerVersion']}"
         self._memory: int = info["MemTotal"]
+        logger.info("Docker %s, %d MiB of memory", self.description, self._memory // 2**20)
         self._own = {OWNER: str(Owner.this()), ENGINE: uuid.uuid4().hex}  # A process may have two engines.
         self._lock = threading.Lock()
         self._running: list[DockerEnvironment] = []
@@ -90,9 +94,10 @@ class DockerEngine:
         return environment
 
     def _public_network(self) -> str:
-        """A network of the session's own, made when first needed.
+        """Return the session's own network, which is made when it is first needed.
 
-        On the engine's usual one containers can talk to each other: a fork to the agent, whose next turn has begun.
+        On the engine's default network containers can talk to one another: a fork to the agent, whose next turn has
+        begun.
         """
         with self._lock, faults("making a network"):
             if self._network is None:
@@ -150,15 +155,17 @@ class DockerEngine:
         for environment in running:
             with contextlib.suppress(EnvironmentFault):
                 environment.stop()
+        logger.debug("removing all containers of the session")
         with contextlib.suppress(EnvironmentFault):
             remove_labelled(self._client, f"{ENGINE}={self._own[ENGINE]}")
         self._client.close()
 
 
 def connect() -> APIClient:
-    """A client of the daemon that ``DOCKER_HOST``, the current context or the usual socket names.
+    """Connect to the daemon that ``DOCKER_HOST``, the current context or the usual socket names.
 
-    Raises :class:`EnvironmentUnavailable`, quickly where no daemon can be there.
+    Raises:
+        EnvironmentUnavailable: No daemon answers; this takes no time where none can be there.
     """
     host = os.environ.get("DOCKER_HOST", "")
     if not host and not Path("/var/run/docker.sock").exists() and not Path.home().joinpath(".docker/contexts").exists():
@@ -172,7 +179,7 @@ def connect() -> APIClient:
     if not host:
         from docker.context import ContextAPI
 
-        with contextlib.suppress(Exception):  # A broken context file: the usual socket is tried.
+        with contextlib.suppress(Exception):  # With a broken context file, the usual socket is tried.
             context = ContextAPI.get_current_context()
             if context is not None and context.Host:
                 settings["base_url"] = context.Host
@@ -186,7 +193,10 @@ def connect() -> APIClient:
 
 
 def _knock(url: str) -> None:
-    """Connect to a socket file and hang up: where that fails, the SDK would leave its own socket open."""
+    """Connect to a Unix socket and hang up.
+
+    Raises OSError where nobody answers, where the SDK would leave its own socket open.
+    """
     if url.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as knocking:
             knocking.settimeout(_PING_TIMEOUT)
@@ -194,17 +204,22 @@ def _knock(url: str) -> None:
 
 
 def remove_leftovers(client: APIClient) -> None:
-    """Remove containers and snapshots of sessions that died on this machine, never those of a living one."""
+    """Remove containers, networks and snapshots of sessions that died on this machine."""
     for kind, entries in find_docker_leftovers(client).items():
         for entry in entries:
-            with contextlib.suppress(EnvironmentFault):  # Another session may be removing the same.
+            with contextlib.suppress(EnvironmentFault):  # Another session may be removing it too.
                 remove_docker_leftover(client, kind, entry)
 
 
 def find_docker_leftovers(client: APIClient, *, needed_too: bool = False) -> dict[str, list[dict[str, Any]]]:
-    """Containers, networks and images of dead sessions as the engine describes them.
+    """Find the containers, networks and images of dead sessions.
 
-    Snapshots that an attempt may still be resumed from and kept containers are only among them with ``needed_too``.
+    Args:
+        client: A client of the engine.
+        needed_too: Include snapshots that an attempt may still be resumed from, and kept containers.
+
+    Returns:
+        The engine's descriptions of them, by their kind: ``container``, ``network`` or ``image``.
     """
     with faults("looking for leftovers"):
         containers = client.containers(all=True, filters={"label": OWNER})
@@ -225,9 +240,10 @@ def find_docker_leftovers(client: APIClient, *, needed_too: bool = False) -> dic
 
 
 def remove_docker_leftover(client: APIClient, kind: str, entry: Mapping[str, Any]) -> None:
-    """Remove one container, with its volumes, one network or one image; another session may have been quicker."""
+    """Remove one container with its volumes, one network or one image, unless another session was quicker."""
     from docker.errors import NotFound
 
+    logger.info("removing the %s %s of a dead session", kind, entry["Id"])
     with faults(f"removing the {kind} {entry['Id']}"), contextlib.suppress(NotFound):
         if kind == "container":
             client.remove_container(entry["Id"], v=True, force=True)
@@ -238,7 +254,7 @@ def remove_docker_leftover(client: APIClient, kind: str, entry: Mapping[str, Any
 
 
 def _remove_snapshot(client: APIClient, image: Mapping[str, Any]) -> None:
-    """Remove an image, or only a snapshot's name of it when it is a reference state too."""
+    """Remove an image, or only its name as a snapshot when it is a reference state too."""
     names = list(image.get("RepoTags") or ())
     if any(map(_is_reference, names)):
         for name in names:
@@ -253,7 +269,7 @@ def _is_reference(name: str) -> bool:
 
 
 def remove_reference(client: APIClient, key: str) -> None:
-    """Remove the name that a reference state has, and the image with it unless it is a snapshot still."""
+    """Remove the name of a reference state, and the image with it unless it is still a snapshot."""
     from docker.errors import ImageNotFound
 
     with faults("removing a reference state"), contextlib.suppress(ImageNotFound):
@@ -266,14 +282,14 @@ def _is_orphan(entry: Mapping[str, Any]) -> bool:
 
 
 def _is_needed(entry: Mapping[str, Any]) -> bool:
-    """Whether an image is a snapshot that an attempt needs."""
+    """Tell whether an image is a snapshot that an attempt needs."""
     keep_for = (entry.get("Labels") or {}).get(KEEP_FOR)
     tags = entry.get("RepoTags") or ()
     return keep_for is not None and any(is_needed(tag, Path(keep_for)) for tag in tags)
 
 
 def remove_labelled(client: APIClient, label: str) -> None:
-    """Remove the containers and networks that carry a label, and then the images, but for what is kept."""
+    """Remove the containers and networks that carry a label, then the images, except what is kept."""
     with faults("removing containers and snapshots"):
         containers = client.containers(all=True, filters={"label": label})
         for container in (entry for entry in containers if not is_kept(entry)):

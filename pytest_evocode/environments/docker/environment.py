@@ -1,8 +1,9 @@
-"""One container: driven through the engine's API, graded in containers started from its commits."""
+"""One Docker container as an environment, with commits as snapshots and containers of them as forks."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import time
@@ -26,11 +27,13 @@ from pytest_evocode.tasks import Network
 if TYPE_CHECKING:
     from docker import APIClient
 
+logger = logging.getLogger(__name__)
+
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 _LOGS = ("/logs/agent", "/logs/artifacts")
-_KILLED = 137  # what a shell says of a command that was killed
+_KILLED = 137  # the exit code that a shell gives a killed command
 _ROOT = ("0", "root")
-_KILLING = 1.0  # seconds for killed processes to be gone
+_KILLING = 1.0  # seconds for killed processes to end
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +43,23 @@ class ContainerSettings:
     client: APIClient
     labels: Mapping[str, str]
     public_network: Callable[[], str]
-    """Finds or makes the network for containers that may reach the internet, and one another never."""
+    """Finds or makes the network for containers that may reach the internet, but never one another."""
     user: str = "0"
-    """Who commands run as unless they say otherwise: the image's USER."""
+    """The user of commands that name none: the image's USER."""
     env: Mapping[str, str] = field(default_factory=dict)
     cpus: float | None = None
     memory: int | None = None
     """Bytes, swap included."""
     processes: int | None = None
     volumes: tuple[str, ...] = ()
-    """What the image declares as VOLUME: the engine keeps it apart from the container's files."""
+    """What the image declares as VOLUME; the engine keeps it apart from the container's files, and no commit has it."""
     image_layers: int = 0
-    """Layers of the task's image."""
+    """How many layers the task's image has."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Container:
-    """A container that was made, and the ways into it."""
+    """A container that exists, and the ways into it."""
 
     id: str
     channel: Channel | None
@@ -64,7 +67,11 @@ class _Container:
 
 
 class DockerEnvironment(CommandEnvironment):
-    """An :class:`~pytest_evocode.environments.protocol.Environment` in a Docker container."""
+    """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` in a Docker container.
+
+    It is a :class:`~pytest_evocode.environments.protocol.DistrustingEnvironment`, because short commands of root run
+    through the container's PID 1.
+    """
 
     def __init__(
         self,
@@ -85,7 +92,7 @@ class DockerEnvironment(CommandEnvironment):
         self._fresh = tuple(fresh)
         self._running: _Container | None = None
         self._own_image: str | None = None
-        self._killing = threading.Lock()  # Or each of two kills would wait for the other's process to go.
+        self._killing = threading.Lock()  # Each of two kills at once would wait for the other's process to end.
 
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -100,14 +107,17 @@ class DockerEnvironment(CommandEnvironment):
             self._remove_container()
             self._clear_way()
             self._start()
-        # A fork has the attempt's, whose untouched time says that nothing needs to be collected.
+        # A fork has those of its attempt; a modification time of 1970 shows that nothing was written there.
         logs = [path for path in _LOGS if not self._fresh or not self._files.is_directory(path)]
         self._files.pending = [*logs, *self._fresh]
         if self._network == "no-network":
-            self._files.pending_files = {"/etc/hosts": _HOSTS}  # The engine leaves it empty without a network.
+            self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
 
     def _clear_way(self) -> None:
-        """Take a copy of the image in which only directories are where the fresh ones go, and above them."""
+        """Copy the image without what stands in the way of the fresh directories.
+
+        In the copy, only directories are where they go and above them.
+        """
         with faults("preparing fresh directories"):
             created = self._client.create_container(self._image, command=["true"], labels=dict(self._settings.labels))
             self._running = _Container(created["Id"], None, ContainerFiles(self._client, created["Id"], None))
@@ -120,16 +130,16 @@ class DockerEnvironment(CommandEnvironment):
         from docker.types import LogConfig, Mount
 
         settings = self._settings
-        # Anonymous volumes are empty whatever the image holds there, and making them runs nothing in the container.
+        # An anonymous volume is empty whatever the image has there, and making it runs nothing in the container.
         mounts = [Mount(path, None, type="volume", no_copy=True) for path in (*self._fresh, *self._volumes)]
         with faults("starting a container"):
             host_config = self._client.create_host_config(
                 network_mode="none" if self._network == "no-network" else settings.public_network(),
                 nano_cpus=None if settings.cpus is None else int(settings.cpus * 1e9),
                 mem_limit=settings.memory,
-                memswap_limit=settings.memory,  # As much as the memory: no swap, or it would go as far again.
+                memswap_limit=settings.memory,  # Memory and swap together, so no swap.
                 pids_limit=settings.processes,
-                # Full, it must leave room: nobody can be killed for what files take, and PID 1 would be in the end.
+                # Less than the memory: for files the kernel finds no process to blame, and would kill PID 1 in the end.
                 shm_size=None if settings.memory is None else settings.memory // 2,
                 mounts=mounts,
                 log_config=LogConfig(type="none"),
@@ -144,17 +154,18 @@ class DockerEnvironment(CommandEnvironment):
                 labels=dict(settings.labels),
                 host_config=host_config,
                 stdin_open=True,
-                # The runtime makes an empty network of its own, with less than half the engine's work for "none".
+                # The runtime then makes an empty network, in less than half the time of the engine's "none".
                 network_disabled=self._network == "no-network",
             )
             container = created["Id"]
-            # Known before it is started, because whoever stops the environment meanwhile has to find it.
+            # Set before it is started, so that a stop meanwhile finds it.
             self._running = _Container(container, None, ContainerFiles(self._client, container, None))
             channel = Channel(self._client, container)
             self._running = _Container(container, channel, ContainerFiles(self._client, container, channel))
             self._client.start(container)
+            logger.debug("started container %.12s from %s", container, self._image)
             for path, contents in self._volumes.items():
-                # Opened anew, because several forks may read it at once.
+                # Opened anew, because several forks may read it at the same time.
                 with open(f"/proc/self/fd/{contents.fileno()}", "rb") as stream:
                     self._files.put(stream, os.path.dirname(path))
 
@@ -194,7 +205,7 @@ class DockerEnvironment(CommandEnvironment):
         return run_on_terminal(self._client, self._id, self._filled_in(command), terminal, self.kill_processes)
 
     def _exec_by_channel(self, command: EngineCommand, output: CappedOutput) -> tuple[int, bool] | None:
-        """Run a command of root's; None, and nothing has run, when it has to go by the engine."""
+        """Run a command of root by the channel; None, and nothing has run, when the engine has to run it."""
         channel = self._here.channel
         if channel is None or command.user not in _ROOT:
             return None
@@ -213,7 +224,7 @@ class DockerEnvironment(CommandEnvironment):
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        # The tests come into a fork by the engine alone: the agent may have changed any tool there.
+        # Into a fork, only the engine brings the tests: the agent may have changed any tool there.
         self._files.upload(sources, target, writable=writable, by_channel=not self._fresh)
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
@@ -236,7 +247,7 @@ class DockerEnvironment(CommandEnvironment):
         self._files.make_directories(paths)
 
     def distrust(self) -> None:
-        """Leave PID 1's channel, which root in the container can write to as we do."""
+        """Stop using the channel to PID 1, which root in the container can write to as we do."""
         if self._here.channel is not None:
             self._here.channel.retire()
 
@@ -244,11 +255,12 @@ class DockerEnvironment(CommandEnvironment):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         channel = self._here.channel
         with self._killing, faults("killing the container's processes"):
+            logger.debug("killing all processes of container %.12s", self._id)
             if channel is None or not channel.kill_all() or not self._is_empty_soon():
                 self._restart()
 
     def _is_empty_soon(self) -> bool:
-        """Whether there is nothing but PID 1 any more, within the time that killed processes take to be gone."""
+        """Tell whether nothing but PID 1 is left, or will be in the time that killed processes take to end."""
         deadline = time.monotonic() + _KILLING
         with contextlib.suppress(EnvironmentFault), faults("listing processes"):
             while time.monotonic() < deadline:
@@ -258,16 +270,17 @@ class DockerEnvironment(CommandEnvironment):
         return False
 
     def _kill_by_engine(self) -> None:
-        """Kill everything while a command runs.
+        """Kill everything while a command runs, by starting PID 1 anew.
 
-        By starting PID 1 anew. A command of ours that kills could be stopped in there by the like of it, and the engine
-        would wait for it for ever with the container locked.
+        A command of ours that kills could itself be stopped inside by a like command of an agent, and the engine would
+        wait for it for ever with the container locked.
         """
         with self._killing, faults("killing the container's processes"):
             self._restart()
 
     def _start_again(self) -> None:
-        """Start the container anew after its PID 1 has ended, which root inside can bring about; its files stay."""
+        """Start the container anew after root inside made its PID 1 end; its files are still there."""
+        logger.info("PID 1 of a container has ended under a command; starting the container again")
         here = self._running
         if here is None or here.channel is None:
             raise EnvironmentFault("the container was stopped while a command ran")
@@ -277,6 +290,7 @@ class DockerEnvironment(CommandEnvironment):
 
     def _restart(self) -> None:
         here = self._here
+        logger.info("restarting container %.12s to kill its processes", here.id)
         self._client.restart(here.id, timeout=0)
         if here.channel is not None:
             here.channel.attach_again()
@@ -319,6 +333,7 @@ class DockerEnvironment(CommandEnvironment):
         here = self._here
         network = None if self._network == "no-network" else self._settings.public_network()
         kept = keep_container(self._client, here.id, name, network)
+        logger.info("kept container %.12s as %s", here.id, kept)
         self._running = self._own_image = None
         if here.channel is not None:
             here.channel.close()
@@ -332,6 +347,7 @@ class DockerEnvironment(CommandEnvironment):
             return
         if running.channel is not None:
             running.channel.end()
+        logger.debug("removing container %.12s", running.id)
         with faults("removing a container"), contextlib.suppress(NotFound):
             self._client.remove_container(running.id, v=True, force=True)
         if running.channel is not None:

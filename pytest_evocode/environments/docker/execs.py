@@ -1,4 +1,4 @@
-"""Commands that the engine runs in a container: slower than by a channel, but as any user."""
+"""Commands that the engine runs in a container: slower than by a channel, but as any user and on a terminal."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pytest_evocode.errors import EnvironmentFault
 if TYPE_CHECKING:
     from docker import APIClient
 
-_ENDING = 10.0  # seconds for the engine to say how a command ended whose output has ended
+_ENDING = 10.0  # seconds for the engine to give an exit code after the output has ended
 
 
 @dataclass(frozen=True, slots=True)
 class EngineCommand:
-    """A command with nothing left to be filled in."""
+    """A command with user, directory and deadline filled in."""
 
     argv: Sequence[str]
     user: str
@@ -35,32 +35,36 @@ class EngineCommand:
 def run_by_engine(
     client: APIClient, container: str, command: EngineCommand, output: CappedOutput, kill: Callable[[], None]
 ) -> tuple[int | None, bool]:
-    """Run a command; its exit code, and whether its deadline came, at which ``kill`` ends it."""
+    """Run a command, and call ``kill`` when its deadline comes.
+
+    Returns:
+        The exit code, None when it was killed, and whether its deadline came.
+    """
     with faults("running a command"):
         created = client.exec_create(
             container, command.argv, user=command.user, environment=dict(command.env), workdir=command.cwd
         )
         with FramedStream(client.exec_start(created["Id"], socket=True), output.add) as stream:
             timed_out = not stream.collect(command.deadline)
-        # Killed after the stream is closed: one that floods and is not read keeps the engine from stopping.
+        # After the stream is closed: a flood of output that nobody reads keeps the engine from killing.
         if timed_out:
             kill()
         exit_code = None if timed_out else _exit_code(client, created["Id"])
     if exit_code == 126 and "executable file not found in $PATH" in output.text():
-        exit_code = 127  # What newer engines say.
+        exit_code = 127  # As newer engines do.
     return exit_code, timed_out
 
 
 def run_on_terminal(
     client: APIClient, container: str, command: EngineCommand, terminal: int, kill: Callable[[], None]
 ) -> int:
-    """Run a command on a terminal and return its exit code; ``kill`` ends it when the terminal is closed."""
+    """Run a command on a terminal and return its exit code; call ``kill`` if the terminal is closed before."""
     from docker.errors import APIError
 
     def resize(size: os.terminal_size) -> bool:
         try:
             client.exec_resize(created["Id"], height=size.lines, width=size.columns)
-        except APIError:  # It is just being started, or has just ended.
+        except APIError:  # The command is just starting, or has just ended.
             return False
         return True
 
@@ -82,7 +86,7 @@ def run_on_terminal(
 
 
 def _exit_code(client: APIClient, exec_id: str) -> int:
-    """The exit code, for which the engine may need a moment after the stream has ended."""
+    """Return the exit code, which the engine may know only some time after the output has ended."""
     deadline = time.monotonic() + _ENDING
     while time.monotonic() < deadline:
         state = client.exec_inspect(exec_id)

@@ -1,4 +1,4 @@
-"""A container's files, moved and looked at by the engine, which asks none of the container's own tools."""
+"""Reading and writing a container's files by the engine's archive calls, which need no tool in the container."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DIRECTORY = 1 << 31
 _SYMLINK = 1 << 27
 _SPECIAL = 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
 
-# What an engine that says 500 has in a directory: links that lead to each other.
+# Stands for a path where the engine answers 500: symlinks that lead to each other.
 _LOOP: Mapping[str, Any] = {"mode": _SYMLINK, "size": 0, "mtime": "", "linkTarget": ""}
 _UNTOUCHED = "1970-01-01T00:00:00Z"
 _SMALL = 2**14  # bytes that go over the channel
@@ -38,8 +38,9 @@ _SMALL = 2**14  # bytes that go over the channel
 class ContainerFiles:
     """The files of one container.
 
-    Every transfer costs the engine a process of 80 ms, where a look costs 2 ms. So what is to be made waits for the
-    next transfer (:attr:`pending`), and what is small and may go by the container's own bash takes the channel.
+    Every transfer costs the engine a process of 80 ms, where a look costs 2 ms. So directories to be made wait for the
+    next transfer (:attr:`pending`), and what is small and need not be trusted goes through the channel to the
+    container's bash.
     """
 
     def __init__(self, client: APIClient, container: str, channel: Channel | None) -> None:
@@ -52,13 +53,13 @@ class ContainerFiles:
         """Files to write, by path."""
 
     def look_up(self, path: str) -> Mapping[str, Any] | None:
-        """The engine's description of a path, symlinks not followed; None where there is nothing."""
+        """Return the engine's description of a path, symlinks not followed; None where there is nothing."""
         url = f"{self._client.base_url}/v{self._client.api_version}/containers/{self._container}/archive"
         with faults(f"looking at {path}"):
             response = self._client.head(url, params={"path": path})
             if response.status_code == 404:
                 return None
-            # Below a file an engine says 500 and, to a HEAD, no more than that.
+            # Below a file, and for a loop of symlinks, an engine answers 500 without a reason.
             if response.status_code == 500 and path.strip("/"):
                 parent = self.look_up(posixpath.dirname(path.rstrip("/")))
                 if parent is None or not int(parent["mode"]) & _DIRECTORY:
@@ -69,7 +70,7 @@ class ContainerFiles:
         return found
 
     def is_link(self, path: str) -> bool:
-        """Whether a path is a symlink."""
+        """Tell whether a path is a symlink."""
         found = self.look_up(path)
         return found is not None and bool(int(found["mode"]) & _SYMLINK)
 
@@ -81,14 +82,14 @@ class ContainerFiles:
         return found is not None and bool(int(found["mode"]) & _DIRECTORY)
 
     def put(self, stream: IO[bytes] | bytes, target: str = "/") -> None:
-        """Have the engine unpack a tar."""
+        """Make the engine unpack a tar."""
         self._client.put_archive(self._container, target, stream)
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool, by_channel: bool) -> None:
-        """See :class:`~pytest_evocode.environments.protocol.Environment`.
+        """Upload as :meth:`~pytest_evocode.environments.protocol.Environment.upload` does.
 
-        ``by_channel`` allows the container's own tar, where there are only a few bytes for a directory that is not
-        there yet.
+        ``by_channel`` allows the container's own tar, which is used for a few bytes in a directory that does not exist
+        yet.
         """
         members = lay_over(sources)
         with tempfile.TemporaryFile() as stream, faults(f"uploading to {target}"):
@@ -121,7 +122,10 @@ class ContainerFiles:
         return None if self._channel is None else self._channel.ask(script)
 
     def _present_directories(self, target: str, members: Mapping[str, Path]) -> set[str]:
-        """Which of the directories to upload are there already: the engine would give them a new owner and mode."""
+        """Return the directories to upload that exist already, as relative paths.
+
+        The engine would give them a new owner and mode.
+        """
         present: set[str] = set()
         directories = sorted(name for name, path in members.items() if path.is_dir() and not path.is_symlink())
         for name in (".", *directories):
@@ -153,7 +157,7 @@ class ContainerFiles:
             return None
         if why := refusal(found, limit):
             return UnreadableFile(f"{path} is {why}")
-        # Bash reads it, by no tool but itself: a bash that lies could have lied when it ran the suite.
+        # Read by bash itself, with no other tool: a tampered bash could as well have falsified the suite.
         if int(found["size"]) <= _SMALL:
             contents = self._ask(
                 f"unset data; LC_ALL=C IFS= read -r -d '' -n {_SMALL} data < {shlex.quote(path)} || "
@@ -189,13 +193,13 @@ class ContainerFiles:
         self._put_directories([(path, 0o755) for path in in_the_way] + [(path, 0o777) for path in paths])
 
     def make_pending(self) -> None:
-        """Make what waits for a transfer."""
+        """Make the directories and files that wait for a transfer."""
         if self.pending or self.pending_files:
             directories, self.pending = self.pending, []
             self._put_directories([(path, 0o777) for path in directories])
 
     def _put_directories(self, directories: Sequence[tuple[str, int]]) -> None:
-        """Make directories of a mode; anything else of that name makes way."""
+        """Make directories of given modes; anything else at their paths is replaced."""
         stream = io.BytesIO()
         files, self.pending_files = self.pending_files, {}
         with tarfile.open(fileobj=stream, mode="w") as archive:
@@ -206,13 +210,13 @@ class ContainerFiles:
             self.put(stream.getvalue())
 
     def require_gone(self, paths: Sequence[str]) -> None:
-        """Raise :class:`~pytest_evocode.errors.EnvironmentFault` when one of the paths is there."""
+        """Raise :class:`~pytest_evocode.errors.EnvironmentFault` when one of the paths exists."""
         if left := [path for path in paths if self.look_up(path) is not None]:
             raise EnvironmentFault(f"could not be removed from the container: {', '.join(left)}")
 
 
 def refusal(info: Mapping[str, Any], limit: int) -> str | None:
-    """Why a file is not read, from the engine's description of it."""
+    """Return why a file is not read, from the engine's description of it; None when it can be."""
     mode = int(info["mode"])
     if mode & _SYMLINK:
         return "a symlink"
@@ -226,16 +230,18 @@ def refusal(info: Mapping[str, Any], limit: int) -> str | None:
 
 
 class ChunkReader(io.RawIOBase):
-    """A file over the chunks of a streamed response."""
+    """A readable file made of the chunks of a streamed response."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = b""
 
     def readable(self) -> bool:
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into a buffer, and return how many they are."""
         if not self._rest:
             self._rest = next(self._chunks, b"")
         part = self._rest[: len(buffer)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import subprocess
 import time
@@ -23,6 +24,8 @@ from pytest_evocode.tasks.content_hash import hash_directory
 if TYPE_CHECKING:
     from docker import APIClient
 
+logger = logging.getLogger(__name__)
+
 #: Names of images, each with a hash of the contents: those of tasks, and those of tasks with what agents need.
 _TASKS = "evocode-task"
 _AGENTS = "evocode-agent"
@@ -31,14 +34,18 @@ _INSTALLING = 900.0  # seconds
 
 
 def ensure_image(client: APIClient, task: Task) -> dict[str, Any]:
-    """Find, pull or build the task's image and return what the engine says of it.
+    """Find, pull or build the task's image.
 
-    Raises :class:`~pytest_evocode.errors.BuildError`.
+    Returns:
+        The engine's description of it.
+
+    Raises:
+        BuildError: It cannot be had.
     """
     named = task.config.environment.docker_image
     if named is not None:
         return _inspect(client, named) or _pull(client, named, task)
-    assert task.dockerfile is not None  # The loader wants one of the two.
+    assert task.dockerfile is not None  # The loader requires one of the two.
     digest = hash_directory(task.dockerfile.parent)[:32]
     tag = f"{_TASKS}:{digest}"
     found = _inspect(client, tag)
@@ -54,9 +61,13 @@ def ensure_image(client: APIClient, task: Task) -> dict[str, Any]:
 
 
 def ensure_installed(client: APIClient, task: Task, installation: Installation | None) -> dict[str, Any]:
-    """The task's image with an installation, which is made when no image of the same contents has it.
+    """Find or build the task's image with an installation on top.
 
-    Raises :class:`~pytest_evocode.errors.BuildError`.
+    Returns:
+        The engine's description of it; that of the task's image where there is no installation.
+
+    Raises:
+        BuildError: It cannot be had.
     """
     image = ensure_image(client, task)
     if installation is None:
@@ -73,7 +84,7 @@ def ensure_installed(client: APIClient, task: Task, installation: Installation |
 def _install(
     client: APIClient, task: Task, image: dict[str, Any], installation: Installation, tag: str
 ) -> dict[str, Any]:
-    # By its name: not every builder takes an image's id for a base that it has to look for here.
+    # By name, because not every builder finds a local base image by its id.
     base = task.config.environment.docker_image or image["RepoTags"][0]
     script = f"export EVOCODE_ENGINE=docker\n{installation.script}"
     user = (image.get("Config") or {}).get("User") or "0"
@@ -87,7 +98,10 @@ def _install(
 
 
 def build_seconds(client: APIClient, task: Task) -> float | None:
-    """What it took to build a task's image; measured now, without the engine's cache, where it is not known."""
+    """Return how long it took to build a task's image; None for a task that names a finished image.
+
+    Where that is not known, it is measured now by building without the engine's cache.
+    """
     if task.dockerfile is None or task.config.environment.docker_image is not None:
         return None
     ensure_image(client, task)
@@ -121,6 +135,7 @@ def _inspect(client: APIClient, image: str) -> dict[str, Any] | None:
 def _pull(client: APIClient, image: str, task: Task) -> dict[str, Any]:
     from docker.errors import APIError
 
+    logger.info("pulling the image %s", image)
     repository, _, tag = image.rpartition(":") if ":" in image.rpartition("/")[2] else (image, "", "latest")
     try:
         client.pull(repository, tag=tag)
@@ -153,7 +168,20 @@ def _docker_build(
     failure: Callable[[str, str], str],
     dockerfile: str = "",
 ) -> dict[str, Any]:
-    """Run ``docker build``, as BuildKit is not in the SDK; ``failure`` says what happened, and what was printed."""
+    """Run ``docker build``, because BuildKit is not in the SDK.
+
+    Args:
+        client: A client of the engine.
+        tag: The name of the image.
+        kind: ``task`` or ``agent``, for a label.
+        arguments: More arguments, the build context last.
+        limit: Seconds that it may take.
+        shown_limit: The limit as messages have it.
+        failure: Makes a message of what happened and what was printed.
+        dockerfile: The Dockerfile, where it is not in the build context.
+    """
+    logger.info("building the image %s", tag)
+    started = time.monotonic()
     try:
         done = subprocess.run(
             ["docker", "build", "--force-rm", "--tag", tag, "--label", f"evocode.image={kind}", *arguments],
@@ -168,8 +196,9 @@ def _docker_build(
     except FileNotFoundError:
         raise BuildError("no 'docker' command on PATH, which builds images; install Docker's command line") from None
     except subprocess.TimeoutExpired as error:
-        said = error.stdout.decode("utf-8", "replace") if isinstance(error.stdout, bytes) else error.stdout or ""
-        raise BuildError(failure(f"did not end within {shown_limit}", said)) from None
+        output = error.stdout.decode("utf-8", "replace") if isinstance(error.stdout, bytes) else error.stdout or ""
+        raise BuildError(failure(f"did not end within {shown_limit}", output)) from None
+    logger.info("the build of %s ended with %d after %.1f s", tag, done.returncode, time.monotonic() - started)
     if done.returncode != 0:
         raise BuildError(failure("failed", done.stdout))
     found = _inspect(client, tag)

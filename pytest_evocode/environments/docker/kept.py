@@ -1,4 +1,7 @@
-"""Containers that outlive their session for somebody to look at; known by their names, as labels cannot be changed."""
+"""Containers that ``--evocode-keep`` leaves for somebody to look at.
+
+They are known by their names, because a container's labels cannot be changed.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,14 @@ _PREFIX = "evocode-kept-"
 
 
 def keep_container(client: APIClient, container: str, name: str, network: str | None) -> str:
-    """Give a running container a name by which it is left alone, and return that.
+    """Rename a running container so that no session removes it, and return the new name.
 
-    ``network`` is the session's own, which goes with the session; None for a container without any.
+    Args:
+        client: A client of the engine.
+        container: The container's id.
+        name: What the new name contains.
+        network: The session's own network, which will be removed and is replaced by the engine's default; None for a
+            container without a network.
     """
     kept = f"{_PREFIX}{name}-{uuid.uuid4().hex[:6]}"
     with faults("keeping a container"):
@@ -31,17 +39,17 @@ def keep_container(client: APIClient, container: str, name: str, network: str | 
 
 
 def is_kept(container: Mapping[str, Any]) -> bool:
-    """Whether a container, as the engine lists it, is one that was kept."""
+    """Tell whether a container, as the engine lists it, is one that was kept."""
     return any(name.lstrip("/").startswith(_PREFIX) for name in container["Names"] or ())
 
 
 def images_of_kept(containers: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The ids of the images without which those of the containers that were kept could not be started again."""
+    """Return the ids of the images that the kept ones of some containers need to be started again."""
     return {container["ImageID"] for container in containers if is_kept(container)}
 
 
 def docker_exec_line(container: str, command: EngineCommand, conceal: Callable[[str], str]) -> str:
-    """The command line that runs a command in a container on the terminal it is typed at."""
+    """Return the command line that runs a command in a container on the terminal it is typed at."""
     line = ["docker", "exec", "-it", "--user", command.user, "--workdir", command.cwd]
     for name, value in command.env.items():
         line += ["--env", f"{name}={conceal(value)}"]

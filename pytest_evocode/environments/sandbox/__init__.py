@@ -1,1 +1,1 @@
-"""The embedded sandbox: bubblewrap over layers of the host's own system."""
+"""Environments without Docker: bubblewrap namespaces over the host's own system."""

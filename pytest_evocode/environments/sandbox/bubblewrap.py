@@ -1,9 +1,10 @@
-"""Finding bubblewrap, talking to the launcher, and the arguments that make a sandbox."""
+"""The session's side of the sandbox launcher: finding bubblewrap, its arguments, and requests to the launcher."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import select
 import shutil
@@ -19,21 +20,25 @@ from typing import Any, BinaryIO
 from pytest_evocode.environments.sandbox import launcher
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 
+logger = logging.getLogger(__name__)
+
 _START_TIMEOUT = 20.0  # seconds until a sandbox says it is ready; it takes 5 ms on an idle machine
 _DATAGRAM_LIMIT = 2**16  # bytes; the kernel's default for the whole socket is some 200 KiB
-# Of this package nothing but the launcher's own modules: the others want libraries that it does without.
+# Under another name, so that the __init__ of the package is not run: it imports libraries, which take time.
 _LAUNCH = (
-    "import os, socket, sys; sys.path.append(os.path.dirname(os.path.dirname(sys.argv[1])));"
-    " from sandbox.launcher import main; main(socket.socket(fileno=int(sys.argv[2])))"
+    "import os, socket, sys, types; environments = sys.modules['environments'] = types.ModuleType('environments');"
+    " environments.__path__ = [os.path.dirname(os.path.dirname(sys.argv[1]))];"
+    " from environments.sandbox.launcher import main; main(socket.socket(fileno=int(sys.argv[2])))"
 )
 _OVERLAY_SINCE = (0, 11)
 _LAUNCHER_ENV = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 
 
 def find_bubblewrap() -> str:
-    """The path of a bubblewrap that knows overlays: one on PATH first, else the one of the ``sandbox`` extra.
+    """Return the path of a bubblewrap that knows overlays: the one on PATH, else that of the ``sandbox`` extra.
 
-    Raises :class:`EnvironmentUnavailable`.
+    Raises:
+        EnvironmentUnavailable: There is neither.
     """
     found = shutil.which("bwrap")
     if found and _version(found) >= _OVERLAY_SINCE:
@@ -57,9 +62,9 @@ def _version(bwrap: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The directories a sandbox's file system is made of, each a pair of ``root`` and ``usr`` below one directory.
+    """The directories that a sandbox's file system is made of, each with the subdirectories ``root`` and ``usr``.
 
-    ``below`` are read-only, the lowest first; ``/usr`` has the host's own under all of them. ``top`` takes the writes.
+    ``below`` are read-only, the lowest first; ``/usr`` has the host's own below all of them. ``top`` takes the writes.
     """
 
     below: tuple[Path, ...]
@@ -69,9 +74,16 @@ class Layers:
 def sandbox_argv(
     bwrap: str, layers: Layers, *, rootless: bool, network: bool, hidden: Sequence[Path], hostname: str, shm: int
 ) -> list[str]:
-    """The bubblewrap command that starts a sandbox whose PID 1 does nothing but stay alive.
+    """Return the bubblewrap command that starts a sandbox whose PID 1 does nothing but stay alive.
 
-    ``shm`` is how many bytes of memory files in ``/dev/shm`` may take.
+    Args:
+        bwrap: The path of bubblewrap.
+        layers: The sandbox's files.
+        rootless: Use a user namespace in place of root's rights.
+        network: Share the host's network.
+        hidden: Directories of the host below ``/usr`` that are shown empty.
+        hostname: The host name inside.
+        shm: How many bytes of memory files in ``/dev/shm`` may take.
     """
     argv = [bwrap, "--die-with-parent", "--new-session", "--as-pid-1"]
     argv += ["--clearenv", "--setenv", "PATH", "/usr/bin:/bin"]
@@ -107,21 +119,21 @@ def sandbox_argv(
 
 
 class Launcher:
-    """The session's side of the launcher process; started on first use."""
+    """The session's side of the launcher process, which is started on first use."""
 
     def __init__(self, control: socket.socket | None = None) -> None:
-        """``control`` is the socket of one that runs already."""
+        """Start nothing yet; ``control`` is the socket of a launcher that already runs."""
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control = control
 
     @property
     def closed(self) -> bool:
-        """Whether there is none, or not yet."""
+        """Whether the launcher has ended or was not started yet."""
         return self._control is None
 
     def nest(self, cgroups: Sequence[Path]) -> tuple[Launcher, int]:
-        """A launcher that runs in cgroups, with all it starts, and the descriptor for the reply when it is there."""
+        """Start a launcher in cgroups, and return it with the descriptor that its reply comes from."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             reply = self.begin({"operation": "nest", "cgroups": [str(path) for path in cgroups]}, [theirs.fileno()])
@@ -131,22 +143,23 @@ class Launcher:
         if self._control is None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
-                # Its workers are processes of a sandbox while they serve it, and /proc there shows what they have:
-                # of the host's environment it gets what it needs to start.
+                # A worker is a process of the sandbox while it serves it, and /proc there shows its variables: so the
+                # launcher gets only those of the host's environment that it needs to start.
                 kept = {name: os.environ[name] for name in _LAUNCHER_ENV if name in os.environ}
                 self._process = subprocess.Popen(
                     [sys.executable, "-I", "-S", "-c", _LAUNCH, launcher.__file__, str(theirs.fileno())],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     env=kept,
-                    # Not in the terminal's process group: Ctrl-C is for the session, which then stops us in order.
+                    # Not in the terminal's process group: Ctrl-C is for the session, which then stops the launcher.
                     start_new_session=True,
                 )
+                logger.debug("started the sandbox launcher, process %d", self._process.pid)
             self._control = ours
         return self._control
 
     def send(self, request: Mapping[str, Any], fds: Sequence[int]) -> None:
-        """Hand a request over, in a file where it is too long for a datagram."""
+        """Send a request, in a file where it is too long for a datagram."""
         message = json.dumps(request).encode()
         try:
             with contextlib.ExitStack() as stack:
@@ -160,11 +173,11 @@ class Launcher:
             raise EnvironmentFault(f"the sandbox launcher does not take a request: {error}") from error
 
     def ask(self, request: Mapping[str, Any], fds: Sequence[int] = ()) -> dict[str, Any]:
-        """Have a request carried out and wait for its reply."""
+        """Send a request and return its reply."""
         return receive(self.begin(request, fds))
 
     def begin(self, request: Mapping[str, Any], fds: Sequence[int] = ()) -> int:
-        """Start a request and return the file descriptor its reply will come from."""
+        """Send a request and return the file descriptor that its reply will come from."""
         read, write = os.pipe()
         try:
             self.send(request, [write, *fds])
@@ -176,7 +189,7 @@ class Launcher:
         return read
 
     def host_command(self, argv: Sequence[str]) -> bytes:
-        """Run a command over sandbox files on the host, as root over them, and return what it printed."""
+        """Run a command over sandbox files on the host, as root over them, and return what it prints."""
         with (
             open(os.memfd_create("output"), "w+b", buffering=0) as output,
             open(os.memfd_create("errors"), "w+b", buffering=0) as errors,
@@ -188,7 +201,7 @@ class Launcher:
             return output.read()
 
     def start_sandbox(self, argv: list[str]) -> tuple[int, int]:
-        """Start bubblewrap, wait until its PID 1 runs and return its number and a pidfd of it."""
+        """Start bubblewrap, wait until its PID 1 runs, and return the number and a pidfd of that."""
         errors = os.memfd_create("errors")
         ready_read, ready_write = os.pipe()
         info_read, info_write = os.pipe()
@@ -202,8 +215,8 @@ class Launcher:
             ready_write = info_write = -1
             if _read_line(ready_read, _START_TIMEOUT) != b"ready\n":
                 os.lseek(errors, 0, os.SEEK_SET)
-                said = os.read(errors, 4096).decode("utf-8", "replace").strip() or "no reason given"
-                raise EnvironmentFault(f"bubblewrap did not start a sandbox: {said}")
+                reason = os.read(errors, 4096).decode("utf-8", "replace").strip() or "no reason given"
+                raise EnvironmentFault(f"bubblewrap did not start a sandbox: {reason}")
             pid = json.loads(os.read(info_read, 4096))["child-pid"]
             return pid, os.pidfd_open(pid)
         finally:
@@ -224,27 +237,31 @@ class Launcher:
 
 
 def check_host_command(argv: Sequence[str], exit_code: int, errors: BinaryIO) -> None:
-    """Raise :class:`EnvironmentFault` with what a command said when it failed."""
+    """Raise :class:`EnvironmentFault` with the error output of a command if it failed."""
     if exit_code != 0:
         errors.seek(0)
-        said = errors.read().decode("utf-8", "replace")[-2000:].strip()
-        raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {said}")
+        reason = errors.read().decode("utf-8", "replace")[-2000:].strip()
+        raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {reason}")
 
 
 def receive(reply: int) -> dict[str, Any]:
-    """Read a reply to its end; raises :class:`EnvironmentFault` when the request failed."""
+    """Read a reply to its end.
+
+    Raises:
+        EnvironmentFault: The request failed.
+    """
     with os.fdopen(reply, "rb") as file:
-        said = file.read()
-    if not said:
+        text = file.read()
+    if not text:
         raise EnvironmentFault("the sandbox's worker died without a reply")
-    answer: dict[str, Any] = json.loads(said)
+    answer: dict[str, Any] = json.loads(text)
     if "failure" in answer:
         raise EnvironmentFault(f"the sandbox failed: {answer['failure']}")
     return answer
 
 
 def _read_line(fd: int, timeout: float) -> bytes:
-    """Read to the first newline, the end or the deadline."""
+    """Read to the first newline, the end or the timeout in seconds."""
     poll = select.poll()
     poll.register(fd, select.POLLIN | select.POLLHUP)
     line = b""

@@ -1,4 +1,4 @@
-"""Cgroups for sandboxes, where this process may make some: below its own, so that no limit set on it is escaped."""
+"""Cgroups for sandboxes, below the cgroup of this process, so that sandboxes keep to every limit set on it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,21 @@ _CONTROLLERS = ("pids", "memory", "cpu")
 
 @dataclass(frozen=True, slots=True)
 class Cgroup:
-    """One cgroup: a directory in version 2, one per hierarchy in version 1."""
+    """One cgroup: a directory in version 2, a directory per hierarchy in version 1."""
 
     directories: tuple[Path, ...]
 
     def limit(self, *, processes: int | None = None, memory: int | None = None, cpus: float | None = None) -> None:
-        """Set limits; ``memory`` is bytes and includes swap. Raises :class:`OSError` where one is not taken."""
+        """Set limits.
+
+        Args:
+            processes: How many processes and threads there may be.
+            memory: Bytes, swap included.
+            cpus: How many CPUs may be used; without effect where :attr:`has_cpu` is false.
+
+        Raises:
+            OSError: The kernel does not take one.
+        """
         if processes is not None:
             self._write(str(processes), "pids.max")
         if memory is not None:
@@ -38,7 +47,7 @@ class Cgroup:
 
     @property
     def has_cpu(self) -> bool:
-        """Whether a share of the CPUs can be set."""
+        """Whether the use of CPUs can be limited."""
         return self._find("cpu.max", "cpu.cfs_quota_us") is not None
 
     @property
@@ -47,15 +56,19 @@ class Cgroup:
         return self._find("pids.max") is not None and self._find("memory.max", "memory.limit_in_bytes") is not None
 
     def refused_processes(self) -> int:
-        """How often a process or thread was not started for the limit."""
+        """Return how often a process or thread was not started because of the limit."""
         return self._count("max", "pids.events")
 
     def killed_for_memory(self) -> int:
-        """How many processes were killed for the limit."""
+        """Return how many processes were killed because of the limit."""
         return self._count("oom_kill", "memory.events", "memory.oom_control")
 
     def remove(self) -> None:
-        """Remove the directories once what was killed has left them; raises :class:`OSError` when it does not."""
+        """Remove the directories once the killed processes have left them.
+
+        Raises:
+            OSError: They do not leave in time.
+        """
         deadline = time.monotonic() + _EMPTYING
         for directory in self.directories:
             while True:
@@ -69,7 +82,7 @@ class Cgroup:
                     time.sleep(0.001)
 
     def has_only_one_process(self) -> bool:
-        """Whether it is so, at once or when those that are ending have ended."""
+        """Tell whether there is only one process left, or will be when those that are ending have ended."""
         for _ in range(20):
             if all(len(_read(directory / "cgroup.procs").split()) == 1 for directory in self.directories):
                 return True
@@ -102,7 +115,16 @@ class CgroupTree:
     """
 
     def __init__(self, name: str, record: Path, memory: int) -> None:
-        """``memory`` is bytes for all sandboxes together. Raises :class:`OSError` where there are none to be had."""
+        """Make the session's cgroup.
+
+        Args:
+            name: Its name.
+            record: The file that lists its directories.
+            memory: Bytes for all sandboxes together.
+
+        Raises:
+            OSError: This process may not make cgroups.
+        """
         parents = find_parents()
         self._top = Cgroup(tuple(parent / f"evocode-{name}" for parent in parents))
         record.write_text("".join(f"{directory}\n" for directory in self._top.directories))
@@ -121,7 +143,7 @@ class CgroupTree:
             raise
 
     def make(self, name: str) -> Cgroup:
-        """A cgroup for a sandbox."""
+        """Make a cgroup for a sandbox."""
         made = Cgroup(tuple(directory / name for directory in self._top.directories))
         for directory in made.directories:
             directory.mkdir()
@@ -131,12 +153,12 @@ class CgroupTree:
         return made
 
     def remove(self) -> bool:
-        """Remove all of it; False when some is not empty yet, for the next session to remove."""
+        """Remove all of it; return False when some is not empty yet, and is left for the next session."""
         return remove_trees(self._top.directories)
 
 
 def remove_recorded(record: Path) -> bool:
-    """Remove the cgroups that a dead session listed; False when some are not empty yet."""
+    """Remove the cgroups that a dead session listed; return False when some are not empty yet."""
     try:
         return remove_trees(tuple(Path(line) for line in record.read_text().splitlines()))
     except OSError:
@@ -144,7 +166,7 @@ def remove_recorded(record: Path) -> bool:
 
 
 def remove_trees(directories: tuple[Path, ...]) -> bool:
-    """Remove cgroups with those below them; False when something is left."""
+    """Remove cgroups with those below them; return False when something is left."""
     gone = True
     for directory in directories:
         try:
@@ -158,11 +180,11 @@ def remove_trees(directories: tuple[Path, ...]) -> bool:
 
 
 def find_parents(proc: Path = Path("/proc/self")) -> tuple[Path, ...]:
-    """The directories below which this process may make cgroups; empty where it may not."""
+    """Return the directories below which this process may make cgroups; empty where it may not."""
     first, second = _own(proc)
     if {"pids", "memory"} <= first.keys():
         return tuple(dict.fromkeys(path[0] for path in first.values() if os.access(path[0], os.W_OK)))
-    # In version 2 a cgroup has processes or cgroups below it, so that it is usually one above our own.
+    # In version 2 a cgroup has either processes or cgroups below it, so this is usually one above our own.
     for directory in second:
         if os.access(directory, os.W_OK) and os.access(directory / "cgroup.procs", os.W_OK):
             _enable(directory)
@@ -172,7 +194,7 @@ def find_parents(proc: Path = Path("/proc/self")) -> tuple[Path, ...]:
 
 
 def memory_limits(proc: Path = Path("/proc/self")) -> list[int]:
-    """The limits in bytes that hold for this process."""
+    """Return the limits in bytes that hold for this process."""
     first, second = _own(proc)
     files = [path / "memory.limit_in_bytes" for path in first.get("memory", ())]
     files += [path / "memory.max" for path in second]
@@ -180,7 +202,7 @@ def memory_limits(proc: Path = Path("/proc/self")) -> list[int]:
 
 
 def _own(proc: Path) -> tuple[dict[str, list[Path]], list[Path]]:
-    """A process's cgroup and those above it, as directories: of each controller in version 1, and in version 2."""
+    """Return the directories of a process's cgroup and those above it: by controller in version 1, and in version 2."""
     own: dict[str, str] = {}
     for line in _read(proc / "cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
@@ -200,14 +222,14 @@ def _own(proc: Path) -> tuple[dict[str, list[Path]], list[Path]]:
 
 
 def _upwards(root: str, mounted: str, own: str) -> list[Path]:
-    """The directory of a cgroup below a mount that shows the hierarchy from ``root`` on, and those above it."""
+    """Return the directory of a cgroup below a mount that shows the hierarchy from ``root`` on, and those above it."""
     inside = os.path.relpath(own, root) if own.startswith(root) else "."
     directory = Path(os.path.normpath(os.path.join(mounted, inside)))
     return [directory, *(path for path in directory.parents if path == Path(mounted) or Path(mounted) in path.parents)]
 
 
 def _enable(directory: Path) -> None:
-    """Have the controllers for the cgroups below a cgroup of version 2."""
+    """Enable the controllers for the cgroups below a cgroup of version 2."""
     control = directory / "cgroup.subtree_control"
     if control.exists():
         for controller in _CONTROLLERS:

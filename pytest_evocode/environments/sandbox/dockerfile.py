@@ -1,4 +1,4 @@
-"""Reading a Dockerfile for replay: instructions with variables put in, or one message why Docker is needed."""
+"""Parsing a Dockerfile for replay in a sandbox, or saying why that takes Docker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COPY_OPTION = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
 
 @dataclass(frozen=True, slots=True)
 class CopyInstruction:
-    """COPY or ADD of local files."""
+    """A COPY or ADD of local files."""
 
     line: int
     sources: tuple[str, ...]
@@ -34,23 +34,23 @@ class CopyInstruction:
     mode: int | None
     owner: str | None
     extract: bool
-    """ADD unpacks local tar archives, COPY does not."""
+    """Whether local tar archives are unpacked, as ADD does."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunInstruction:
-    """RUN, as argv."""
+    """A RUN, as argv."""
 
     line: int
     argv: tuple[str, ...]
     text: str
     env: Mapping[str, str]
-    """What ARG and ENV have set so far."""
+    """The variables that ARG and ENV have set so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryInstruction:
-    """WORKDIR or VOLUME: a directory to be made."""
+    """A WORKDIR or VOLUME: a directory to be made."""
 
     line: int
     path: str
@@ -58,7 +58,7 @@ class DirectoryInstruction:
 
 @dataclass(slots=True)
 class ParsedDockerfile:
-    """A Dockerfile read to its end: what to do in order, each with the working directory and user of its moment."""
+    """What a Dockerfile does, in order, each step with the working directory and user that hold for it."""
 
     dockerfile: Path
     base: str = ""
@@ -70,12 +70,17 @@ class ParsedDockerfile:
 
     @property
     def promised_tool(self) -> str | None:
-        """The program that programs in an image of this name start with, None where nothing is known."""
+        """The program that images of this name are known to have; None where nothing is known."""
         return _PROMISED.get(self.base.split("@")[0].split(":")[0].rpartition("/")[2])
 
 
 def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
-    """Parse a Dockerfile; raises :class:`NeedsDocker` for what has no replay."""
+    """Parse a Dockerfile.
+
+    Raises:
+        NeedsDocker: It has an instruction that cannot be replayed.
+        BuildError: It has a mistake.
+    """
     from dockerfile_parse import DockerfileParser
 
     with dockerfile.open("rb") as file:
@@ -164,7 +169,7 @@ def _join(workdir: str, path: str) -> str:
 
 
 def _json_list(value: str) -> list[str] | None:
-    """The words of the exec form, None for the shell form."""
+    """Return the words of the exec form; None for the shell form."""
     try:
         words = json.loads(value)
     except ValueError:
@@ -173,14 +178,14 @@ def _json_list(value: str) -> list[str] | None:
 
 
 def _split(value: str, known: Mapping[str, str]) -> list[str]:
-    """Split into words, with quotes taken off and variables put in."""
+    """Split into words, without quotes and with variables replaced."""
     from dockerfile_parse.util import WordSplitter
 
     return [word for word in WordSplitter(value, args=dict(known)).split() if word is not None]
 
 
 def _assignments(value: str, known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The pairs of ``ENV A=1 B=2``, or of the old ``ENV A the rest``."""
+    """Yield the pairs of ``ENV A=1 B=2``, or of the old ``ENV A the rest``."""
     from dockerfile_parse.util import extract_key_values
 
     yield from extract_key_values(env_replace=True, args=dict(known), envs={}, instruction_value=value)

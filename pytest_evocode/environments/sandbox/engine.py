@@ -1,7 +1,8 @@
-"""The sandbox as an engine: one launcher, one directory of state, every sandbox of a session."""
+"""The sandbox as an engine: one launcher and one directory of state for all sandboxes of a session."""
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import threading
@@ -34,13 +35,20 @@ from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, keep_
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
 
+logger = logging.getLogger(__name__)
+
 
 class SandboxEngine:
-    """Makes sandboxes; raises :class:`EnvironmentUnavailable` where none can be started.
+    """An :class:`~pytest_evocode.environments.protocol.Engine` of sandboxes.
 
-    ``hidden`` are directories of the host that no sandbox may show: they matter where they lie below ``/usr``.
-    ``rootless`` says whether to do with a user namespace what root could do without; None tries root's way first.
-    ``cgroups`` says whether the kernel is to keep ``limits``, where it would; None has it do so but for ``rootless``.
+    Args:
+        hidden: Directories of the host that no sandbox may show; they matter where they are below ``/usr``.
+        rootless: Whether to use a user namespace for what root could do without one; None tries root's way first.
+        cgroups: Whether the kernel is to enforce the limits where it can; None for yes unless ``rootless``.
+        limits: The limits of a sandbox whose task sets none.
+
+    Raises:
+        EnvironmentUnavailable: No sandbox can be started here.
     """
 
     name = "sandbox"
@@ -69,7 +77,7 @@ class SandboxEngine:
         reasons: list[str] = []
         ways = ((False, True) if os.getuid() == 0 else (True,)) if rootless is None else (rootless,)
         # Root needs no user namespace and can then write the host's /usr through the overlay; where it may not mount
-        # (in a container), it is treated as everybody. tmpfs is the way out where the cache lies on an overlay itself.
+        # (in a container), it does as other users do. A tmpfs serves where the cache lies on an overlay file system.
         for parent in state_parents():
             for without_root in ways:
                 state = self._claim_state(parent)
@@ -81,6 +89,7 @@ class SandboxEngine:
                     self._settings = self._with_cgroups(self._settings, not rootless if cgroups is None else cgroups)
                     probe(self._settings)
                 except EnvironmentUnavailable as error:
+                    logger.info("no sandbox with its files in %s, rootless=%s: %s", parent, without_root, error)
                     reasons.append(str(error))
                     self._release_state()
                     continue
@@ -89,12 +98,15 @@ class SandboxEngine:
                 no_cpu = self._tree is None or not self._tree.has_cpu
                 self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
                 self.description = f"the host's {host_system()} stands in for every FROM image"
+                logger.info(
+                    "sandboxes by %s in %s, rootless=%s, cgroups=%s", bwrap, state, without_root, bool(self._tree)
+                )
                 return
         self._launcher.close()
         raise EnvironmentUnavailable(f"bubblewrap cannot make a sandbox here: {'; '.join(dict.fromkeys(reasons))}")
 
     def _with_cgroups(self, settings: SandboxSettings, wanted: bool) -> SandboxSettings:
-        """The settings with a cgroup for every sandbox, where this process may make some and move processes there."""
+        """Return the settings with cgroups for sandboxes, where this process may make some and move processes there."""
         if not wanted:
             return settings
         memory = self._limits.memory(None, settings.machine)
@@ -102,7 +114,8 @@ class SandboxEngine:
             self._tree = CgroupTree(settings.state.name, settings.state / CGROUPS, memory)
             launchers = LauncherPool(self._launcher, self._tree)
             launchers.release(launchers.acquire(processes=self._limits.processes, memory=memory, cpus=None))
-        except (OSError, EnvironmentFault):
+        except (OSError, EnvironmentFault) as error:
+            logger.info("sandboxes are not in cgroups: %s", error)
             if self._tree is not None:
                 self._tree.remove()
                 self._tree = None
@@ -110,7 +123,7 @@ class SandboxEngine:
         return replace(settings, launchers=launchers)
 
     def _claim_state(self, parent: Path) -> Path:
-        """A directory of our own, held by a lock for as long as this process lives, after dead ones are cleared."""
+        """Remove the directories of dead sessions, and return a new one, locked while this process lives."""
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(parent / "claim.lock"):
             state = Path(tempfile.mkdtemp(dir=parent))
@@ -199,7 +212,7 @@ class SandboxEngine:
 
 
 def memory_of_session() -> int:
-    """Bytes of memory that this process and its sandboxes may use: the machine's, or what its own cgroup leaves it."""
+    """Return the bytes of memory of the machine, or of what the cgroup of this process allows."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([machine, *memory_limits()])
 

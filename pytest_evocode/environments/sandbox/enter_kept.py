@@ -1,4 +1,4 @@
-"""``evocode enter``: a kept sandbox, started once more for somebody at a terminal."""
+"""``evocode enter``: start a kept sandbox once more for somebody at a terminal."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from pytest_evocode.errors import UsageError
 
 
 def enter_kept_sandbox(directory: Path, terminal: int) -> int:
-    """Run what a sandbox was kept for, and return its exit code; what it changes stays.
+    """Run the command that a sandbox was kept for on a terminal, and return its exit code; changes to files stay.
 
-    Raises UsageError where there is none or somebody else is in it, and EnvironmentFault.
+    Raises:
+        UsageError: There is no kept sandbox in the directory, or somebody else is in it.
+        EnvironmentFault: It does not start.
     """
     directory = directory.resolve()
     kept, layers, hidden = read_kept(directory)

@@ -1,8 +1,9 @@
-"""One sandbox: bubblewrap namespaces over layers of files, entered through the launcher."""
+"""One sandbox as an environment: bubblewrap namespaces over layers of files, entered through the launcher."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import select
 import signal
@@ -37,13 +38,15 @@ from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_
 from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Network
 
+logger = logging.getLogger(__name__)
+
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TAKING_PENDING = ("make_directories", "unpack", "remove")
 _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox counts as broken
 
 
 class SandboxEnvironment(CommandEnvironment):
-    """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` without an engine and without root."""
+    """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` that needs neither Docker nor root."""
 
     def __init__(
         self,
@@ -60,7 +63,21 @@ class SandboxEnvironment(CommandEnvironment):
         memory_mb: int | None = None,
         top: Path | None = None,
     ) -> None:
-        """``top`` is what an earlier sandbox has left as its top layer, to go on with and to leave behind again."""
+        """Make a sandbox, not started.
+
+        Args:
+            settings: What all sandboxes of the session share.
+            below: The layers of its image and snapshot, the lowest first.
+            workdir: The directory that commands start in.
+            user: The user of commands that name none.
+            env: The variables of image and task.
+            network: As in ``task.toml``; None for none.
+            fresh: Directories to be empty.
+            snapshot: A snapshot to start from.
+            cpus: How many CPUs it may use, None for all.
+            memory_mb: MiB of memory that it may use, None for the session's default.
+            top: The top layer of an earlier sandbox, to continue with and to leave behind again.
+        """
         self.workdir = workdir
         self._cpus = cpus
         self._memory_mb = memory_mb
@@ -68,7 +85,7 @@ class SandboxEnvironment(CommandEnvironment):
         self._settings = settings
         self._user = user
         self._env = {"PATH": PATH, "LANG": "C.UTF-8", **env}
-        # A host's network is the whole of it, loopback services too: only a task that asks for it gets it.
+        # The host's network includes its loopback services, so only a task that asks for it gets it.
         self._share_network = network == "public"
         self._fresh = tuple(fresh)
         self._snapshot = snapshot
@@ -78,7 +95,7 @@ class SandboxEnvironment(CommandEnvironment):
         """Directories to be made along with what is done next, and whether anew."""
         self._notes = Notes(self._memory, settings.limits.processes)
         self._lock = threading.Lock()
-        self._signalling = threading.Lock()  # Or two kills at once would be about each other.
+        self._signalling = threading.Lock()  # Two kills at once would kill each other.
         self._stays = top is not None
         self.layers = Layers(tuple(below), top or settings.state / f"sandbox-{uuid.uuid4().hex[:12]}")
 
@@ -88,13 +105,16 @@ class SandboxEnvironment(CommandEnvironment):
             (self.layers.top / name).mkdir(parents=True, mode=0o755, exist_ok=self._stays)
         limits = self._settings.limits
         try:
-            if self._snapshot is not None:  # Copied and not laid below, or later snapshots would need this one.
+            if (
+                self._snapshot is not None
+            ):  # Copied and not used as a layer below, or later snapshots would depend on this one.
                 copy_layer(self._settings.launcher, self._snapshot.layer, self.layers.top)
             self._pooled = self._settings.launchers.acquire(
                 processes=limits.processes, memory=self._memory, cpus=self._cpus
             )
             self._notes.open(self._pooled.cgroup)
             self._pidfd = self._launch()
+            logger.debug("started a sandbox with its files in %s", self.layers.top)
         except EnvironmentFault:
             self._release_launcher()
             if not self._stays:
@@ -129,14 +149,15 @@ class SandboxEnvironment(CommandEnvironment):
 
     @property
     def _uncounted_processes(self) -> int | None:
-        """The limit of processes where no cgroup keeps it."""
+        """The limit of processes where no cgroup enforces it, else None."""
         return None if self._pooled.cgroup is not None else self._settings.limits.processes
 
     def _relaunch(self) -> None:
-        """Lose every process and keep the files: PID 1's death is the one that no process inside can fight."""
+        """End every process and keep the files, by killing PID 1, which no process inside can prevent."""
         with self._lock:
             if self._pidfd < 0:
                 raise EnvironmentFault("the sandbox is not running")
+            logger.info("starting the sandbox in %s again to be rid of its processes", self.layers.top)
             _kill(self._pidfd)
             self._pidfd = self._launch()
 
@@ -158,7 +179,7 @@ class SandboxEnvironment(CommandEnvironment):
             if operation in _TAKING_PENDING:
                 arguments["pending"], self._pending = self._pending, []
             request = {"operation": operation, "namespaces": self._namespaces, **arguments}
-            # Only what runs of the sandbox is in its cgroup, or a full one could not be emptied.
+            # File operations stay out of the sandbox's cgroup, or a full one could not be emptied.
             launcher = self._pooled.launcher if operation == "exec" else self._settings.launcher
             return launcher.begin(request, [self._pidfd, *fds])
 
@@ -217,7 +238,7 @@ class SandboxEnvironment(CommandEnvironment):
             pseudo.release()
             if not relay(terminal, pseudo, pseudo.resize):
                 self.kill_processes()
-            answer = receive(reply)  # Before the end here is closed: a program that has closed its own is still there.
+            answer = receive(reply)  # Before the terminal is closed: a program may close its end and run on.
         if answer["complaint"]:
             write_all(terminal, f"{answer['complaint']}\r\n".encode())
         return int(answer["exit_code"])
@@ -230,7 +251,7 @@ class SandboxEnvironment(CommandEnvironment):
                 reply = self._begin("unpack", [read], writable=writable)
             finally:
                 os.close(read)
-            with contextlib.suppress(BrokenPipeError):  # The reply tells why.
+            with contextlib.suppress(BrokenPipeError):  # The reply has the reason.
                 pack(lay_over(sources), target, stream, writable=writable)
                 stream.flush()
             with contextlib.suppress(BrokenPipeError):
@@ -248,14 +269,16 @@ class SandboxEnvironment(CommandEnvironment):
             finally:
                 os.close(write)
             left_out = unpack(stream, target, exclude=exclude)
-        if not any("all that follows" in reason for reason in left_out):  # Else the packer died of the closed pipe.
+        if not any(
+            "all that follows" in reason for reason in left_out
+        ):  # At the limit the pipe was closed, and the packer has failed.
             receive(reply)
         else:
             os.close(reply)
         return left_out
 
     def _has_nothing_in(self, directory: str) -> bool:
-        """Whether it is plain from the host that a directory is empty, in every layer that may have something in it."""
+        """Tell whether a directory is empty in every layer, as far as the host can tell without following links."""
         tops = [self.layers.top, *self.layers.below]
         return all(is_empty(top / "root", directory) for top in tops)
 
@@ -284,6 +307,7 @@ class SandboxEnvironment(CommandEnvironment):
 
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        logger.debug("killing all processes of the sandbox in %s", self.layers.top)
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
@@ -295,6 +319,7 @@ class SandboxEnvironment(CommandEnvironment):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         directory = self._settings.state if keep_for is None else self._settings.kept
         layer = copy_top_layer(self._settings.launcher, directory, keep_for, self._run_stopped, self.layers.top)
+        logger.debug("copied the files of the sandbox in %s to %s", self.layers.top, layer)
         return SandboxSnapshot(self._settings.launcher, layer)
 
     def _run_stopped(self, argv: list[str]) -> None:
@@ -303,7 +328,7 @@ class SandboxEnvironment(CommandEnvironment):
             answer = self._ask("copy_stopped", [self._notes.fd, errors.fileno()], argv=argv)
             if not (answer["stopped"] and answer["continued"]):
                 self._relaunch()
-            if not answer["stopped"]:  # By now there is nothing left to be stopped.
+            if not answer["stopped"]:  # The sandbox was started again, so nothing is left to be stopped.
                 answer = self._ask("copy_stopped", [self._notes.fd, errors.fileno()], argv=argv)
             check_host_command(argv, answer["exit_code"], errors)
 
@@ -343,11 +368,12 @@ class SandboxEnvironment(CommandEnvironment):
         return enter_line(keep_files(self._settings, self.layers, name, sandbox))
 
     def end(self, *, keep_files: bool) -> None:
-        """Stop, and leave the top layer behind where an image is made of it."""
+        """Stop, and leave the top layer behind if ``keep_files``, for an image to be made of it."""
         with self._lock:
             pidfd, self._pidfd = self._pidfd, -1
         if pidfd < 0:
             return
+        logger.debug("stopping the sandbox in %s", self.layers.top)
         _kill(pidfd)
         self._release_launcher()
         if not keep_files:
@@ -361,7 +387,7 @@ class SandboxEnvironment(CommandEnvironment):
 
 
 def _kill(pidfd: int) -> None:
-    """Kill a PID 1, and the whole namespace with it."""
+    """Kill a PID 1, and with it every process of its namespace."""
     with contextlib.suppress(ProcessLookupError):
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     select.select([pidfd], [], [], _KILL_GRACE)

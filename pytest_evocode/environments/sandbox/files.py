@@ -1,4 +1,7 @@
-"""What the launcher's workers do to files in a sandbox; by their own Python, with nothing of the sandbox executed."""
+"""What the launcher's workers do to files in a sandbox, with the standard library only.
+
+They use their own Python and execute nothing of the sandbox.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from .trees import add_tree, remove_path
 
 
 def unpack_from_pipe(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
-    """Unpack a tar of ours from a pipe."""
+    """Unpack a tar that the session writes to a pipe."""
     enter_namespaces(pidfd, request["namespaces"])
     _make_pending(request)
     os.umask(0)
@@ -32,9 +35,9 @@ def unpack_from_pipe(request: dict[str, Any], pidfd: int, stream: int) -> dict[s
 
 
 def _make_way(path: str) -> None:
-    """Make the directories above a path, and remove it and whatever is there in place of one of them.
+    """Make the directories above a path, and remove whatever is in the way of them and at the path itself.
 
-    An agent may have put a FIFO where a file is to be written: opened as it is, it would never return.
+    An agent may have put a FIFO where a file is to be written; opening that would never return.
     """
     above = os.path.dirname(path)
     if above != "/" and not os.path.isdir(above):
@@ -47,7 +50,7 @@ def pack_into_pipe(request: dict[str, Any], pidfd: int, stream: int) -> dict[str
     """Pack a file or a tree into a pipe."""
     enter_namespaces(pidfd, request["namespaces"])
     path = request["path"]
-    # Without the path an archive of nothing: reading no archive at all is an error.
+    # An empty archive where the path is missing, because reading no archive at all is an error.
     with os.fdopen(stream, "wb") as file, tarfile.open(fileobj=file, mode="w|") as archive:
         if os.path.lexists(path):
             add_tree(archive, path, os.path.basename(path.rstrip("/")) or "root")
@@ -55,7 +58,7 @@ def pack_into_pipe(request: dict[str, Any], pidfd: int, stream: int) -> dict[str
 
 
 def read_files(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
-    """Write the contents of files one after the other, and say of each how long it is or why it is not there."""
+    """Write the contents of files one after the other, and reply with the size of each or why it is not there."""
     enter_namespaces(pidfd, request["namespaces"])
     with os.fdopen(output, "wb") as target:
         return {"files": [_read_file(path, limit, target) for path, limit in request["files"]]}
@@ -81,7 +84,7 @@ def _read_file(path: str, limit: int, target: BinaryIO) -> dict[str, Any]:
 
 
 def _open(path: str) -> int:
-    """Open a file to look into it, unnoticed where its owner or root does."""
+    """Open a file for reading, without changing its access time where its owner or root does so."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         return os.open(path, flags | os.O_NOATIME)
@@ -90,7 +93,7 @@ def _open(path: str) -> int:
 
 
 def remove_paths(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
-    """Delete files and trees, and say what is left."""
+    """Delete files and trees, and reply with what is left."""
     enter_namespaces(pidfd, request["namespaces"])
     _make_pending(request)
     for path in request["paths"]:
@@ -99,14 +102,14 @@ def remove_paths(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
 
 
 def make_directories(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
-    """Make what is pending."""
+    """Make the directories that are pending."""
     enter_namespaces(pidfd, request["namespaces"])
     _make_pending(request)
     return {}
 
 
 def _make_pending(request: dict[str, Any]) -> None:
-    """Make empty or keep existing directories; anything else of that name, a symlink too, makes way."""
+    """Make directories, emptied where that is asked; anything else at their paths is replaced, a symlink too."""
     for path, fresh in request["pending"]:
         parts = path.strip("/").split("/")
         for depth in range(1, len(parts) + 1):

@@ -1,4 +1,4 @@
-"""Who a worker of the launcher is: the namespaces it enters, the rights it keeps and the user it becomes."""
+"""Namespaces, capabilities and users of the launcher's workers; standard library only."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def check(result: int, what: str) -> None:
-    """Raise :class:`OSError` for a C function that failed."""
+    """Raise :class:`OSError` if a C function failed."""
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
 def enter_namespaces(pidfd: int, flags: int) -> None:
-    """Go into the namespaces of a process."""
+    """Enter namespaces of a process."""
     check(libc.setns(pidfd, flags), "setns")
 
 
 def own_user_namespace() -> None:
-    """Become root over one's own files: an agent may leave files that their owner's mode bits lock."""
+    """Become root over one's own files, because an agent may leave files with mode bits that lock out their owner."""
     uid, gid = os.getuid(), os.getgid()
     if uid == 0:
         return
@@ -51,7 +51,7 @@ def _map_ids(inner_uid: int, uid: int, inner_gid: int, gid: int) -> None:
 
 
 def limit_capabilities() -> None:
-    """Leave root no more than a container's root has."""
+    """Give up the capabilities that a container's root does not have."""
     for capability in range(64):
         if capability not in CAPABILITIES:
             libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
@@ -65,12 +65,14 @@ def limit_capabilities() -> None:
 def refuse_keys() -> None:
     """Refuse the kernel's keyrings, as Docker does.
 
-    They belong to a user or a session and no namespace parts them: what a program read of a suite in one sandbox it
-    could hand to another, and root's keys of the host are there as well.
+    They belong to a user or a session, and no namespace separates them: a program could hand what it read of a suite in
+    one sandbox to another one, and the host's root has its keys there as well.
     """
     load, mask, equal, at_least, above, answer = 0x20, 0x54, 0x15, 0x35, 0x25, 0x06
     allow, refuse = 0x7FFF0000, 0x00050000 | errno.EPERM
-    program = [(load, 0, 0, 4)]  # The architecture; its calls may come under a second number, with the x32 bit.
+    program = [
+        (load, 0, 0, 4)
+    ]  # Load the architecture. A call may also come with the x32 bit, which is masked out below.
     for architecture, first in _KEY_CALLS.items():
         program += [(equal, 0, 6, architecture), (load, 0, 0, 0), (mask, 0, 0, 0xBFFFFFFF)]
         program += [(at_least, 0, 1, first), (above, 0, 1, first + 2), (answer, 0, 0, allow), (answer, 0, 0, refuse)]
@@ -81,7 +83,7 @@ def refuse_keys() -> None:
 
 
 def _look_up(user: str | int) -> tuple[int, int, str]:
-    """The uid, gid and home that the sandbox's own /etc/passwd gives a name or number."""
+    """Return the uid, gid and home that the sandbox's own /etc/passwd has for a name or number."""
     wanted = str(user)
     with open("/etc/passwd", encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -94,10 +96,10 @@ def _look_up(user: str | int) -> tuple[int, int, str]:
 
 
 def become(user: str | int, rootless: bool) -> str:
-    """Take the identity of a user and return its home.
+    """Become a user, and return its home directory.
 
-    A rootless sandbox has one uid only. Another user is then a nested namespace in which that one uid has the
-    user's number, and owns everything.
+    A rootless sandbox has one uid only. Another user is then a nested namespace in which that one uid has the user's
+    number, and owns everything.
     """
     uid, gid, home = _look_up(user)
     if rootless:

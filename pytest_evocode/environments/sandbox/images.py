@@ -6,6 +6,7 @@ import contextlib
 import fnmatch
 import glob
 import json
+import logging
 import os
 import platform
 import re
@@ -32,6 +33,8 @@ from pytest_evocode.environments.sandbox.snapshots import remove_tree
 from pytest_evocode.errors import BuildError, EnvironmentFault, EnvironmentUnavailable, NeedsDocker
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.content_hash import hash_directory
+
+logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
 _FORMAT = "2"
@@ -64,13 +67,14 @@ class SandboxImage:
     workdir: str
     user: str
     seconds: float
-    """What it took to build."""
+    """How long it took to build."""
 
 
 def build_image(settings: SandboxSettings, cache: Path, task: Task) -> SandboxImage:
     """Find or build the task's image, under a lock that all sessions on this machine share.
 
-    Raises :class:`~pytest_evocode.errors.BuildError`.
+    Raises:
+        BuildError: It cannot be built here.
     """
     directory = _image_directory(settings, cache, task)
     assert task.dockerfile is not None
@@ -84,7 +88,7 @@ def build_image(settings: SandboxSettings, cache: Path, task: Task) -> SandboxIm
 
 
 def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path:
-    """Where the image of the task's environment is or will be, named by its contents."""
+    """Return where the image of the task's environment is or will be, named by its contents."""
     if task.dockerfile is None:
         raise BuildError(
             f"{task.directory / 'task.toml'}: this task needs Docker: docker_image names a finished image, and the "
@@ -96,13 +100,14 @@ def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path
 
 
 def host_system() -> str:
-    """The host's distribution, for the header and the content hash: ``Debian GNU/Linux 12 (bookworm)``."""
+    """Return the host's distribution, such as ``Debian GNU/Linux 12 (bookworm)``."""
     with contextlib.suppress(OSError):
         return platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
     return "Linux"
 
 
 def _build(settings: SandboxSettings, dockerfile: Path, directory: Path, timeout: float) -> None:
+    logger.info("building the image of %s in %s", dockerfile, directory)
     started = time.monotonic()
     replay = read_dockerfile(dockerfile)
     _check_promise(replay)
@@ -114,6 +119,7 @@ def _build(settings: SandboxSettings, dockerfile: Path, directory: Path, timeout
         image = {"env": replay.env, "workdir": replay.workdir, "user": replay.user, "seconds": seconds}
         (building / "image.json").write_text(json.dumps(image))
         building.rename(directory)
+        logger.info("built the image of %s in %.1f s", dockerfile, seconds)
     except BaseException:
         remove_tree(settings.launcher, building)
         raise
@@ -127,7 +133,7 @@ def _check_promise(replay: ParsedDockerfile) -> None:
 
 
 def lay_base(base: Path, replay: ParsedDockerfile) -> None:
-    """Make the layer that stands for the base image: a file system's skeleton and an allow-list of /etc."""
+    """Make the layer that stands for the base image: empty directories, and the allowed files of /etc."""
     root, usr = base / "root", base / "usr"
     for name, mode in _DIRECTORIES.items():
         (root / name).mkdir(parents=True, exist_ok=True)
@@ -152,7 +158,7 @@ def lay_base(base: Path, replay: ParsedDockerfile) -> None:
 
 
 def _copy_public(source: Path, target: Path) -> None:
-    """Copy what every user of this machine can read, with links as links; a dangling or locked one is left out."""
+    """Copy what every user of this machine can read; links stay links, and dangling or locked ones are left out."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir() and not source.is_symlink():
         target.mkdir(exist_ok=True)
@@ -165,7 +171,7 @@ def _copy_public(source: Path, target: Path) -> None:
 
 
 def _replay(settings: SandboxSettings, replay: ParsedDockerfile, building: Path, timeout: float) -> None:
-    """Carry the instructions out in a sandbox whose top layer becomes the image's own layer."""
+    """Execute the instructions in a sandbox whose top layer becomes the image's own layer."""
     deadline = time.monotonic() + timeout
     environment = SandboxEnvironment(settings, [building / "base"], workdir="/", user="0", env={}, network="public")
     try:
@@ -187,12 +193,12 @@ def _replay(settings: SandboxSettings, replay: ParsedDockerfile, building: Path,
 
 
 def keep_as_layer(settings: SandboxSettings, environment: SandboxEnvironment, layer: Path) -> None:
-    """End a sandbox, and have what was written in it for a layer of others."""
+    """Stop a sandbox, and keep what was written in it as a layer for others."""
     environment.remove(["/logs"])
     environment.end(keep_files=True)
     layer.mkdir()
     written = [str(environment.layers.top / name) for name in ("root", "usr")]
-    settings.launcher.host_command(["mv", "--", *written, str(layer)])  # Maybe to another disk.
+    settings.launcher.host_command(["mv", "--", *written, str(layer)])  # A rename would not do between two disks.
     remove_tree(settings.launcher, environment.layers.top)
 
 
@@ -207,7 +213,7 @@ def _expect(result: ExecResult, dockerfile: Path, line: int, what: str, late: st
 
 
 def _copy(dockerfile: Path, copy: CopyInstruction, environment: SandboxEnvironment, *, rootless: bool) -> None:
-    """COPY and ADD by Docker's rules: a directory's contents, several sources only into a directory."""
+    """Execute COPY or ADD by Docker's rules: the contents of a directory, and several sources only into a directory."""
     target = copy.target.rstrip("/") or "/"
     is_there = environment.exec(["test", "-d", target]).ok
     with tempfile.TemporaryDirectory() as staging_name:
@@ -219,7 +225,7 @@ def _copy(dockerfile: Path, copy: CopyInstruction, environment: SandboxEnvironme
     if into_directory and not is_there:
         copied.append(target)
     changes = []
-    if copy.owner is not None and not rootless:  # There, files have one owner, whatever name it goes by.
+    if copy.owner is not None and not rootless:  # A rootless sandbox has one user, who owns every file.
         group = copy.owner if copy.owner.isdigit() else ""
         changes.append(["chown", "-R", copy.owner if ":" in copy.owner else f"{copy.owner}:{group}"])
     if copy.mode is not None:
@@ -229,7 +235,7 @@ def _copy(dockerfile: Path, copy: CopyInstruction, environment: SandboxEnvironme
 
 
 def _stage(dockerfile: Path, copy: CopyInstruction, staging: Path, into_directory: bool) -> bool:
-    """Lay out on the host what is to be copied; whether it goes into the target or is the target."""
+    """Lay out on the host what is to be copied, and return whether it goes into the target or is the target itself."""
     context = dockerfile.parent
     kept = _context_files(context)
     found = [path for source in copy.sources for path in _find(context, source, kept, dockerfile, copy.line)]
@@ -247,7 +253,10 @@ def _stage(dockerfile: Path, copy: CopyInstruction, staging: Path, into_director
 
 
 def _extract(path: Path, staging: Path, dockerfile: Path, line: int) -> None:
-    """Unpack a tar without following it out of the directory, which Python does by itself from 3.11.4 on only."""
+    """Unpack a tar without following it out of the directory.
+
+    Python's own filter for that is in 3.11.4 and later only.
+    """
     inside = os.path.realpath(staging)
     try:
         with tarfile.open(path) as archive:
@@ -264,7 +273,7 @@ def _extract(path: Path, staging: Path, dockerfile: Path, line: int) -> None:
 
 
 def _context_files(context: Path) -> set[str]:
-    """The relative paths of the build context that .dockerignore leaves in."""
+    """Return the relative paths of the build context that .dockerignore leaves in."""
     ignore = context / ".dockerignore"
     if not ignore.is_file():
         return {path.relative_to(context).as_posix() for path in context.rglob("*")}
@@ -272,7 +281,7 @@ def _context_files(context: Path) -> set[str]:
 
     lines = [line.strip() for line in ignore.read_text().splitlines()]
     patterns = [line for line in lines if line and not line.startswith("#")]
-    # The function keeps two files against the patterns, for an engine to read them; nobody has to here.
+    # The function keeps the Dockerfile and .dockerignore whatever the patterns say, for an engine that reads them.
     kept: set[str] = set(exclude_paths(str(context), patterns, dockerfile="no such file"))
     if any(fnmatch.fnmatch(".dockerignore", pattern.lstrip("/")) for pattern in patterns):
         kept.discard(".dockerignore")
@@ -317,9 +326,12 @@ def _copy_kept(source: Path, target: Path, context: Path, kept: set[str]) -> Non
 
 
 def probe(settings: SandboxSettings) -> None:
-    """Start and stop one sandbox; raises :class:`EnvironmentUnavailable` with bubblewrap's words.
+    """Start and stop one sandbox, to see whether that works here.
 
     What has been seen to work is taken to work until the machine is started again or bubblewrap is replaced.
+
+    Raises:
+        EnvironmentUnavailable: It does not work; the message is bubblewrap's.
     """
     worked, now = settings.state.parent / "worked", _surroundings(settings)
     if now is not None and worked.is_file() and worked.read_text() == now:
@@ -330,10 +342,10 @@ def probe(settings: SandboxSettings) -> None:
 
 
 def _surroundings(settings: SandboxSettings) -> str | None:
-    """What a sandbox depends on here; None where that cannot be told."""
+    """Describe what a sandbox depends on here; None where that cannot be told."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        # Of containers on one machine each may do something else.
+        # Containers on one machine differ in what they allow.
         spaces = [os.stat(f"/proc/self/ns/{name}").st_ino for name in ("user", "mnt")]
         changed = os.stat(settings.bwrap).st_mtime_ns
     except OSError:

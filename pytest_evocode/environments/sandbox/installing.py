@@ -1,8 +1,9 @@
-"""What agents need in a sandbox: one more layer on a task's image, made once per content."""
+"""Installing what an agent needs in a sandbox: one more layer on a task's image, made once per content."""
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.environments.sandbox.snapshots import remove_tree
 from pytest_evocode.errors import BuildError
 
+logger = logging.getLogger(__name__)
+
 _LIMIT = 900.0  # seconds
 _SHOWN_LINES = 20
 
@@ -23,9 +26,10 @@ _SHOWN_LINES = 20
 def with_installation(
     settings: SandboxSettings, image: SandboxImage, installation: Installation | None
 ) -> SandboxImage:
-    """The image with an installation on top, which is made when there is none of the same contents.
+    """Return an image with an installation on top, which is made when there is none of the same content.
 
-    Raises :class:`~pytest_evocode.errors.BuildError`.
+    Raises:
+        BuildError: The installation fails.
     """
     if installation is None:
         return image
@@ -40,6 +44,7 @@ def with_installation(
 
 
 def _install(settings: SandboxSettings, image: SandboxImage, installation: Installation, directory: Path) -> None:
+    logger.info("installing %s in %s", installation.name, directory)
     building = Path(tempfile.mkdtemp(prefix=f"{directory.name}.", dir=directory.parent))
     env = {**image.env, "EVOCODE_ENGINE": "sandbox"}
     environment = SandboxEnvironment(settings, image.layers, workdir="/", user="0", env=env, network="public")

@@ -1,9 +1,10 @@
-"""Sandboxes that outlive their session for somebody to look at: their files, and how to start them again."""
+"""Sandboxes that ``--evocode-keep`` leaves for somebody to look at: their files, and how to start them again."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import shlex
 import shutil
@@ -22,12 +23,14 @@ from pytest_evocode.environments.sandbox.bubblewrap import Layers
 from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.errors import EnvironmentFault, UsageError
 
+logger = logging.getLogger(__name__)
+
 _RECORD, _LOCK, _TOP = "sandbox.json", "lock", "top"
 
 
 @dataclass(frozen=True, slots=True)
 class KeptSandbox:
-    """How to start it, and what for; ``argv`` is run on the terminal."""
+    """How to start a kept sandbox, and the command to run in it on a terminal."""
 
     rootless: bool
     public_network: bool
@@ -39,12 +42,16 @@ class KeptSandbox:
 
 
 def kept_sandboxes(parent: Path) -> Path:
-    """Beside the sessions' directories, because those go with their sessions."""
+    """Return where kept sandboxes are: beside the sessions' directories, which are removed with their sessions."""
     return parent.with_name(f"{parent.name}-kept")
 
 
 def keep_files(settings: SandboxSettings, layers: Layers, name: str, sandbox: KeptSandbox) -> Path:
-    """Move the files of a sandbox that has ended to where no session clears them away, and return that place."""
+    """Move the files of a stopped sandbox to where no session removes them, and return that directory.
+
+    Raises:
+        EnvironmentFault: They cannot be moved.
+    """
     building = settings.state / f"kept-{uuid.uuid4().hex[:12]}"
     kept = kept_sandboxes(settings.state.parent) / f"{name}-{uuid.uuid4().hex[:6]}"
     below: list[str] = []
@@ -52,10 +59,10 @@ def keep_files(settings: SandboxSettings, layers: Layers, name: str, sandbox: Ke
         building.mkdir(mode=0o700)
         os.rename(layers.top, building / _TOP)
         for number, layer in enumerate(layers.below):
-            if layer.parent in (settings.state, settings.kept):  # A snapshot, which goes when its round is done.
+            if layer.parent in (settings.state, settings.kept):  # A snapshot, which is discarded when its round ends.
                 copy = building / f"below-{number}"
                 copy.mkdir(mode=0o700)
-                # As hard links: nobody writes to what is below.
+                # As hard links, because nobody writes to lower layers.
                 links = ["cp", "-al", "--", str(layer / "root"), str(layer / "usr"), str(copy)]
                 settings.launcher.host_command(links)
                 below.append(str(kept / copy.name))
@@ -65,21 +72,26 @@ def keep_files(settings: SandboxSettings, layers: Layers, name: str, sandbox: Ke
         record = {**asdict(sandbox), "owner": asdict(Owner.this()), "below": below, "hidden": hidden}
         (building / _RECORD).write_text(json.dumps(record))
         kept.parent.mkdir(exist_ok=True, mode=0o700)
-        os.rename(building, kept)  # All of it or nothing: until now it goes with the session.
+        logger.info("keeping the files of a sandbox in %s", kept)
+        os.rename(building, kept)  # In one step: until now the session removes it.
     except OSError as error:
         raise EnvironmentFault(f"a sandbox's files could not be kept at {kept}: {error}") from error
     return kept
 
 
 def enter_line(directory: Path) -> str:
-    """The command line that opens a kept sandbox."""
+    """Return the command line that opens a kept sandbox."""
     beside = Path(sys.executable).with_name("evocode")
     program = "evocode" if shutil.which("evocode") == str(beside) or not beside.exists() else str(beside)
     return shlex.join([program, "enter", str(directory)])
 
 
 def read_kept(directory: Path) -> tuple[KeptSandbox, Layers, tuple[Path, ...]]:
-    """A kept sandbox, its layers, and the directories of the host that it may not see; raises UsageError for none."""
+    """Return a kept sandbox, its layers, and the directories of the host that it may not see.
+
+    Raises:
+        UsageError: There is none in the directory, or its image is gone.
+    """
     try:
         record = json.loads((directory / _RECORD).read_text())
         del record["owner"]
@@ -99,7 +111,7 @@ def lock_kept(directory: Path) -> FileLock | None:
 
 
 def ended_kept(parent: Path) -> list[Path]:
-    """Kept sandboxes whose session is over and that nobody is in."""
+    """Find kept sandboxes whose session is over and that nobody is in."""
     found = []
     for directory in sorted(parent.iterdir()) if parent.is_dir() else ():
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

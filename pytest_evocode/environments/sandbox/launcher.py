@@ -1,10 +1,11 @@
-"""The process that enters sandboxes: one per session, standard library only, run as a script.
+"""The process that starts and enters sandboxes: one per session, run as a script with the standard library only.
 
-It has to be a process of its own: joining a user namespace needs a single thread, bubblewrap's ``--die-with-parent``
-is tied to the thread that started it, and when the session is killed the closed socket ends this process and with it
-every sandbox. Requests are JSON datagrams with file descriptors; each is carried out by a forked worker that enters
-the sandbox's namespaces and writes one JSON reply. File operations run in that worker's own Python, with nothing of
-the sandbox executed, so an agent that replaced ``rm`` or ``tar`` changes nothing.
+It is a process of its own because joining a user namespace needs a single thread, because bubblewrap's
+``--die-with-parent`` is tied to the thread that started it, and because it can see when the session is killed: its
+socket is closed then, and it ends with every sandbox. Requests are JSON datagrams with file descriptors. Each is
+carried out by a forked worker that enters the sandbox's namespaces and writes one JSON reply. Workers read and write
+files by their own Python and execute nothing of the sandbox, so an agent that replaced ``rm`` or ``tar`` changes
+nothing.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ import warnings  # noqa: F401 - imported by Python 3.13 when it forks, and a wor
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ..overlay import list_layer
 from . import files
 from .identity import become, check, enter_namespaces, libc, limit_capabilities, own_user_namespace, refuse_keys
-from .trees import list_layer, remove_path
+from .trees import remove_path
 from .watch import Watch, lock
 
 CLONE_NEWNS = 0x00020000
@@ -40,14 +42,14 @@ _PR_SET_PDEATHSIG = 1
 
 _UNFINISHED = 10.0  # seconds for which a sandbox counts as just started
 _spawned: collections.deque[tuple[int, float]] = collections.deque(maxlen=64)
-_own_oom_score: int | None = None  # what a nested launcher has had before it was protected
+_own_oom_score: int | None = None  # of a nested launcher, before it was protected
 
 
 def _limit_processes(request: dict[str, Any]) -> None:
-    """Leave a command with the limit that a user namespace has, and have the kernel kill it before its launcher."""
+    """Set the limit of processes, and undo the launcher's protection from the kernel's OOM killer."""
     if request["processes"] is not None:
-        # Since Linux 5.14 counted for each user namespace, nested ones included; before, and that is too strict, for
-        # all of a user's processes. It does not hold for the host's root.
+        # Since Linux 5.14 the kernel counts by user namespace, nested ones included; older ones count all processes of
+        # the user, which is too strict. The limit does not apply to the host's root.
         resource.setrlimit(resource.RLIMIT_NPROC, (request["processes"],) * 2)
     if _own_oom_score is not None:
         _set_oom_score(_own_oom_score)
@@ -73,7 +75,7 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.umask(0o022)
-            refuse_keys()  # Before the capability to do so is gone.
+            refuse_keys()  # It takes a capability that the next call gives up.
             limit_capabilities()
             _limit_processes(request)
             home = become(request["user"], request["rootless"])
@@ -98,7 +100,7 @@ def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
 
 
 def _signal(request: dict[str, Any], pidfd: int, notes: int) -> dict[str, Any]:
-    """Kill, stop or continue everything in the sandbox but PID 1, and wait until that is so."""
+    """Kill, stop or continue everything in the sandbox but PID 1, and wait until that is done."""
     lock(notes)
     return _signal_locked(request, pidfd)
 
@@ -110,8 +112,8 @@ def _signal_locked(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
 
 def _signal_inside(number: int) -> bool:
     deadline = time.monotonic() + 5
-    # Only a process inside can signal all others at once, and it can be killed or stopped there: by the like of it, or
-    # by an agent's `kill -9 -1` that never rests. The caller has a way to end that.
+    # Only a process inside can signal all others at once. There it can itself be killed or stopped, by another worker
+    # or by an agent that runs `kill -9 -1` in a loop; after 200 attempts the caller kills PID 1 instead.
     for _ in range(200):
         child = os.fork()
         if child == 0:
@@ -135,7 +137,7 @@ def _signal_all(number: int, deadline: float) -> NoReturn:
             except ProcessLookupError:
                 done = True
                 break
-            # The parent of a stopped vfork waits in D and can neither stop nor run, so that counts after a while.
+            # The parent of a stopped vfork stays in state D and cannot be stopped; after 0.5 s that counts as stopped.
             still = b"TtZX" if time.monotonic() - started < 0.5 else b"TtZXD"
             done = number != signal.SIGKILL and (number != signal.SIGSTOP or _all_in_state(still))
             if not done:
@@ -145,10 +147,10 @@ def _signal_all(number: int, deadline: float) -> NoReturn:
 
 
 def _copy_stopped(request: dict[str, Any], pidfd: int, notes: int, errors: int) -> dict[str, Any]:
-    """Run a command on the host's files, to copy them, while everything in the sandbox but PID 1 is stopped."""
+    """Run a command that copies the host's files while everything in the sandbox but PID 1 is stopped."""
     lock(notes)
     go_read, go_write = os.pipe()
-    copier = os.fork()  # Before the sandbox is entered, from where no file of the host can be seen.
+    copier = os.fork()  # Before the sandbox is entered, where no file of the host is visible.
     if copier == 0:
         os.close(go_write)
         if os.read(go_read, 1):
@@ -179,7 +181,7 @@ def _all_in_state(states: bytes) -> bool:
 
 
 def _host_command(request: dict[str, Any], output: int, errors: int) -> dict[str, Any]:
-    """Run a command on the host's files as their root: copying, listing or deleting a sandbox's layers."""
+    """Run a command on the host's files as their root, to copy, list or delete a sandbox's layers."""
     child = os.fork()
     if child == 0:
         _replace_by_host_command(request["argv"], output, errors)
@@ -200,7 +202,7 @@ def _replace_by_host_command(argv: list[str], output: int, errors: int) -> NoRet
 
 
 def _list_layer(request: dict[str, Any], output: int) -> dict[str, Any]:
-    """Write the paths in a sandbox's top layer, as its root, each ended by a NUL."""
+    """Write the paths that layers hold to a file, each ended by a NUL, reading them as their root."""
     own_user_namespace()
     with os.fdopen(output, "wb") as file:
         for top, prefix in request["layers"]:
@@ -218,13 +220,13 @@ def _remove_tree(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _default_signals() -> None:
-    """Ignored signals are inherited: Python ignores some, and so may whoever started the session."""
+    """Reset all signals, because ignored ones are inherited: Python ignores some, and the session's parent may have."""
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_DFL)
 
 
 def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None:
-    """Start bubblewrap as a child of the launcher itself, whose death ends it; descriptor 3 is for ``--info-fd``."""
+    """Start bubblewrap as a child of the launcher, whose death ends it; descriptor 3 is for ``--info-fd``."""
     launcher = os.getpid()
     child = os.fork()
     if child:
@@ -233,7 +235,7 @@ def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None
         try:
             os.setsid()
             _default_signals()
-            # bubblewrap asks for the same, but after a moment in which the launcher may have died unnoticed.
+            # bubblewrap does the same, but only after the launcher may have died unnoticed.
             check(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
             if os.getppid() != launcher:
                 return
@@ -248,16 +250,17 @@ def _spawn(request: dict[str, Any], output: int, errors: int, info: int) -> None
 
 
 def _nest(request: dict[str, Any], reply: int, control: int) -> NoReturn:
-    """Be a launcher for one sandbox in cgroups of its own.
+    """Become the launcher of one sandbox, in cgroups of its own.
 
-    A process is moved into a cgroup once for each sandbox and not for each command: the kernel waits for milliseconds.
+    A process is moved into a cgroup once per sandbox and not once per command, because that takes the kernel
+    milliseconds.
     """
     global _own_oom_score
     try:
         for directory in request["cgroups"]:
             with open(f"{directory}/cgroup.procs", "w") as file:
                 file.write("0")
-        # What eats the memory is to be killed, not who waits for it.
+        # The process that uses up the memory is to be killed, and not the launcher that waits for it.
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj") as file:
             score = int(file.read())
             _set_oom_score(-1000)
@@ -287,7 +290,7 @@ _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def _work(request: dict[str, Any], reply: int, fds: list[int]) -> None:
-    """Carry out one request in a forked worker."""
+    """Carry out one request, in a forked worker."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         answer = _OPERATIONS[request["operation"]](request, *fds)
@@ -298,7 +301,7 @@ def _work(request: dict[str, Any], reply: int, fds: list[int]) -> None:
 
 
 def _end_unfinished() -> None:
-    """Kill the sandboxes that have only just been started, whose own processes may not follow this one's death yet."""
+    """Kill the sandboxes that were only just started, whose own processes may not follow this one's death yet."""
     for pid, started in _spawned:
         if time.monotonic() - started < _UNFINISHED:
             with contextlib.suppress(ProcessLookupError):

@@ -29,10 +29,10 @@ class PooledLauncher:
         return self.launcher.closed
 
     def close(self) -> None:
-        """Remove the cgroup once everything in it has ended."""
+        """End the launcher and remove its cgroup, if it has one of its own."""
         if self.cgroup is not None:
             self.launcher.close()
-            with contextlib.suppress(OSError):  # The session tries once more when it ends, and then the next one.
+            with contextlib.suppress(OSError):  # It is tried again when this session ends, and by the next one.
                 self.cgroup.remove()
 
 
@@ -44,7 +44,11 @@ class LauncherPool:
     """
 
     def __init__(self, launcher: Launcher, tree: CgroupTree | None) -> None:
-        """Raises :class:`EnvironmentFault` when no process can be moved into the tree's cgroups."""
+        """Start a spare launcher if there are cgroups.
+
+        Raises:
+            EnvironmentFault: No process can be moved into the tree's cgroups.
+        """
         self._launcher = launcher
         self._tree = tree
         self._lock = threading.Lock()
@@ -57,7 +61,7 @@ class LauncherPool:
 
     @property
     def limited(self) -> bool:
-        """Whether the kernel keeps limits here."""
+        """Whether the kernel enforces limits here."""
         return self._tree is not None
 
     def _make(self, tree: CgroupTree) -> tuple[PooledLauncher, int]:
@@ -119,6 +123,6 @@ class LauncherPool:
                 receive(spare[1])
                 self._used.append(spare[0])
             for pooled in self._used:
-                pooled.launcher.close()  # All at once, because the kernel takes its time with each.
+                pooled.launcher.close()  # All first, because the kernel takes milliseconds for each to end.
             for pooled in self._used:
                 pooled.close()

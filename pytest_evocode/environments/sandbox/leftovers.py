@@ -1,7 +1,8 @@
-"""What sessions leave on the disk that could not clear up after themselves: their sandboxes, and kept snapshots."""
+"""What dead sessions left on the disk: the files of their sandboxes, and kept snapshots."""
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -13,27 +14,32 @@ from pytest_evocode.environments.sandbox.cgroups import remove_recorded
 from pytest_evocode.environments.sandbox.kept import ended_kept, kept_sandboxes
 from pytest_evocode.environments.sandbox.snapshots import leftover_snapshots, remove_tree
 
+logger = logging.getLogger(__name__)
+
 #: The file in a session's directory that lists its cgroups.
 CGROUPS = "cgroups"
 
 
 def state_parents() -> tuple[Path, ...]:
-    """Where sessions keep their sandboxes: in the cache, and in memory where the cache's disk carries no overlay."""
+    """Return where sandboxes are kept: the cache, or memory where the cache's disk carries no overlay."""
     return cache_directory() / "sandboxes", Path(f"/dev/shm/pytest-evocode-{os.getuid()}")
 
 
 def kept_snapshots(parent: Path) -> Path:
-    """Beside the sessions' directories, because those go with their sessions."""
+    """Return where kept snapshots are: beside the sessions' directories, which are removed with their sessions."""
     return parent.with_name(f"{parent.name}-snapshots")
 
 
 def reference_states(parent: Path) -> Path:
-    """Where states of reference solutions are, which outlive attempts too."""
+    """Return where states of reference solutions are, which outlive attempts, too."""
     return parent.with_name(f"{parent.name}-references")
 
 
 def find_sandbox_leftovers(*, needed_too: bool = False) -> list[Path]:
-    """Directories of dead sessions and kept snapshots of theirs; with ``needed_too`` also what somebody may need."""
+    """Find the directories of dead sessions and the snapshots they kept.
+
+    With ``needed_too``, snapshots that an attempt needs and kept sandboxes are included.
+    """
     found = []
     for parent in state_parents():
         if parent.is_dir():
@@ -61,6 +67,7 @@ def remove_state(launcher: Launcher, state: Path) -> None:
     lock = lock_state(state)
     if lock is not None:
         try:
+            logger.info("removing the files of a dead session in %s", state)
             if remove_recorded(state / CGROUPS):
                 remove_tree(launcher, state)
         finally:
@@ -72,4 +79,5 @@ def remove_sandbox_leftover(launcher: Launcher, path: Path) -> None:
     if path.parent in state_parents():
         remove_state(launcher, path)
     else:
+        logger.info("removing %s", path)
         remove_tree(launcher, path)

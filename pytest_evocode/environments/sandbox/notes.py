@@ -1,17 +1,16 @@
-"""What a sandbox was kept from taking, noted by the launcher's watch and counted by the kernel."""
+"""Which limits a sandbox has passed, as noted by the launcher's watch and counted by the kernel."""
 
 from __future__ import annotations
 
 import os
 import threading
 
-from pytest_evocode.environments.limits import killed_for_memory, refused_processes
 from pytest_evocode.environments.sandbox.cgroups import Cgroup
-from pytest_evocode.environments.sandbox.watch import lock
+from pytest_evocode.environments.sandbox.watch import killed_for_memory, lock, refused_processes
 
 
 class Notes:
-    """ResourceLimits that one sandbox has passed; ``memory`` is bytes, ``processes`` how many there may be."""
+    """The limits that one sandbox has passed; ``memory`` is in bytes."""
 
     def __init__(self, memory: int, processes: int) -> None:
         self.fd = -1
@@ -23,13 +22,13 @@ class Notes:
         self._lock = threading.Lock()
 
     def open(self, cgroup: Cgroup | None) -> None:
-        """Begin for a sandbox in a cgroup, which another one may have been in before."""
+        """Start for a sandbox, in a cgroup that another sandbox may have been in before."""
         self.fd = os.memfd_create("notes")
         self._cgroup = cgroup
         self._noted = (0, *self._counted())
 
     def news(self) -> str:
-        """Lines about limits that were passed since this was asked last."""
+        """Return lines about the limits that were passed since the last call."""
         with self._lock:
             if self.fd < 0:
                 return ""
@@ -38,7 +37,7 @@ class Notes:
             seen = self._counted()
             self._noted = (size + len(lines), *seen)
             if lines:
-                os.close(lock(self.fd))  # Or the next command would be killed with this one.
+                os.close(lock(self.fd))  # Wait for the kill to end, or it would hit the next command.
         news = lines.decode().splitlines()
         if seen[0] > refused:
             news.append(refused_processes(self._processes))
@@ -47,12 +46,12 @@ class Notes:
         return "".join(f"{line}\n" for line in dict.fromkeys(news))
 
     def _counted(self) -> tuple[int, int]:
-        """How often the kernel has refused a process and killed one for memory."""
+        """Return how often the kernel has refused a process and killed one for memory."""
         cgroup = self._cgroup
         return (0, 0) if cgroup is None else (cgroup.refused_processes(), cgroup.killed_for_memory())
 
     def close(self) -> None:
-        """End."""
+        """Close the file of notes."""
         with self._lock:
             fd, self.fd = self.fd, -1
         if fd >= 0:

@@ -1,4 +1,4 @@
-"""A command's output, from a pipe that what it left running may hold for ever."""
+"""Reading a command's output from a pipe that a background process may hold open for ever."""
 
 from __future__ import annotations
 
@@ -12,15 +12,26 @@ from pytest_evocode.environments.command_environment import CappedOutput
 
 
 def collect(output: int, reply: int, into: CappedOutput, deadline: float | None) -> bool:
-    """Read a command's output until its reply is there; False at the deadline."""
+    """Read a command's output until the command's reply comes.
+
+    Args:
+        output: The reading end of the output's pipe.
+        reply: The reading end of the reply's pipe.
+        into: Takes the output.
+        deadline: By ``time.monotonic``; None for no limit.
+
+    Returns:
+        Whether the reply came before the deadline.
+    """
     poll = select.poll()
     poll.register(output, select.POLLIN)
     poll.register(reply, select.POLLIN)
     os.set_blocking(output, False)
     ended = False
-    still_in_pipe = 2**20  # bytes; what a flooding background process adds after the command's end is not its output
+    # Bytes that can be in the pipe when the command ends; what a background process adds later is not its output.
+    still_in_pipe = 2**20
     while True:
-        # Once the command has ended, only what is in the pipe already is still its output.
+        # Once the command has ended, only what is already in the pipe is its output.
         wait = 0.0 if ended else (None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000)
         events = dict(poll.poll(wait))
         if not events:
@@ -43,7 +54,10 @@ def collect(output: int, reply: int, into: CappedOutput, deadline: float | None)
 
 
 def leave_open(output: int) -> None:
-    """Keep taking the output of what a command left running: with the pipe closed, a service would die of SIGPIPE."""
+    """Keep reading the output of processes that a command left running, in a thread.
+
+    If the pipe were closed, a service would die of SIGPIPE.
+    """
     os.set_blocking(output, True)
     probe = select.poll()
     probe.register(output, select.POLLIN)

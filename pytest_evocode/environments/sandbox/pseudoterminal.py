@@ -1,4 +1,4 @@
-"""The kernel's pseudo-terminals, one end of which a program in a sandbox gets."""
+"""A pseudo-terminal of the kernel, of which a program in a sandbox gets one end."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from types import TracebackType
 
 
 class PseudoTerminal:
-    """A pair of connected ends, as a context that leaves neither open.
+    """Two connected ends of a terminal, as a context that closes both.
 
-    A :class:`~pytest_evocode.environments.terminal.Remote`: the outer end.
+    It is a :class:`~pytest_evocode.environments.terminal.Remote`, by its outer end.
     """
 
     def __init__(self) -> None:
@@ -28,13 +28,13 @@ class PseudoTerminal:
         os.close(self._outer)
 
     def release(self) -> None:
-        """Close the inner end here: from now on the outer one ends when the program's do."""
+        """Close the inner end in this process, so that the outer one ends when the program does."""
         inner, self.inner = self.inner, -1
         if inner >= 0:
             os.close(inner)
 
     def fileno(self) -> int:
-        """The outer end."""
+        """Return the file descriptor of the outer end."""
         return self._outer
 
     def recv(self, size: int, /) -> bytes:
@@ -44,7 +44,7 @@ class PseudoTerminal:
         except OSError as error:
             if error.errno != errno.EIO:
                 raise
-            return b""  # Nobody has the inner end open any more.
+            return b""  # No process has the inner end open any more.
 
     def send(self, data: bytes, /) -> int:
         """See :class:`~pytest_evocode.environments.terminal.Remote`."""
@@ -54,6 +54,6 @@ class PseudoTerminal:
             return 0
 
     def resize(self, size: os.terminal_size) -> bool:
-        """Tell the program how large the terminal is."""
+        """Set the size of the program's terminal, and return True."""
         termios.tcsetwinsize(self._outer, (size.lines, size.columns))
         return True

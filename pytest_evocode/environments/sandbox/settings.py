@@ -1,4 +1,4 @@
-"""What all sandboxes of a session share."""
+"""Settings that all sandboxes of a session share."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class SandboxSettings:
     bwrap: str
     rootless: bool
     state: Path
-    """Directory for the sandboxes' layers; its file system has to carry overlays."""
+    """A directory for the sandboxes' layers, on a file system that can carry overlays."""
     kept: Path
-    """Directory on the same file system for snapshots that outlive the session."""
+    """A directory on the same file system for snapshots that outlive the session."""
     hidden: tuple[Path, ...]
     """Directories of the host below /usr that no sandbox may see."""
     launcher: Launcher

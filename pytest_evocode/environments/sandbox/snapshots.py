@@ -46,7 +46,18 @@ class SandboxSnapshot:
 def copy_top_layer(
     launcher: Launcher, directory: Path, keep_for: Path | None, run: Callable[[list[str]], None], source: Path
 ) -> Path:
-    """Copy a top layer to a new directory and say whose it is; ``run`` runs the command that copies."""
+    """Copy a sandbox's top layer to a new directory, record whose it is, and return the directory.
+
+    Args:
+        launcher: The session's launcher.
+        directory: Where the new directory is made.
+        keep_for: As for :meth:`~pytest_evocode.environments.protocol.Environment.snapshot`.
+        run: Runs the command that copies.
+        source: The top layer.
+
+    Raises:
+        EnvironmentFault: The sandbox was stopped meanwhile, or the copy cannot be written.
+    """
     layer = directory / f"snapshot-{uuid.uuid4().hex[:12]}"
     try:
         layer.mkdir(parents=True, mode=0o700)
@@ -54,7 +65,7 @@ def copy_top_layer(
             (layer / _OWNER).write_text(json.dumps({**asdict(Owner.this()), "keep_for": str(keep_for)}))
         run(copy_command(source, layer))
     except (EnvironmentFault, OSError) as error:
-        # It was stopped meanwhile, or the disk is full: half a copy is of no use.
+        # The sandbox was stopped meanwhile, or the disk is full.
         remove_tree(launcher, layer)
         if isinstance(error, OSError):
             raise EnvironmentFault(f"a snapshot could not be written to {layer}: {error.strerror}") from error
@@ -63,7 +74,11 @@ def copy_top_layer(
 
 
 def keep_copy(launcher: Launcher, layer: Path, target: Path) -> int:
-    """Keep a snapshot's files under another name, as hard links: nobody writes to them. Returns their bytes."""
+    """Keep a snapshot's files in another directory, as hard links because nobody writes to them.
+
+    Returns:
+        The bytes that they take.
+    """
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         target.mkdir(mode=0o700)
@@ -75,7 +90,10 @@ def keep_copy(launcher: Launcher, layer: Path, target: Path) -> int:
 
 
 def leftover_snapshots(directory: Path, *, needed_too: bool = False) -> list[Path]:
-    """Kept snapshots whose session is dead and that no attempt needs; with ``needed_too`` also those that one needs."""
+    """Find kept snapshots whose session is dead and that no attempt needs.
+
+    With ``needed_too``, those that an attempt needs are included.
+    """
     found = []
     with contextlib.suppress(FileNotFoundError):
         for layer in sorted(directory.iterdir()):
@@ -84,20 +102,20 @@ def leftover_snapshots(directory: Path, *, needed_too: bool = False) -> list[Pat
                 keep_for = Path(owner.pop("keep_for"))
                 alive = Owner(**owner).is_alive()
             except (OSError, ValueError, TypeError, KeyError):
-                continue  # It is just being made, or another session is removing it.
+                continue  # Another session is just making or removing it.
             if not alive and (needed_too or not is_needed(layer.name, keep_for)):
                 found.append(layer)
     return found
 
 
 def copy_layer(launcher: Launcher, source: Path, target: Path) -> None:
-    """Copy a top layer with whiteouts, extended attributes and holes; shared blocks where the file system can."""
+    """Copy a top layer, deleted files and extended attributes included, with shared blocks if possible."""
     target.mkdir(parents=True, exist_ok=True)
     launcher.host_command(copy_command(source, target))
 
 
 def copy_command(source: Path, target: Path) -> list[str]:
-    """The command that copies a top layer into a directory."""
+    """Return the command that copies a top layer into a directory."""
     layers = [str(source / name) for name in ("root", "usr")]
     return ["cp", "-a", "--reflink=auto", "--sparse=always", "--", *layers, str(target)]
 
@@ -109,7 +127,7 @@ def remove_tree(launcher: Launcher, path: Path) -> None:
 
 
 def is_empty(layer: Path, directory: str) -> bool:
-    """Whether a layer has nothing in a directory; False too where that cannot be told without following a link."""
+    """Tell whether a layer has nothing in a directory; False, too, where that takes following a link to tell."""
     here = layer
     try:
         for name in directory.strip("/").split("/"):

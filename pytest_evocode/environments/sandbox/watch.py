@@ -1,13 +1,13 @@
-"""The launcher's watch over its sandboxes, for the limits that no kernel keeps.
+"""Limits of sandboxes that no kernel enforces, watched by the launcher.
 
 Where there is no cgroup, processes and threads, resident memory and files in memory are counted a few times a second,
-and a sandbox over its limit loses every process. In between it may take what it can get in a quarter of a second.
-Not counted are what the kernel itself holds for its processes (page tables, pipes, sockets) and their CPU time.
+and a sandbox above its limit loses every process. Between two counts it may use whatever it can get in a quarter of a
+second. What the kernel itself holds for its processes (page tables, pipes, sockets) and their CPU time are not counted.
 
-Everywhere the file system that holds the sandboxes' files is watched: no kernel keeps one directory from filling it.
-Below the floor, the sandbox with the most files there loses every process, and so does everything it starts, until
-there is room again. Not counted are snapshots, which are copies of what a sandbox has. A sandbox that writes faster
-than the floor's worth in a quarter of a second can fill the disk, until it is killed.
+Everywhere the file system that holds the sandboxes' files is watched, because no kernel keeps one directory from
+filling it. Below the floor of free bytes, the sandbox with the most files there loses every process, and so does
+everything it starts, until enough is free again. Snapshots, which are copies of what a sandbox has, are not counted. A
+sandbox that writes faster than the floor's worth in a quarter of a second can fill the disk, until it is killed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,28 @@ from collections.abc import Callable
 from typing import Any
 
 _INTERVAL = 0.25  # seconds
-_SHARE = 20  # The time between two looks is at least this many times that of a look.
-_MEASURING = 0.5  # seconds for adding up the files of all sandboxes, in which the launcher does nothing else
+_SHARE = 20  # The time between two checks is at least this many times what a check takes.
+_MEASURING = 0.5  # seconds at most for adding up the sandboxes' files, while the launcher serves no requests
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
+def refused_processes(limit: int) -> str:
+    """Return the line that ends a command's output when the kernel refused to start more processes."""
+    return f"[refused: more than the limit of {limit} processes]"
+
+
+def killed_for_processes(limit: int) -> str:
+    """Return the line that ends a command's output when it was killed for its number of processes."""
+    return f"[killed: over the limit of {limit} processes]"
+
+
+def killed_for_memory(limit: int) -> str:
+    """Return the line that ends a command's output when it was killed for more than ``limit`` bytes of memory."""
+    return f"[killed: over the limit of {limit // 2**20} MiB of memory]"
+
+
 class WatchedSandbox:
-    """One sandbox, by its PID 1."""
+    """A sandbox that is watched, by its PID 1."""
 
     def __init__(self, request: dict[str, Any], pidfd: int, notes: int) -> None:
         self.request = request
@@ -44,18 +59,18 @@ class WatchedSandbox:
         self._proc = os.open("proc", os.O_RDONLY, dir_fd=self._root) if self.processes else -1
 
     def close(self) -> None:
-        """Forget the sandbox."""
+        """Stop watching it."""
         for fd in (self.pidfd, self.notes, self._root, self._proc, self._killer):
             if fd >= 0:
                 os.close(fd)
 
     def killed_by(self, pid: int) -> None:
-        """Remember the worker that kills its processes."""
+        """Remember the worker process that kills its processes."""
         self._killer = os.pidfd_open(pid)
 
     @property
     def is_being_killed(self) -> bool:
-        """Whether such a worker is still at it."""
+        """Whether a worker is still killing its processes."""
         if self._killer >= 0:
             poll = select.poll()
             poll.register(self._killer, select.POLLIN)
@@ -66,7 +81,7 @@ class WatchedSandbox:
         return False
 
     def offence(self) -> str | None:
-        """What it has too much of, where it is counted here."""
+        """Return the line that says which limit it is above; None when it is above none, or is not counted here."""
         if self.processes is None:
             return None
         tasks, resident, names = 0, 0, []
@@ -78,11 +93,12 @@ class WatchedSandbox:
                     resident += int(fields[21]) * _PAGE
                     names.append(name)
                 if tasks > self.processes:
-                    return f"[killed: over the limit of {self.processes} processes]"
+                    return killed_for_processes(self.processes)
         in_files = self._files_in_memory()
-        # Pages that processes share count for each of them; what is really taken costs far more to find out.
+        # Shared pages count for every process in `resident`; their true share is looked up only when that is too much,
+        # because it costs far more.
         if resident + in_files > self.memory and self._proportional(names) + in_files > self.memory:
-            return f"[killed: over the limit of {self.memory // 2**20} MiB of memory]"
+            return killed_for_memory(self.memory)
         return None
 
     def _files_in_memory(self) -> int:
@@ -117,37 +133,40 @@ class WatchedSandbox:
 
 
 def lock(notes: int) -> int:
-    """Wait until nobody else signals a sandbox's processes; held until the returned descriptor is closed.
+    """Wait until nobody else signals a sandbox's processes, and lock that out until the returned descriptor is closed.
 
-    Two kills at once would be about each other, and one that still goes on would be about the next command.
+    Two kills at once would be about each other, and one that still goes on would hit the next command. The lock is that
+    of the kernel on a file in memory, and not one of ``filelock``, because the launcher has the standard library only.
     """
-    own = os.open(f"/proc/self/fd/{notes}", os.O_RDWR)  # Who shares the open file would share the lock.
+    own = os.open(
+        f"/proc/self/fd/{notes}", os.O_RDWR
+    )  # Opened anew, because descriptors of one open file share its lock.
     fcntl.flock(own, fcntl.LOCK_EX)
     return own
 
 
 class Watch:
-    """All sandboxes of a launcher."""
+    """All watched sandboxes of a launcher."""
 
     def __init__(self, kill: Callable[[dict[str, Any], int], object]) -> None:
-        """``kill`` takes a request and a pidfd; it is called in a forked worker that has the lock."""
+        """Watch nothing yet; ``kill`` takes a request and a pidfd, in a forked worker that holds the lock."""
         self._kill = kill
         self._all: list[WatchedSandbox] = []
         self._next = 0.0
 
     def add(self, request: dict[str, Any], pidfd: int, notes: int) -> None:
-        """Watch one more; ``notes`` is a file for the reason why its processes were killed."""
-        with contextlib.suppress(OSError):  # It has ended already.
+        """Watch one more sandbox; ``notes`` is a file for the reason why its processes were killed."""
+        with contextlib.suppress(OSError):  # The sandbox has already ended.
             self._all.append(WatchedSandbox(request, pidfd, notes))
 
     def wait(self, control: int) -> None:
-        """Return when there is a request; look at the sandboxes meanwhile."""
+        """Look at the sandboxes until there is a request."""
         poll = select.poll()
         poll.register(control, select.POLLIN)
         while self._all:
             if poll.poll(max(0.0, self._next - time.monotonic()) * 1000) and time.monotonic() < self._next:
                 return
-            started = time.thread_time()  # On a machine that is busy with a fork bomb, the wall's is much longer.
+            started = time.thread_time()  # Of the CPU: on a machine busy with a fork bomb, wall-clock time says little.
             self._look()
             self._next = time.monotonic() + max(_INTERVAL, _SHARE * (time.thread_time() - started))
 
@@ -177,7 +196,7 @@ class Watch:
         try:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             lock(watched.notes)
-            os.write(watched.notes, f"{why}\n".encode())  # First, for the command to find it when it ends of this.
+            os.write(watched.notes, f"{why}\n".encode())  # Before the kill, so that the killed command finds it.
             self._kill(watched.request, watched.pidfd)
         finally:
             os._exit(0)
@@ -192,7 +211,7 @@ def _free(path: str) -> int:
 
 
 def _largest(sandboxes: list[WatchedSandbox]) -> WatchedSandbox | None:
-    """The sandbox with the most on disk, unless that is so little that somebody else has filled it."""
+    """Return the sandbox with the most bytes on disk; None if they are so few that somebody else has filled it."""
     deadline = time.monotonic() + _MEASURING
     sizes = [(_size(watched.top, deadline), watched) for watched in sandboxes]
     size, largest = max(sizes, key=lambda pair: pair[0])
@@ -200,7 +219,7 @@ def _largest(sandboxes: list[WatchedSandbox]) -> WatchedSandbox | None:
 
 
 def _size(directory: str, deadline: float) -> int:
-    """Bytes that a tree takes on disk, as far as they can be added up until the deadline."""
+    """Return the bytes that a tree takes on disk, as far as they can be added up until the deadline."""
     total = 0
     waiting = [directory]
     while waiting and time.monotonic() < deadline:
