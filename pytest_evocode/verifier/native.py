@@ -18,7 +18,7 @@ from pytest_evocode.errors import UnreadableCases, UnreadableFile, VerifierFault
 from pytest_evocode.results.cases import parse_case_file
 from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.verifier.in_container.modules import OWN
+from pytest_evocode.verifier.in_container.memory import OWN
 from pytest_evocode.verifier.script import tail
 from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
 from pytest_evocode.verifier.toolbox import PROGRAM

@@ -20,7 +20,8 @@ from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import write_atomically
-from pytest_evocode.verifier.in_container.modules import OWN, READY
+from pytest_evocode.verifier.in_container.memory import OWN
+from pytest_evocode.verifier.in_container.start import READY
 
 OLDEST_PYTHON = (3, 10)
 #: The file that is run; the directory it lies in has nothing else but what it reads.
@@ -31,7 +32,7 @@ _DISTRIBUTIONS = (
     "pytest", "pluggy", "iniconfig", "packaging", "pytest-json-report", "pytest-timeout", "exceptiongroup", "tomli",
     "typing_extensions",
 )  # fmt: skip
-_OWN = ("modules", "items", "main")
+_OWN = ("start", "memory", "pytest_private", "selection", "monitor", "session")
 _IN_CONTAINER = "pytest_evocode/verifier/in_container"
 # Kept for a Python of any age to answer; -I is not, so it is no option.
 _PROBE = (
@@ -52,7 +53,7 @@ for place, _, files in os.walk({_SOURCES!r}):
 os.mkdir({_MADE!r})
 with open("{_MADE}/modules", "wb") as file:
     marshal.dump(modules, file)
-start = "{_SOURCES}/{_IN_CONTAINER}/modules.py"
+start = "{_SOURCES}/{_IN_CONTAINER}/start.py"
 py_compile.compile(start, "{_MADE}/{PROGRAM}", "{OWN}/{PROGRAM}", doraise=True)
 """
 

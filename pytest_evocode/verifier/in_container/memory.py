@@ -1,7 +1,6 @@
-"""Where the modules of a native suite's session come from: from memory, read before the first test runs.
+"""Finds modules in memory, where all that a native suite's session imports is read before the first test runs.
 
-A program under test may rewrite every file that its user can write, also those that the session has yet to import. This
-is what is run in the environment, and what it imports first, under Python 3.10 too.
+A program under test may rewrite every file that its user can write, also those that the session has yet to import.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import importlib.abc
 import importlib.util
 import marshal
 import os
-import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.machinery import ModuleSpec
@@ -19,9 +17,8 @@ from typing import Any, NamedTuple
 
 TESTS = "/tests"
 OWN = f"{TESTS}/.evocode"
-READY = "--ready"
-#: What tests are imported as, so that a round may have any name: ``csv`` would take the place of Python's own.
 PACKAGE = "tests"
+"""What tests are imported below, so that a round may have any name: ``csv`` would take the place of Python's own."""
 
 
 _PARENTS = ("pytest_evocode", "pytest_evocode.verifier", "pytest_evocode.verifier.in_container")
@@ -44,7 +41,10 @@ class Memory(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Whether no other module is to come from directories of the tests."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
-        """See :class:`importlib.abc.MetaPathFinder`."""
+        """Return the spec of a module in memory, None for one that is not; see :class:`importlib.abc.MetaPathFinder`.
+
+        Raises ModuleNotFoundError for one that directories of the tests have got since the suite began.
+        """
         module = self._modules.get(fullname)
         if module is None:
             if self.complete and any(place.startswith(TESTS) for place in path or ()):
@@ -56,19 +56,20 @@ class Memory(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         )
 
     def find_source(self, name: str, path: Any = None) -> ModuleSpec | None:
-        """As :meth:`find_spec`, for who reads the file: pytest, to have asserts explain themselves."""
+        """Return the spec of a module's file, which pytest reads for asserts that explain themselves.
+
+        None once the suite is complete: then the file may be another one.
+        """
         module = None if self.complete else self._modules.get(name)
         return importlib.util.spec_from_file_location(name, module.path) if module else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """See :class:`importlib.abc.Loader`."""
+        """Run a module's code; see :class:`importlib.abc.Loader`."""
         exec(self._modules[module.__name__].code(), module.__dict__)
 
 
-def pytest_from(file: str) -> Iterator[tuple[str, Module]]:
-    """The modules of the toolbox, by name."""
-    with open(file, "rb") as stream:
-        compiled: dict[str, bytes] = marshal.load(stream)
+def toolbox_modules(compiled: Mapping[str, bytes]) -> Iterator[tuple[str, Module]]:
+    """Yield the modules of the toolbox by name, from their marshalled code by path."""
     yield from ((name, Module(OWN, True, partial(compile, "", OWN, "exec"))) for name in _PARENTS)
     for path, code in compiled.items():
         parts = path.removesuffix(".py").split("/")
@@ -78,7 +79,7 @@ def pytest_from(file: str) -> Iterator[tuple[str, Module]]:
 
 
 def tests_in(directory: str, rounds: Container[str]) -> Iterator[tuple[str, Module]]:
-    """The modules of all tests, and once more by their own names those that are shared by the ``rounds``."""
+    """Yield all modules of the tests by name, and once more without the package those that all ``rounds`` share."""
     for place, directories, files in os.walk(directory):
         if place == directory:
             directories.remove(os.path.basename(OWN))
@@ -100,7 +101,7 @@ def _named(path: str, module: Module, rounds: Container[str]) -> Iterator[tuple[
 
 
 def module_name(path: str) -> str:
-    """What a file or directory of the tests is imported as.
+    """Return the name that a file or directory of the tests is imported by.
 
     >>> module_name("/tests/1.x/test_cli.py"), module_name("/tests/lib/__init__.py")
     ('tests.1%2Ex.test_cli', 'tests.lib')
@@ -108,53 +109,3 @@ def module_name(path: str) -> str:
     relative = os.path.relpath(path, TESTS).removesuffix(".py")
     parts = [part.replace(".", "%2E") for part in relative.split("/") if part not in (".", "__init__")]
     return ".".join([PACKAGE, *parts])
-
-
-class _Later(ModuleType):
-    """Stands for a module of Python's own until somebody wants something of it."""
-
-    def __getattr__(self, name: str) -> Any:
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), name)
-
-
-class _Nothing(ModuleType):
-    """A module that has every name, each a class of its own."""
-
-    def __getattr__(self, name: str) -> type:
-        return type(name, (Exception,), {})
-
-
-class _Colours(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Stands for Pygments, which pytest imports at its start for colours that nobody sees here.
-
-    That would take a sixth of the time until the first test, and ours would hide the image's own from the tests.
-    """
-
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(fullname, self, is_package=True) if fullname.partition(".")[0] == "pygments" else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Nothing(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        pass
-
-
-def main() -> None:
-    """Run the suite, or, told to see whether this Python is :data:`READY` for it, import what it takes."""
-    # Another sixth, and pytest asks it for plugins only.
-    sys.modules["importlib.metadata"] = importlib.metadata = _Later("importlib.metadata")
-    sys.meta_path[:0] = [Memory(dict(pytest_from(f"{OWN}/modules"))), colours := _Colours()]
-    from pytest_evocode.verifier.in_container import main as session
-
-    sys.meta_path.remove(colours)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "pygments"]:
-        del sys.modules[name]
-    if sys.argv[1:] != [READY]:
-        session.main()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Which tests are a round's cumulative native suite, and what its report says of each. Runs in the environment."""
+"""Selects the tests of a round's cumulative native suite, and describes each for the report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.verifier.in_container.modules import TESTS
+from pytest_evocode.verifier.in_container.memory import TESTS
 
 KINDS = ("core", "boundary", "error", "integration")
 DESCRIPTIONS = ("scenario", "input", "expected", "actual")

@@ -1,0 +1,31 @@
+"""All private parts of pytest that a native suite's session uses; seen to work with pytest 9.1 and 9.2.
+
+The toolbox brings the host's pytest, so the versions to watch are those that the package may be installed with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import _pytest.assertion.rewrite
+import _pytest.pathlib
+import pytest
+
+from pytest_evocode.verifier.in_container.memory import TESTS, Memory, module_name
+
+
+def import_tests_from(modules: Memory) -> None:
+    """Have pytest import tests from memory, by names that are ours; no option or hook says where modules come from."""
+    _pytest.pathlib.resolve_pkg_root_and_module_name = lambda path, **_: (Path(TESTS), module_name(str(path)))
+    _pytest.assertion.rewrite.AssertionRewritingHook._find_spec = modules.find_source  # type: ignore[assignment]
+
+
+def let_others_pass(config: pytest.Config) -> None:
+    """Let other users pass through to a ``tmp_path``; pytest makes its base private and has no option for that."""
+    config._tmp_path_factory.getbasetemp().chmod(0o711)  # type: ignore[attr-defined]
+
+
+def shorten_sections(item: pytest.Item, shortened: Callable[[str], str]) -> None:
+    """Shorten what an item has printed and logged, which later reports of the same item are made of."""
+    item._report_sections[:] = [(when, name, shortened(text)) for when, name, text in item._report_sections]
