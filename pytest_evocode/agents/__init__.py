@@ -1,4 +1,4 @@
-"""Agents: the protocol and the way from a name on the command line to an object."""
+"""Agents, which edit the workspace: their protocol, the built-in ones, and how a name becomes an agent."""
 
 from __future__ import annotations
 

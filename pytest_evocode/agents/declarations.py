@@ -1,4 +1,4 @@
-"""Agents and commands that a project declares in its pyproject.toml or ini file."""
+"""Reads the agents and commands that a project declares in its pyproject.toml or ini file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One table: ``[tool.pytest-evocode.agents.NAME]`` of a TOML file, ``[pytest-evocode.agents.NAME]`` of an ini file.
+    """A declared agent or command.
 
-    Paths among its values are relative to the file's directory.
+    It is a table ``[tool.pytest-evocode.agents.NAME]`` of a TOML file, or a section ``[pytest-evocode.agents.NAME]`` of
+    an ini file. Paths among its values are relative to the file's directory.
     """
 
     name: str
@@ -33,20 +34,20 @@ class Declaration:
 
     @property
     def where(self) -> str:
-        """For messages."""
+        """File and line, for messages."""
         return f"{self.path}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """What a project declares, by name."""
+    """The agents and commands that a project declares, by name."""
 
     agents: Mapping[str, Declaration] = field(default_factory=dict)
     commands: Mapping[str, Declaration] = field(default_factory=dict)
 
 
 def read_declarations(files: Iterable[Path]) -> Declarations:
-    """The declarations of some files, of which not all need to be there; raises UsageError with file and line."""
+    """Read the declarations of files, which need not exist; raises UsageError with file and line."""
     found: dict[str, dict[str, Declaration]] = {kind: {} for kind in _KINDS}
     for path in dict.fromkeys(files):
         if not path.is_file():
@@ -89,7 +90,7 @@ def _toml(path: Path, text: str) -> Iterable[tuple[str, str, Any, int]]:
     try:
         document = tomli.loads(text)
     except tomli.TOMLDecodeError:
-        return  # Pytest has said so, or does not read this file.
+        return  # pytest has reported it, or does not read this file.
     ours = document.get(_TABLE[0], {}).get(_TABLE[1], {})
     for kind, tables in ours.items():
         if not isinstance(tables, dict):
@@ -115,7 +116,7 @@ def _ini(path: Path, text: str) -> Iterable[tuple[str, str, Any, int]]:
 
 
 def _value(text: str) -> Any:
-    """Lists and tables are written as JSON; all else is a text, which the option makes a number of where it is one."""
+    """Parse a value of an ini file: lists and tables are JSON, all else stays text, which the option converts."""
     if text.startswith(("[", "{")):
         try:
             return json.loads(text)

@@ -1,4 +1,4 @@
-"""What an agent has paid for in a turn that is under way, so that nobody pays for it again."""
+"""Journals of turns under way: what an agent has paid for, so that a resumed session need not pay again."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ from pytest_evocode.errors import EnvironmentFault, ResumeRefused
 
 
 class Journal:
-    """One turn's entries, any values that JSON has a form for; without a path they are forgotten.
+    """The entries of one turn, which are any JSON values.
 
-    A turn that is broken off leaves its file. The next session's turn at the same round finds the entries in
-    ``earlier``, plays them on the workspace of the turn's beginning, and goes on where they end. ``of`` says whose turn
-    it is and at what; ``clean`` takes secrets out of what is written.
+    A turn that is broken off leaves its file. In the next session, the turn of the same round finds the entries in
+    ``earlier``, replays them on the workspace as it was when the turn began, and continues after them.
+
+    Args:
+        path: File to write to; without one, entries are not kept.
+        of: Identifies the agent and the task, which have to be the same in the next session.
+        clean: Removes secrets from what is written.
+
+    Raises:
+        ResumeRefused: The file is of another agent or another task.
     """
 
     def __init__(
@@ -26,7 +33,6 @@ class Journal:
         of: Mapping[str, Any] | None = None,
         clean: Callable[[Any], Any] = lambda entry: entry,
     ) -> None:
-        """Raises :class:`~pytest_evocode.errors.ResumeRefused` for a file of another agent or another task."""
         self._path = path
         self._clean = clean
         self._head = {"of": json.loads(json.dumps(clean(dict(of or {})), default=str))}
@@ -40,7 +46,7 @@ class Journal:
             )
 
     def add(self, entry: Any) -> None:
-        """Write down what was just paid for."""
+        """Write an entry for what was just paid for."""
         if self._path is None:
             return
         try:
@@ -53,19 +59,19 @@ class Journal:
             raise EnvironmentFault(f"the results could not be written: {error}") from error
 
     def close(self) -> None:
-        """Forget the turn, which has ended."""
+        """Remove the file, because the turn has ended."""
         if self._path is not None:
             with contextlib.suppress(NotADirectoryError):
                 self._path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> list[Any]:
-    """The entries of an earlier session; a last line that was cut off is dropped, from the file as well."""
+    """Read the entries of an earlier session; a last line that was cut off is removed, from the file as well."""
     try:
         written = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return []
-    # Bytes: the cut may be within a character, and texts have more ends of lines than the one that was written.
+    # In bytes: the cut may be within a character, and str.splitlines splits at more than line feeds.
     whole = written[: written.rfind(b"\n") + 1]
     if whole != written:
         path.write_bytes(whole)

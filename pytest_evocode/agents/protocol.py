@@ -1,4 +1,4 @@
-"""The agent protocol: one object per attempt, asked once per round."""
+"""The agent protocol: one object per attempt, which is asked once per round."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RoundContext:
-    """What an agent has for its turn.
-
-    ``timeout`` is in seconds, None for no limit; an agent that runs commands in the environment passes what is left of
-    it on, since only the environment can end a command.
-    """
+    """What an agent is given for its turn."""
 
     task: Task
     round: Round
@@ -33,94 +29,95 @@ class RoundContext:
     solution_env: dict[str, str]
     """The variables of ``[solution]``, resolved; for the oracle only."""
     timeout: float | None
+    """Seconds for the turn; None for no limit. An agent that runs commands in the environment passes on what is left of
+    them, since only the environment can end a command."""
     recorder: Recorder
-    """Takes the turn down: what is recorded here is on disk as it happens, and charged to the attempt's budget."""
+    """Records the turn: its steps are on disk as they happen, and their usage is charged to the attempt's budget."""
     journal: Journal = field(default_factory=Journal)
-    """What was paid for in this turn, for a later session to go on from."""
+    """The replies that were paid for in this turn, from which a later session can go on."""
     cancelled: threading.Event = field(default_factory=threading.Event)
-    """Set when the session ends; an agent that waits for something outside of the container looks at it."""
+    """Set when the session ends; an agent that waits for something outside the container has to watch it."""
 
     @property
     def spending(self) -> AttemptSpending:
-        """What the attempt has used of its budget; to be asked before a model is."""
+        """The attempt's account; an agent asks it before each request to a model whether the budget is used up."""
         return self.recorder.spending
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTranscript:
-    """What the agent's turn left besides the workspace."""
+    """The outcome of a turn, besides the workspace."""
 
     timed_out: bool = False
     trajectory: Trajectory | None = None
-    """This round's steps only; None for what ``context.recorder`` has, if anything."""
+    """This round's steps, where the agent did not record them in ``context.recorder``."""
     output: str = ""
-    """What the agent printed."""
+    """The agent's output."""
     stopped: str = ""
-    """Why the turn was ended before the agent ended it, such as by a budget; the workspace is graded as it is."""
+    """Why the turn ended before the agent was done, such as at a budget; the workspace is verified as it is."""
 
 
 class Agent(Protocol):
-    """Edits the workspace. The object lives as long as its attempt, so its memory is the session.
+    """Edits the workspace.
 
-    An agent whose program in the container needs an API key or another secret of the host's environment says so with
-    an attribute ``secrets``, a tuple of names of variables. ``[environment] env`` of a task then gets their values for
-    ``${NAME}``, as it gets no other secret's, and they are taken out of everything that is written, whatever they are
-    called. An agent that works from the host and only uses a key itself declares nothing.
+    The object lives as long as its attempt, so that it remembers earlier rounds.
 
-    One whose program has to be in the image has an attribute ``installation``, an
+    An agent whose program in the container needs secrets of the host's environment, such as an API key, names their
+    variables in an attribute ``secrets``, a tuple. A task's ``[environment] env`` may then use ``${NAME}`` for them, as
+    for no other secret, and their values are removed from everything that is written, whatever their names. An agent
+    that works on the host and uses a key only there names nothing.
+
+    An agent whose program has to be in the image has an attribute ``installation``, an
     :class:`~pytest_evocode.environments.Installation` or None.
     """
 
     name: str
-    """How reports and node ids call it: letters, digits, dot, underscore and hyphen."""
+    """Name in reports and node ids, of letters, digits, dots, underscores and hyphens."""
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """Do what the round's instruction asks.
 
-        Raises :class:`~pytest_evocode.errors.AgentFault` when the turn could not be done for reasons that are not the
-        agent's work; the attempt ends there with an error.
+        Raises:
+            AgentFault: The agent's own means failed, such as its model's API; the attempt ends there with an error.
         """
 
 
 @runtime_checkable
 class ResumableAgent(Agent, Protocol):
-    """An agent with a memory, which ``--evocode-resume`` brings back; without both methods it is taken to have none."""
+    """An agent whose memory ``--evocode-resume`` restores; without both methods it is taken to have none."""
 
     def save_state(self) -> Any:
-        """What it remembers after a round, in values that JSON has a form for."""
+        """Return what it remembers after a round, as JSON values."""
 
     def load_state(self, state: Any) -> None:
-        """Remember what :meth:`save_state` gave in an earlier session, before the first ``run_round``."""
+        """Restore what :meth:`save_state` returned in an earlier session; called before the first ``run_round``."""
 
 
 @runtime_checkable
 class CheckedAgent(Agent, Protocol):
-    """An agent that can say before anything starts that it would not work."""
+    """An agent that can tell before anything starts that it would not work."""
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
-        """Raise :class:`~pytest_evocode.errors.UsageError` for a key, a package or a price that is missing.
+        """Raise UsageError where a key, a package or a price is missing.
 
-        Called once per session, before any container starts; asks nobody over the network.
+        Called once per session, before any container starts; may not use the network.
         """
 
 
 @runtime_checkable
 class PreparedAgent(Agent, Protocol):
-    """An agent that takes time before its first turn, which is not to count as time of that turn."""
+    """An agent whose preparation takes time that does not count as its first turn's."""
 
     def warm_up(self) -> None:
-        """Import what is slow to import, and the like; called once per attempt, while no turn's clock runs."""
+        """Prepare for the first turn, such as by slow imports; called once per attempt, while no turn's clock runs."""
 
 
 @runtime_checkable
 class ClosableAgent(Agent, Protocol):
-    """An agent that holds what has to be given back, such as connections to its model."""
+    """An agent that holds resources, such as connections to its model."""
 
     def close(self) -> None:
-        """Give it back.
-
-        Called once, when the agent's last turn is over, whether the attempt was completed or broken off.
-        """
+        """Release them; called once after the agent's last turn, whether the attempt was completed or broken off."""
 
 
 @runtime_checkable
@@ -128,14 +125,14 @@ class SelectiveAgent(Agent, Protocol):
     """An agent that cannot work on every task."""
 
     def check_task(self, task: Task, engine: str) -> None:
-        """Raise :class:`~pytest_evocode.errors.UsageError` with the reason when it could not work on the task.
+        """Raise UsageError with the reason where the agent cannot work on the task.
 
-        ``engine`` is the name of the engine that the attempt is about to get its container from.
+        ``engine`` is the name of the engine that runs the attempt's container.
         """
 
 
 def close_agent(agent: Agent) -> None:
-    """Have an agent give back what it holds; what goes wrong in that is logged, as its work is done."""
+    """Close an agent that can be closed; an error is only logged, because the agent's work is done."""
     if isinstance(agent, ClosableAgent):
         try:
             agent.close()
@@ -144,12 +141,12 @@ def close_agent(agent: Agent) -> None:
 
 
 def installation_of(agent: Agent) -> Installation | None:
-    """What an agent needs in the image; most need nothing."""
+    """Return what an agent needs in the image; None for most."""
     installation: Installation | None = getattr(agent, "installation", None)
     return installation
 
 
 def declared_secrets(agent: Agent) -> tuple[str, ...]:
-    """The variables of the host's environment that an agent declares to need in the container; most need none."""
+    """Return the variables of secrets that an agent needs in the container; empty for most."""
     declared: tuple[str, ...] | str = getattr(agent, "secrets", ())
     return (declared,) if isinstance(declared, str) else tuple(declared)

@@ -1,4 +1,4 @@
-"""The agent that does again what a trajectory says was done."""
+"""The agent ``replay``, which does again what a recorded trajectory says was done."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from pytest_evocode.trajectories.recorder import Action
 from pytest_evocode.trajectories.shell_commands import ShellCommand, command_of
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
 
-# A command that ended has as many times its time again, and a minute on top: this machine may be slower.
+# A command that ended gets this many times its recorded time, and a minute on top: this machine may be slower.
 _SLOWER = 10.0
 _AT_LEAST = 60.0  # seconds
-_SHORTEST = 0.01  # seconds; nothing would be no limit
+_SHORTEST = 0.01  # seconds; 0 would be no limit
 _SHOWN = 16_000  # characters of a command's output that are recorded
 
 
 class ReplayAgent:
-    """Plays the recorded rounds of an attempt again: nothing is asked of a model, and nothing is paid.
+    """Replays the recorded rounds of an attempt, without a model and without cost.
 
-    Commands are run again. Where the trajectory has what an action changed in the workspace, and it is something else
-    this time, the recorded contents are put there: what the time, chance or a network had a part in stays as it was.
+    Commands are run again. Where an action's changes of the workspace are recorded and differ this time, the recorded
+    contents are restored, so that what depends on time, chance or a network stays as it was.
     """
 
     name = "replay"
 
     def __init__(self, path: Path) -> None:
-        """``path`` is an attempt, a run, a results directory, or recordings: see docs/agents.md."""
+        """Replay from ``path``: an attempt, a run, a results directory or recordings, see docs/replays.md."""
         self.path = Path(path)
         self._recordings: RecordedAttempt | None = None
         self._workspace: WorkspaceChanges | None = None
@@ -51,11 +51,11 @@ class ReplayAgent:
         trajectory = self._recordings.of_round(context.round)
         if self._workspace is None or self._workspace.environment is not context.environment:
             self._workspace = WorkspaceChanges(context.environment)
-        return _Playing(context, self._workspace, trajectory).play()
+        return _RoundReplay(context, self._workspace, trajectory).run()
 
 
-class _Playing:
-    """One round that is played again."""
+class _RoundReplay:
+    """The replay of one round."""
 
     def __init__(self, context: RoundContext, workspace: WorkspaceChanges, trajectory: Trajectory) -> None:
         self._context = context
@@ -63,15 +63,15 @@ class _Playing:
         self._trajectory = trajectory
         self._about = _table(trajectory.extra, "evocode")
         self._watched = bool(self._about.get("watched"))
-        """Whether the recording has what each action changed, and not only what all of them did."""
+        """Whether the recording has the changes of each action."""
         self._blind = False
-        """Whether it has not, for now."""
+        """Whether they are missing for now, because the workspace could not be listed."""
         self._deadline = Deadline(context.timeout)
 
-    def play(self) -> RoundTranscript:
+    def run(self) -> RoundTranscript:
         recorder = self._context.recorder
-        recorder.agent = _player_of(self._trajectory, recorder.agent)
-        # Whoever looks at the workspace for the recorder looks after this one has put right what is different.
+        recorder.agent = _replaying_agent(self._trajectory, recorder.agent)
+        # The recorder looks at the workspace after this agent has restored what differs.
         self._workspace.begin()
         for step in self._trajectory.steps:
             if step.source != "agent":
@@ -89,21 +89,21 @@ class _Playing:
         return self._end()
 
     def _end(self) -> RoundTranscript:
-        """End the turn as it was ended, with what had changed by no action that was recorded."""
+        """End the turn as it was ended, with the changes that belong to no recorded action."""
         about = self._about
         if about.get("timed_out") or about.get("killed"):
             self._context.environment.kill_processes()
-        if notes := self._put_right(about):
+        if notes := self._restore(about):
             self._context.recorder.remarks["replayed"] = notes
         return RoundTranscript(timed_out=bool(about.get("timed_out")), stopped=str(about.get("stopped") or ""))
 
     def _call(self, step: Step, call: ToolCall, recorded: Mapping[str, Any] | None) -> None:
-        """Do a call again and record it."""
+        """Do a tool call again and record it."""
         if recorded is None and self._watched:
-            return  # The recording was broken off in it.
+            return  # The recording breaks off in this call.
         command = command_of(call)
         content, action = self._run(command, recorded) if command else (_content(step, call), _action(recorded))
-        notes = self._put_right(recorded) if recorded is not None and self._watched else {}
+        notes = self._restore(recorded) if recorded is not None and self._watched else {}
         if command is None:
             notes["run"] = False
         self._context.recorder.observe(call.tool_call_id, content, action, {"replayed": notes} if notes else None)
@@ -118,15 +118,15 @@ class _Playing:
             cwd=command.cwd,
         )
 
-    def _put_right(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
-        """Have the workspace be as it was after what is recorded, and tell of what was different.
+    def _restore(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
+        """Restore the workspace to its state after a recorded action, and return notes on what differed.
 
-        Where the recording does not know all that was changed, other files stay as they are.
+        Where not all changes were recorded, other files stay as they are.
         """
         now = self._workspace.changes()
         then: list[Change] = recorded.get("changes") or []
         unrecorded = _table(recorded, "unrecorded")
-        # It is said once that the workspace could not be looked at, until it could.
+        # That the workspace could not be listed is recorded once, until it could again.
         self._blind = "why" in unrecorded or (self._blind and not then)
         whole = self._watched and not self._blind and not unrecorded.get("files")
         whole &= not self._workspace.remarks().get("unrecorded")
@@ -140,31 +140,31 @@ class _Playing:
         if files:
             environment = self._context.environment
             write_files(environment, files, user=self._context.round.agent_user)
-            # Other files were made by chance, and so may have been the directories that they were in.
+            # Directories may have been made only for the files that are removed here.
             made = {change["path"] for change in now if change["kind"] == "added"}
             drop_empty_directories(environment, [path for path in files if files[path] is None and path in made])
             self._workspace.begin()
         notes: dict[str, Any] = {"put_right": sorted(files)} if files else {}
         return notes | ({"different": left} if left else {})
 
-    def _as_recorded(self, path: str, tables: list[Change]) -> File | None:
-        """What a file was after the recorded action, from what it was before this one."""
+    def _as_recorded(self, path: str, changes: list[Change]) -> File | None:
+        """Return a file as it was after the recorded action, from what it was before this one."""
         file = self._workspace.before(path)
-        for table in tables:
-            file = file_after(file, table)
+        for change in changes:
+            file = file_after(file, change)
         if file is not None and file.content is None and file.symlink is None:
             raise DiffError("what it was before is not known")
         return file
 
 
-def _player_of(trajectory: Trajectory, player: AgentInfo) -> AgentInfo:
+def _replaying_agent(trajectory: Trajectory, player: AgentInfo) -> AgentInfo:
     original = trajectory.agent.model_dump(mode="json", include={"name", "version"})
     extra = {"evocode": {"replayed": {**original, "session_id": trajectory.session_id}}}
     return player.model_copy(update={"model_name": trajectory.agent.model_name, "extra": extra})
 
 
 def _ours(step: Step) -> dict[str, Any]:
-    """What the recording says of a step beyond its actions, which are made anew."""
+    """Return the recorded notes on a step, without its actions, which are recorded anew."""
     return {key: value for key, value in _table(step.extra, "evocode").items() if key != "actions"}
 
 
@@ -174,12 +174,12 @@ def _table(values: Mapping[str, Any] | None, key: str) -> dict[str, Any]:
 
 
 def _replayed(metrics: StepMetrics | None) -> dict[str, Any]:
-    """What the step took when it was recorded."""
+    """Return the usage that the step had when it was recorded."""
     return {} if metrics is None else {"replayed": metrics.model_dump(mode="json", exclude_none=True)}
 
 
 def _take(actions: list[dict[str, Any]], call_id: str) -> dict[str, Any] | None:
-    """The next action of a call; some models give several calls one id."""
+    """Remove and return the next action of a call; some models give several calls the same id."""
     for position, action in enumerate(actions):
         if action.get("tool_call_id") == call_id:
             return actions.pop(position)
@@ -196,7 +196,7 @@ def _action(recorded: Mapping[str, Any] | None) -> Action | None:
 
 
 def _limit(command: ShellCommand, recorded: Mapping[str, Any] | None) -> float:
-    """Seconds for a command: those after which it was killed, or more than it took."""
+    """Return a command's deadline in seconds: when it was killed, or more than it took."""
     if recorded is None:
         return max(command.timeout or 0.0, _AT_LEAST * _SLOWER)
     seconds = float(recorded.get("seconds") or 0.0)
@@ -206,7 +206,7 @@ def _limit(command: ShellCommand, recorded: Mapping[str, Any] | None) -> float:
 
 
 def _differing(now: list[Change], then: list[Change], *, others: bool) -> set[str]:
-    """The paths that became something else than they did when it was recorded; ``others`` are not recorded ones."""
+    """Return the paths that became something else than was recorded; with ``others``, unrecorded ones as well."""
     before, after = _outcomes(then), _outcomes(now)
     paths = before.keys() | after.keys() if others else before.keys()
     return {path for path in paths if before.get(path) != after.get(path)}

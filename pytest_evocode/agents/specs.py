@@ -1,4 +1,4 @@
-"""From what ``--evocode-agent`` says to an agent: built-in kinds, entry points, and classes by their names."""
+"""Makes the agents that ``--evocode-agent`` names: built-in kinds, entry points, and classes by their names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pytest_evocode.agents.protocol import Agent
 from pytest_evocode.errors import UsageError
 
 ENTRY_POINTS = "pytest_evocode.agents"
-#: Providers whose models the shell agent speaks to.
+#: Providers whose models the shell agent can use.
 PROVIDERS = ("openai", "anthropic")
 _INSTALLED = {
     "claude-code": "claude_code:ClaudeCodeAgent",
@@ -26,7 +26,7 @@ _INSTALLED = {
     "gemini-cli": "gemini_cli:GeminiCliAgent",
     "opencode": "opencode:OpenCodeAgent",
 }
-#: All that a spec can be, for messages and for --help.
+#: All forms of a spec, for messages and --help.
 FORMS = (
     "oracle",
     "nop",
@@ -40,30 +40,31 @@ FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A value for an agent's option, and where it was given, for messages."""
+    """A value of an agent's option."""
 
     value: Any
     where: str
+    """Where it was given, for messages."""
     base: Path = field(default_factory=Path.cwd)
-    """What a relative path is relative to."""
+    """Directory that a relative path starts from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of agent with what its spec says besides."""
+    """A kind of agent, with what its spec says besides."""
 
     make: Callable[[dict[str, Any]], Agent]
-    """Makes one, with its options."""
+    """Makes an agent with its options."""
     options: type[BaseModel] | frozenset[str] | None
-    """What options there are; None for a class that takes any."""
+    """The options it takes; None for a class that takes any."""
 
     def takes(self, name: str) -> bool:
-        """Whether there is an option of that name."""
+        """Whether it takes an option of that name."""
         return self.options is None or name in self.names
 
     @property
     def names(self) -> frozenset[str]:
-        """The options by name."""
+        """Names of its options."""
         if isinstance(self.options, frozenset) or self.options is None:
             return self.options or frozenset()
         return frozenset(field.alias or name for name, field in self.options.model_fields.items())
@@ -72,18 +73,23 @@ class Kind:
 def make_agent(
     spec: str, options: Mapping[str, Option] | None = None, declarations: Declarations | None = None
 ) -> Agent:
-    """A new agent for one attempt.
+    """Make an agent for one attempt.
 
-    ``spec`` is one of :data:`FORMS`, or the name of an entry point of the group ``pytest_evocode.agents``, with or
-    without ``:`` and an argument. Raises :class:`~pytest_evocode.errors.UsageError` for an unknown agent, with the
-    nearest that there is, and for options that it does not take.
+    Args:
+        spec: One of :data:`FORMS`, or the name of an entry point of the group ``pytest_evocode.agents``, which may be
+            followed by ``:`` and an argument.
+        options: The agent's options by name.
+        declarations: The agents and commands that the project declares.
+
+    Raises:
+        UsageError: The agent is unknown, with the nearest known one; or it does not take one of the options.
     """
     kind = find_kind(spec, declarations or Declarations())
     return kind.make(checked_options(spec, kind, options or {}))
 
 
 def find_kind(spec: str, declarations: Declarations) -> Kind:
-    """The kind of a spec; raises UsageError where there is none."""
+    """Return the kind of agent that a spec names; raises UsageError where it is unknown."""
     name, colon, argument = spec.partition(":")
     provider, slash, model = spec.partition("/")
     if spec in ("oracle", "nop"):
@@ -104,7 +110,7 @@ def find_kind(spec: str, declarations: Declarations) -> Kind:
 
 
 def unknown_agent(spec: str, declarations: Declarations) -> str:
-    """What to tell who asked for an agent that there is not."""
+    """Return the message for a spec of an unknown agent, with the nearest known one."""
     others = [*declarations.agents, *(point.name for point in entry_points(group=ENTRY_POINTS))]
     name, colon, argument = spec.partition(":")
     provider, slash, model = spec.partition("/")
@@ -124,7 +130,7 @@ def unknown_agent(spec: str, declarations: Declarations) -> str:
 
 
 def checked_options(spec: str, kind: Kind, options: Mapping[str, Option]) -> dict[str, Any]:
-    """The options as the kind takes them; raises UsageError for a wrong one."""
+    """Return the validated options of a kind; raises UsageError for a wrong one."""
     for name, option in options.items():
         if not kind.takes(name):
             nearest = difflib.get_close_matches(name, kind.names, n=1)
@@ -154,7 +160,7 @@ def _existing(name: str, value: Any, option: Option) -> Any:
     return path
 
 
-# The kinds. What they import is imported when there is an agent of the kind.
+# The kinds. Each imports its agent only when one is made.
 
 
 def _plain(spec: str) -> Kind:
@@ -213,7 +219,7 @@ def _no_agent(options: dict[str, Any]) -> Agent:
 
 
 def options_of(declaration: Declaration) -> dict[str, Option]:
-    """The values of a declaration, but for the spec, as options."""
+    """Return the values of a declaration as options, except for the spec."""
     return {
         name: Option(value, declaration.where, declaration.path.parent)
         for name, value in declaration.values.items()
@@ -231,7 +237,7 @@ def _load(spec: str, module: str, attribute: str) -> Any:
 
 
 def _from_callable(made: Callable[..., Agent], arguments: tuple[str, ...]) -> Kind:
-    """A class or function of somebody else's; its options are its parameters."""
+    """Return the kind of a class or function of another package; its options are its parameters."""
     parameters = list(inspect.signature(made).parameters.values())[len(arguments) :]
     any_ = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     names = frozenset(parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL)

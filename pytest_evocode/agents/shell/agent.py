@@ -1,7 +1,8 @@
-"""A straight loop: the model says which command to run, sees what it printed, and goes on until it says no more."""
+"""The built-in shell agent: a loop in which the model names a command and sees its output, until it is done."""
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
@@ -16,7 +17,7 @@ from pydantic import Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file, read_skills
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
-from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, complaint_about, run
+from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, complaint_about, run_call
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
 from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped, UsageError
 from pytest_evocode.llm.budget import Budget
@@ -26,33 +27,36 @@ from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 from pytest_evocode.trajectories.recorder import Action
 
+logger = logging.getLogger(__name__)
+
 _PROMPT = Path(__file__).parent / "prompt.md"
-#: Where the container has the skills of a harness.
+#: The harness's skills in the container.
 _SKILLS = "/var/lib/evocode/skills"
-#: How full the model's window may get, by its own last count, before room is made.
+#: Share of the model's window, by its own last count, from which on the conversation is shortened.
 _FULL = 0.9
-#: How much of the older observations is left out at once: rarely and much, or no provider's cache would ever hold.
+#: Share of the older results that is left out at once: seldom and much, because each time the provider's cache is lost.
 _SHARE = 0.5
-_LOOK = 0.1  # seconds between two looks whether the session was stopped
-_LATE = 3.0  # seconds that an answer may come after the turn's end
+_POLL = 0.1  # seconds between checks whether the session was stopped
+_GRACE = 3.0  # seconds that a reply may come after the turn's end
 
 
 class ShellOptions(ModelOptions, HarnessOptions):
-    """Those of the model's client and of a harness.
+    """Options of the shell agent, its model's client and its harness.
 
-    ``prompt`` replaces the system prompt, ``rules`` are added to it.
+    ``prompt`` replaces the system prompt, ``rules`` are appended to it.
     """
 
     command_timeout: float = Field(default=120.0, gt=0)
-    """Seconds that a command has unless the model asks for more."""
+    """Seconds for a command unless the model asks for more."""
     output_limit: int = Field(default=16_000, ge=200)
     """Characters of a command's output that the model sees."""
 
 
 class ShellAgent:
-    """A model with one tool, ``bash``; works on the host, so the container needs no network and no key.
+    """A model with one tool, ``bash``.
 
-    The conversation goes on over all rounds and sessions. ``options`` are those of the model's client, and the agent's.
+    It works on the host, so that the container needs no network and no key. The conversation goes on over all rounds
+    and sessions.
     """
 
     name = "shell"
@@ -83,7 +87,7 @@ class ShellAgent:
         self._client.close()
 
     def save_state(self) -> Any:
-        """The conversation; see :class:`~pytest_evocode.agents.protocol.ResumableAgent`."""
+        """Return the conversation; see :class:`~pytest_evocode.agents.protocol.ResumableAgent`."""
         return {"conversation": self._conversation.as_json(), "filled": self._filled}
 
     def load_state(self, state: Any) -> None:
@@ -95,6 +99,8 @@ class ShellAgent:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         deadline = Deadline(context.timeout)
         earlier = list(context.journal.earlier)
+        if earlier:
+            logger.info("%s: %d entries of an earlier session are replayed", context.round.name, len(earlier))
         context.recorder.agent = AgentInfo(
             name=self.name, version=version("pytest-evocode"), model_name=self._client.model
         )
@@ -116,7 +122,7 @@ class ShellAgent:
     # A turn.
 
     def _open(self, context: RoundContext) -> None:
-        """Say the instruction, and before the first one what the agent is."""
+        """Add the instruction to the conversation, and before the first one the system prompt."""
         if not self._conversation.messages:
             prompt = self._system_prompt(context)
             self._conversation.add(Message("system", prompt))
@@ -141,14 +147,14 @@ class ShellAgent:
         return prompt
 
     def _ask(self, context: RoundContext, deadline: Deadline, earlier: list[Any]) -> Reply:
-        """The model's next reply, from an earlier session where that has paid for it."""
+        """Return the model's next reply, from an earlier session where that one has paid for it."""
         if paid_before := bool(earlier):
             entry = earlier.pop(0)
             for calls in entry["elided"]:
                 self._note_elided(context, self._conversation.elide(_SHARE), calls)
             reply = reply_from_json(entry["reply"])
             if not any("reply" in later for later in earlier):
-                # Not before: what was done in time shall not fail because it is done again.
+                # Only now: what was done in time must not time out because it is done again.
                 waited = sum(each.get("seconds", 0.0) for each in context.journal.earlier)
                 deadline.set_back(waited)
                 context.spending.set_back(waited)
@@ -172,7 +178,7 @@ class ShellAgent:
         return reply
 
     def _refuse_uncounted(self, usage: Usage, budget: Budget) -> None:
-        """Raise AgentFault where a budget could not be held."""
+        """Raise AgentFault where the budget limits tokens or costs and the reply does not count its tokens."""
         if usage.tokens is None and (budget.tokens is not None or budget.limits_cost):
             raise AgentFault(
                 f"{self._client.model}: the answer does not say how many tokens it took, and the budget limits them; "
@@ -180,11 +186,11 @@ class ShellAgent:
             )
 
     def _request(self, context: RoundContext, deadline: Deadline) -> tuple[Reply, list[list[str]]]:
-        """Ask the model, with room made where it takes that; also what was left out for it."""
+        """Ask the model, and return its reply with the calls whose results had to be left out for it."""
         elided: list[list[str]] = []
         window = self._client.context_tokens
         if window is not None and self._filled > _FULL * window:
-            self._make_room(context, elided)
+            self._shorten(context, elided)
         while True:
             if spent := context.spending.exhausted:
                 raise TurnStopped(spent)
@@ -192,14 +198,15 @@ class ShellAgent:
                 raise TimeoutError
             asked = partial(self._client.complete, tuple(self._conversation), [BASH], timeout=deadline.left)
             try:
-                return _while_not(context.cancelled, asked, deadline.left), elided
+                return _wait_for_reply(context.cancelled, asked, deadline.left), elided
             except ContextOverflow as error:
-                if not self._make_room(context, elided):
+                if not self._shorten(context, elided):
                     raise TurnStopped(f"context: the conversation is longer than the model takes ({error})") from None
 
-    def _make_room(self, context: RoundContext, elided: list[list[str]]) -> bool:
+    def _shorten(self, context: RoundContext, elided: list[list[str]]) -> bool:
         calls = self._conversation.elide(_SHARE)
         if calls:
+            logger.info("%s: the results of %d calls are left out", context.round.name, len(calls))
             elided.append(calls)
             self._note_elided(context, calls, calls)
         return bool(calls)
@@ -209,7 +216,7 @@ class ShellAgent:
         context.recorder.say("system", what, {"elided": calls or before})
 
     def _run(self, call: RequestedCall, context: RoundContext, deadline: Deadline, earlier: list[Any]) -> None:
-        """Do what the model calls for; raises TimeoutError when that takes the rest of the turn's time."""
+        """Run a tool call and record its result; raises TimeoutError when the turn's time is over."""
         options = self._options
         complaint = complaint_about(call)
         if complaint:
@@ -217,9 +224,11 @@ class ShellAgent:
         elif deadline.over:
             raise TimeoutError
         else:
-            shown, action = run(call, context, deadline, seconds=options.command_timeout, limit=options.output_limit)
+            shown, action = run_call(
+                call, context, deadline, seconds=options.command_timeout, limit=options.output_limit
+            )
         if earlier and "result" in earlier[0]:
-            # What the model saw is what the rest of the conversation answers; the workspace has it again either way.
+            # The rest of the conversation answers what the model saw in the earlier session.
             shown = earlier.pop(0)["result"]
         else:
             context.journal.add({"result": shown})
@@ -229,7 +238,7 @@ class ShellAgent:
             raise TimeoutError
 
     def _answer_rest(self, why: str) -> None:
-        """Answer the calls that are not run, so that the next round finds a conversation that can go on."""
+        """Answer the calls that are not run, because providers refuse conversations with open calls."""
         for call in self._conversation.unanswered:
             self._conversation.add(Message("tool", f"[not run: {why}]", call_id=call.id))
 
@@ -239,24 +248,25 @@ def _as_tool_call(call: RequestedCall) -> ToolCall:
     return ToolCall(tool_call_id=call.id, function_name=call.name, arguments=arguments)
 
 
-def _while_not(cancelled: threading.Event, ask: Callable[[], Reply], seconds: float | None) -> Reply:
-    """Wait for an answer that may take minutes, but no longer than the session does; raises Cancelled.
+def _wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], seconds: float | None) -> Reply:
+    """Ask the model in a thread, and wait for its reply only while the session lasts.
 
-    Whoever asks is to keep to the ``seconds``; raises TimeoutError when that does not happen, as with a server that
-    falls silent in the middle of its answer.
+    Raises:
+        Cancelled: The session was stopped.
+        TimeoutError: ``ask`` has not kept to the seconds, as with a server that falls silent in mid-answer.
     """
-    until = math.inf if seconds is None else time.monotonic() + seconds + _LATE
+    until = math.inf if seconds is None else time.monotonic() + seconds + _GRACE
     answer: Future[Reply] = Future()
 
-    def run_() -> None:
+    def ask_model() -> None:
         try:
             answer.set_result(ask())
         except BaseException as error:
             answer.set_exception(error)
 
-    threading.Thread(target=run_, name="model", daemon=True).start()
+    threading.Thread(target=ask_model, name="model", daemon=True).start()
     while not cancelled.is_set():
-        if wait([answer], timeout=_LOOK).done:
+        if wait([answer], timeout=_POLL).done:
             return answer.result()
         if time.monotonic() > until:
             raise TimeoutError

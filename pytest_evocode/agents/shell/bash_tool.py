@@ -1,13 +1,16 @@
-"""The one tool of the shell agent: runs a script in the container, with a deadline of its own."""
+"""The shell agent's tool ``bash``, which runs a script in the container with a deadline of its own."""
 
 from __future__ import annotations
 
+import logging
 import time
 
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.conversation import head_and_tail
 from pytest_evocode.llm.protocol import RequestedCall, Tool
 from pytest_evocode.trajectories.recorder import Action
+
+logger = logging.getLogger(__name__)
 
 BASH = Tool(
     name="bash",
@@ -22,8 +25,7 @@ BASH = Tool(
         "additionalProperties": False,
     },
 )
-# The script's own group dies at the deadline, and what earlier ones left in the background lives on. The status file
-# tells a script that was killed from one that exits with timeout's code itself.
+# At the deadline only the script's own process group dies; background processes of earlier scripts live on.
 _WITH_DEADLINE = """
 if command -v timeout >/dev/null && timeout -k 1 5 true 2>/dev/null; then
     exec timeout -k 2 "$1" bash -c "$2"
@@ -31,34 +33,34 @@ fi
 exec bash -c "$2"
 """
 _TIMED_OUT = (124, 137)
-#: A model may ask for more than clocks can count.
+#: Models may ask for more seconds than clocks can count.
 _LONGEST = 7 * 86_400.0  # seconds
 
 
 class Deadline:
-    """When a turn is over, on the monotonic clock; never, where it has no limit."""
+    """The end of a turn's time, if it has one."""
 
     def __init__(self, timeout: float | None) -> None:
         self._at = None if timeout is None else time.monotonic() + timeout
 
     def set_back(self, seconds: float) -> None:
-        """Have it be so much earlier."""
+        """Make it so many seconds earlier."""
         if self._at is not None:
             self._at -= seconds
 
     @property
     def left(self) -> float | None:
-        """Seconds, not less than 0; None for no limit."""
+        """Seconds left, at least 0; None for no limit."""
         return None if self._at is None else max(0.0, self._at - time.monotonic())
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing left."""
+        """Whether the time is over."""
         return self.left == 0.0
 
 
 def complaint_about(call: RequestedCall) -> str:
-    """What is wrong with a call, for the model; empty where nothing is."""
+    """Return what is wrong with a call, for the model; empty where nothing is."""
     if call.name != BASH.name:
         return f"There is no tool {call.name!r}; the only one is {BASH.name!r}."
     if call.arguments is None:
@@ -73,13 +75,19 @@ def complaint_about(call: RequestedCall) -> str:
     return ""
 
 
-def run(
+def run_call(
     call: RequestedCall, context: RoundContext, deadline: Deadline, *, seconds: float, limit: int
 ) -> tuple[str, Action]:
-    """Run a call about which there is no complaint; returns what the model sees of it, and how it ended.
+    """Run a valid call; return what the model sees of it, and how it ended.
 
-    ``seconds`` it has unless it asks for more, ``limit`` characters of its output are shown. At the turn's own deadline
-    everything is killed, as the environment does.
+    At the turn's own deadline all processes of the container are killed.
+
+    Args:
+        call: The call.
+        context: The agent's turn.
+        deadline: The turn's.
+        seconds: Time for the script unless the call asks for more.
+        limit: Characters of the output that the model sees.
     """
     assert call.arguments is not None
     allowed = float(min(call.arguments.get("timeout", seconds), _LONGEST))
@@ -89,16 +97,20 @@ def run(
 def run_script(
     script: str, context: RoundContext, deadline: Deadline, *, seconds: float, limit: int, cwd: str | None = None
 ) -> tuple[str, Action]:
-    """Run a script as :func:`run` does, with so many seconds and no more."""
+    """Run a script as :func:`run_call` does, with so many seconds and no more."""
     left = deadline.left
     result = context.environment.exec(
         ["bash", "-c", _WITH_DEADLINE, "bash", f"{seconds:g}", script],
         user=context.round.agent_user,
         cwd=cwd,
-        # The margin is for images without a `timeout` that could do it more gently.
+        # Beyond the margin the environment kills everything, in images without a `timeout` program.
         timeout=seconds + 10 if left is None else min(seconds + 10, left),
     )
     late = result.timed_out or (result.exit_code in _TIMED_OUT and result.seconds >= seconds)
+    if late:
+        logger.info("%s %s: a command was killed after %.1f s", context.task.name, context.round.name, result.seconds)
+    else:
+        logger.debug("a command ended with exit code %s after %.1f s", result.exit_code, result.seconds)
     shown = head_and_tail(result.output, limit).rstrip("\n")
     ending = f"[killed after {min(result.seconds, seconds):g} seconds]" if late else f"[exit code {result.exit_code}]"
     action = Action(exit_code=None if late else result.exit_code, seconds=result.seconds, timed_out=late)

@@ -1,4 +1,4 @@
-"""What the model and its surroundings have said to one another over all rounds."""
+"""The shell agent's conversation with its model over all rounds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pytest_evocode.llm.protocol import Message, Reply, RequestedCall
 from pytest_evocode.results.records import Usage
 
 ELIDED = "[This output was left out to make room.]"
-#: The model is left this many of its latest observations.
+#: The latest results, which are never left out.
 _KEPT = 2
 
 
 class Conversation:
-    """Messages in order, which a provider takes as they are: every call is answered before anything else is said."""
+    """Messages in an order that providers accept: every call is answered before the next message."""
 
     def __init__(self, messages: Sequence[Message] = ()) -> None:
         self.messages = list(messages)
@@ -24,12 +24,12 @@ class Conversation:
         return iter(self.messages)
 
     def add(self, message: Message) -> None:
-        """Say something more."""
+        """Append a message."""
         self.messages.append(message)
 
     @property
     def unanswered(self) -> list[RequestedCall]:
-        """Calls of the last reply that have no result yet."""
+        """Calls of the last reply without a result."""
         answered: set[str] = set()
         for message in reversed(self.messages):
             if message.role == "tool":
@@ -41,9 +41,9 @@ class Conversation:
         return []
 
     def elide(self, share: float) -> list[str]:
-        """Leave out the oldest observations, ``share`` (0 to 1) of their characters; returns the ids of their calls.
+        """Leave out the oldest results, ``share`` (0 to 1) of all their characters, and return the ids of their calls.
 
-        The last ones stay. Empty when there is nothing left to leave out.
+        The last results stay. The list is empty where there is nothing to leave out.
         """
         places = [
             place
@@ -62,12 +62,12 @@ class Conversation:
         return elided
 
     def as_json(self) -> list[dict[str, Any]]:
-        """The messages in values that JSON has a form for."""
+        """Return the messages as JSON values."""
         return [asdict(message) for message in self.messages]
 
     @classmethod
     def from_json(cls, messages: Sequence[dict[str, Any]]) -> Conversation:
-        """What :meth:`as_json` gave.
+        """Restore what :meth:`as_json` returned.
 
         >>> Conversation.from_json(Conversation([Message("user", "hello")]).as_json()).messages
         [Message(role='user', text='hello', calls=(), call_id='', native=None)]
@@ -76,12 +76,12 @@ class Conversation:
 
 
 def reply_as_json(reply: Reply) -> dict[str, Any]:
-    """A reply in values that JSON has a form for."""
+    """Return a reply as JSON values."""
     return {**asdict(replace(reply, usage=Usage())), "usage": reply.usage.model_dump()}
 
 
 def reply_from_json(values: dict[str, Any]) -> Reply:
-    """What :func:`reply_as_json` gave."""
+    """Restore what :func:`reply_as_json` returned."""
     return Reply(**{**values, "calls": _calls(values), "usage": Usage.model_validate(values["usage"])})
 
 
@@ -90,10 +90,10 @@ def _calls(values: dict[str, Any]) -> tuple[RequestedCall, ...]:
 
 
 def head_and_tail(text: str, limit: int) -> str:
-    """A text of at most about ``limit`` characters: its beginning and its end, and between them what is missing.
+    r"""Return a text cut to about ``limit`` characters: its beginning, how much is left out, and its end.
 
     >>> head_and_tail("a" * 50 + "b" * 50, 20)
-    'aaaaaaaaaa\\n[... 80 characters left out ...]\\nbbbbbbbbbb'
+    'aaaaaaaaaa\n[... 80 characters left out ...]\nbbbbbbbbbb'
     """
     if len(text) <= limit:
         return text
