@@ -9,7 +9,7 @@ TASK_FILE = "task.toml"
 
 
 def attempt_name(agent: str, number: int) -> str:
-    """How node ids call an attempt of an agent, whose id is given.
+    """Return the name of an attempt in node ids, made of the agent's id and the attempt's number.
 
     >>> attempt_name("oracle", 1), attempt_name("oracle", 2)
     ('oracle', 'oracle.2')
@@ -18,7 +18,7 @@ def attempt_name(agent: str, number: int) -> str:
 
 
 def protocol(mode: str, from_round: str | None) -> str:
-    """What scores do not compare across: how attempts go through the rounds, and where they begin.
+    """Return what scores cannot be compared across: the mode, and the round that chains begin with.
 
     >>> protocol("chain", None), protocol("fail-stop", None), protocol("chain", "round-3")
     ('', 'fail-stop', 'from round-3')
@@ -28,7 +28,7 @@ def protocol(mode: str, from_round: str | None) -> str:
 
 
 def scored_name(agent: str, mode: str, from_round: str | None) -> str:
-    """What scores are headed with: the agent, and how it went through the rounds unless that is all of them in order.
+    """Return the heading of an agent's scores: its name, and the mode where that is not a whole chain.
 
     >>> scored_name("gpt", "chain", None), scored_name("gpt", "fail-stop", "round-3")
     ('gpt', 'gpt (fail-stop, from round-3)')
@@ -38,7 +38,7 @@ def scored_name(agent: str, mode: str, from_round: str | None) -> str:
 
 
 def agent_id(agent: str) -> str:
-    """An agent's name as node ids and directories hold it.
+    """Return an agent's id, which node ids and directories use.
 
     >>> agent_id("anthropic/claude-opus-4-8"), agent_id("codex:openai/gpt-5"), agent_id("replay:results/a/ledger__a1")
     ('claude-opus-4-8', 'codex-gpt-5', 'replay')

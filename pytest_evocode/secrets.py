@@ -1,4 +1,4 @@
-"""Which variables of the host's environment are secret, and their removal from text and streams."""
+"""Secrets of the host: which environment variables hold some, and their removal from texts and streams."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PASSWORD_IN_URL = re.compile(rf"[a-z][a-z0-9+.-]*://[^\s/?#:@]*:([^\s/?#]{{{SHO
 
 @functools.cache
 def is_secret_name(name: str) -> bool:
-    """Whether variables of this name usually hold a secret.
+    """Return whether variables of this name usually hold a secret.
 
     >>> [is_secret_name(name) for name in ("OPENAI_API_KEY", "AWS_ACCESS_KEY_ID", "HF_TOKEN", "PGPASSWORD")]
     [True, True, True, True]
@@ -61,7 +61,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def secret_value(name: str, value: str) -> str | None:
-    """What of a variable's value is secret: all of it, the password of an URL that it holds, or nothing (None)."""
+    """Return the secret part of a variable's value: all of it, the password of a URL in it, or None."""
     value = value.strip()
     if is_secret_name(name):
         # The name of a file is none, and may be part of every path there is to show.
@@ -72,7 +72,7 @@ def secret_value(name: str, value: str) -> str | None:
 
 
 def secrets_in(environ: Mapping[str, str], *, more: Iterable[str] = ()) -> dict[str, str]:
-    """The secrets of an environment by the name of the variable; ``more`` are names that are secret all the same.
+    """Return the secrets of an environment by the variables' names; ``more`` names some that are secret in any case.
 
     >>> secrets_in({"HF_TOKEN": "hf_0123456789", "TOKEN": "1", "DB": "pg://me:open-sesame@db/", "HOME": "/home/me"})
     {'HF_TOKEN': 'hf_0123456789', 'DB': 'open-sesame'}
@@ -88,7 +88,10 @@ def secrets_in(environ: Mapping[str, str], *, more: Iterable[str] = ()) -> dict[
 
 
 def withheld_from_agent(environ: Mapping[str, str], declared: Iterable[str]) -> Callable[[str], bool]:
-    """Which variables an agent's container must not get: secrets, and what is named like one and not set."""
+    """Return a predicate for the variables that an agent's container must not get.
+
+    They are the secrets, and variables that are named like one and are not set, but for the ``declared`` ones.
+    """
     names = frozenset(declared)
 
     def withheld(name: str) -> bool:
@@ -101,7 +104,7 @@ def withheld_from_agent(environ: Mapping[str, str], declared: Iterable[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Needle(Generic[AnyStr]):
-    """One form of a value and the piece of it to search for: its beginning or, with ``last``, its end."""
+    """One form of a secret and the piece of it to search for: its beginning or, with ``last``, its end."""
 
     piece: AnyStr
     form: AnyStr
@@ -109,7 +112,7 @@ class _Needle(Generic[AnyStr]):
     shown: AnyStr
 
     def find(self, text: AnyStr) -> Iterator[tuple[int, int, AnyStr]]:
-        """Where the form is, whole or cut: start, end and what to show in its place."""
+        """Yield each place of the form in a text, whole or cut off: start, end and what to show in its place."""
         at = text.find(self.piece)
         while at >= 0:
             end = at + len(self.piece)
@@ -122,25 +125,25 @@ class _Needle(Generic[AnyStr]):
 
 
 def _encoded(needle: _Needle[str]) -> _Needle[bytes]:
-    """The same for bytes, as an environment encodes them."""
+    """Return the same needle for bytes, as an environment encodes them."""
     piece, form = (os.fsencode(part) for part in (needle.piece, needle.form))
     return _Needle(piece, form, needle.last, needle.shown.encode())
 
 
 def _common(one: AnyStr, other: AnyStr) -> int:
-    """The length of the longest common prefix."""
+    """Return the length of the longest common prefix."""
     if other == one:
         return len(one)
     return next((index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(other))
 
 
 class Scrubber:
-    """Replaces the secrets of an environment by ``[NAME]``, wherever and in whatever usual form they stand.
+    """Replaces the secrets of an environment by ``[NAME]``, in every usual form that they may have.
 
-    Forms are the value itself, as JSON, URL and HTML escape it, inside base64 of any alignment, and each line of a
-    value of several lines; of all of them also the beginning or the end alone (16 characters or two thirds), where
-    text was cut. ``environ`` is looked at again at every call, because a conftest or an agent may load more, and what
-    was a secret once remains one. May be used from several threads.
+    The forms are the value itself; the value as JSON, URLs and HTML escape it; the value inside base64, at any
+    alignment; and each line of a value of several lines. Where a text was cut off, the beginning or the end of a form
+    is enough: 16 characters, or two thirds. The environment is read again at every call, because a conftest or an agent
+    may add to it; a value that was secret once remains secret. May be used from several threads.
 
     >>> Scrubber({"HF_TOKEN": "hf_0123456789"}).text("using hf_0123456789 from Authorization: hf_0123456789")
     'using [HF_TOKEN] from Authorization: [HF_TOKEN]'
@@ -156,13 +159,13 @@ class Scrubber:
         self._in_bytes: tuple[_Needle[bytes], ...] = ()
 
     def learn(self, environ: Mapping[str, str], declared: Iterable[str]) -> None:
-        """Take out the secrets of this environment too, and the ``declared`` variables, whatever they are called."""
+        """Also remove the secrets of this environment, and its ``declared`` variables, whatever their names are."""
         if not any(environ is known for known in self._environs):
             self._environs += (environ,)
         self._declared |= frozenset(declared)
 
     def _look(self) -> None:
-        """Learn what is new in the environment."""
+        """Learn the secrets that are new in the environment."""
         found = [secret for environ in self._environs for secret in secrets_in(environ, more=self._declared).items()]
         if all(value in self._known for _, value in found):
             return
@@ -174,16 +177,16 @@ class Scrubber:
             self._in_bytes = tuple(map(_encoded, self._in_text))
 
     def text(self, text: str) -> str:
-        """The text without secrets; the same object where there are none."""
+        """Return the text without secrets; the same object where there are none."""
         return self.for_many()(text)
 
     def for_many(self) -> Callable[[str], str]:
-        """:meth:`text` for many texts in a row, with one look at the environment."""
+        """Return :meth:`text` for many texts in a row, which reads the environment only once, now."""
         self._look()
         return functools.partial(_replace, needles=self._in_text)
 
     def chunks(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """A stream without secrets, which may lie across the borders of its chunks."""
+        """Yield a stream without secrets, which may lie across the borders of its chunks."""
         self._look()
         needles = self._in_bytes
         longest = max((len(needle.form) for needle in needles), default=1)
@@ -199,7 +202,7 @@ class Scrubber:
         yield _replace(held, needles)
 
     def finds(self, chunks: Iterable[bytes]) -> bool:
-        """Return whether a stream has a secret, be it across the borders of its chunks; read only up to the first."""
+        """Return whether a stream has a secret, also across the borders of its chunks; reads only up to the first."""
         self._look()
         needles = self._in_bytes
         if not needles:
@@ -228,7 +231,7 @@ def _needles(known: Mapping[str, str], values: list[str]) -> Iterator[_Needle[st
 
 
 def _forms(value: str) -> list[str]:
-    """A value in the forms that programs write it, the longest first."""
+    """Return a value in the forms that programs write it in, the longest first."""
     # Nothing is secret of the first and last line of a PEM file, which all of them share.
     value = _PEM_LINE.sub("", value).strip() or value
     whole = [value, *(line.strip() for line in value.splitlines() if len(line.strip()) >= _PIECE)]
@@ -253,7 +256,7 @@ def _forms(value: str) -> list[str]:
 
 
 def _inside_base64(value: bytes) -> Iterator[str]:
-    """What base64 has of the value, after 0, 1 and 2 other bytes, without the characters that others share."""
+    """Yield the part of base64 text that depends on the value alone, with 0, 1 and 2 other bytes before it."""
     for before, first in enumerate((0, 2, 3)):
         whole = (before + len(value)) * 8 // 6
         padded = bytes(before) + value
@@ -262,7 +265,7 @@ def _inside_base64(value: bytes) -> Iterator[str]:
 
 
 def _spans(text: AnyStr, needles: Iterable[_Needle[AnyStr]]) -> list[tuple[int, int, AnyStr]]:
-    """What to replace, in order and without overlaps; the longest of what overlaps gives the name."""
+    """Return what to replace, in order and without overlaps; of spans that overlap, the longest gives the name."""
     found = [span for needle in needles if needle.piece in text for span in needle.find(text)]
     if not found:
         return found

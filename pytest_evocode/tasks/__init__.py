@@ -1,4 +1,4 @@
-"""The task format: what a task directory says, read once and checked completely."""
+"""The task format: reads a task directory, checks it completely and fills in what it leaves out."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Writing a file whole or not at all, so that a killed session leaves no half of one.
+"""Atomic writes: a file is written whole or not at all, so that a killed session leaves no half of one.
 
-It is part of the lowest package that writes files; everything above writes with it.
+This is in the lowest package that writes files, so that all packages above it can use it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def replacing(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
-    """Yield a new file that takes the place of ``path`` when the block ends, and is removed where the block raises."""
+    """Yield a new file that takes the place of ``path`` when the block ends, or is removed where the block raises."""
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -28,7 +28,7 @@ def replacing(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a text in UTF-8, and make the directories above it; what UTF-8 has no bytes for becomes ``?``."""
+    """Write a text in UTF-8 and make the directories above it; a character that UTF-8 cannot encode becomes ``?``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(text.encode("utf-8", "replace"))

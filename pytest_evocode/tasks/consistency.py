@@ -1,4 +1,4 @@
-"""What no single field can say: names that must match, and what Harbor allows but we cannot act on yet."""
+"""Checks across the fields of task.toml: names that must match, and what Harbor allows and is not supported here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHARED_VERIFIER = "the suite runs in a fork of the agent's environment; remove i
 
 
 def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Problem]:
-    """Every problem between the fields of ``config``; ``round_names`` are the names a reference may use."""
+    """Return every problem between the fields of ``config``; ``round_names`` are the names that references may use."""
     return [
         *_duplicates(config),
         *_requirement_chain(config, round_names),

@@ -1,4 +1,4 @@
-"""Content hashes of directories, so that an image is built once for what is in it."""
+"""Content hashes of directories, by which an image is built only once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 
 
 def hash_directory(directory: Path, *salt: str, leaving_out: Container[str] = ()) -> str:
-    """A SHA-256 in hex over names, types, executable bits, link targets and contents below a directory.
+    """Return a SHA-256 in hex over the names, types, executable bits, link targets and contents below a directory.
 
-    ``salt`` is whatever else the result depends on. Times and owners do not count, nor do files and directories whose
-    names are to be left out.
+    Args:
+        directory: Times and owners in it do not count.
+        salt: Whatever else the result depends on.
+        leaving_out: Names of files and directories that do not count, wherever they are.
     """
     digest = hashlib.sha256("\0".join(salt).encode())
     for root, names, files in os.walk(directory):

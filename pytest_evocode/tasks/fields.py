@@ -1,4 +1,4 @@
-"""The field types of task.toml: strict, because TOML already knows text from numbers."""
+"""The types of the fields in task.toml; they convert nothing, because TOML already tells text from numbers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MEGABYTES = {"K": 1 / 1024, "M": 1, "G": 1024}
 
 
 def wanted(what: str) -> PydanticCustomError:
-    """The error of a value that is not ``what``; the value itself is added where the error is shown."""
+    """Return the error for a value that is not ``what``; the message gets the value where it is shown."""
     return PydanticCustomError("wanted", "{what}", {"what": what})
 
 
 def rule(message: str, key: str = "") -> PydanticCustomError:
-    """The error of a value that breaks a rule; ``key`` names the field when the rule is about a whole section."""
+    """Return the error for a value that breaks a rule; ``key`` names the field where a whole section is checked."""
     return PydanticCustomError("rule", "{message}", {"message": message, "key": key})
 
 
@@ -58,7 +58,7 @@ def _megabytes(value: str) -> str:
 
 
 def megabytes(size: str) -> int:
-    """The whole megabytes in a size such as ``"2G"``; 0 when it is no size.
+    """Return the whole megabytes in a size such as ``"2G"``, or 0 where it is not a size.
 
     >>> megabytes("2G"), megabytes("1.5g"), megabytes("512M"), megabytes("lots")
     (2048, 1536, 512, 0)
@@ -74,7 +74,7 @@ def _step_name(value: str) -> str:
 
 
 def is_package_name(value: str) -> bool:
-    """Whether a published task can be called so.
+    """Return whether a published task can have this name.
 
     >>> is_package_name("evocode/ledger"), is_package_name("ledger"), is_package_name("evocode/.ledger")
     (True, False, False)

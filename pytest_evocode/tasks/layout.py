@@ -1,4 +1,4 @@
-"""Check a task's directories and find each round's files, with as few system calls as will do."""
+"""The files of a task directory: checks that they are complete and finds those of each round, with few system calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLANK_LIMIT = 64
 
 
 class RoundFiles(NamedTuple):
-    """Where a round's files are; everything named exists."""
+    """The files of one round; everything that is named exists."""
 
     name: str
     directory: Path
@@ -31,9 +31,10 @@ class RoundFiles(NamedTuple):
 
 
 def find_files(directory: Path, config: TaskConfig) -> tuple[list[RoundFiles], list[Problem]]:
-    """The files of each round in order, and everything that is wrong with the task's directories.
+    """Return the files of each round in order, and everything that is wrong with the task's directories.
 
-    Raises TaskError for a directory that cannot be read.
+    Raises:
+        TaskError: A directory cannot be read.
     """
     finder = _Finder(directory)
     finder.check_environment(config.environment.docker_image)
@@ -100,7 +101,7 @@ class _Finder:
         )
 
     def _check_round(self, root: str, keys: Keys) -> bool:
-        """Check the instruction, and say whether there is a solution."""
+        """Check the instruction and return whether there is a solution."""
         self._check_instruction(f"{root}/instruction.md", keys)
         return self._has_solution(f"{root}/solution", keys)
 
@@ -178,7 +179,7 @@ def _holds_tests(path: str) -> bool:
 
 
 def is_test_module(name: str) -> bool:
-    """Whether a native suite has the tests of a file of this name.
+    """Return whether a native suite collects the tests in a file of this name.
 
     >>> is_test_module("test_cli.py"), is_test_module("cli_test.py")
     (True, False)

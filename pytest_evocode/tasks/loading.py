@@ -1,4 +1,4 @@
-"""Read a task directory: task.toml first, then its directories."""
+"""Loading of a task directory: task.toml first, then its directories."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from pytest_evocode.tasks.task import Task
 
 
 def load_task(directory: Path) -> Task:
-    """Read and check the task in ``directory``: nothing is started, nothing below it is imported.
+    """Read and check the task in ``directory``; nothing is started, and nothing in it is imported.
 
-    Raises TaskError, and nothing else, with one line per problem: the file, its line, the key and what to do.
+    Raises:
+        TaskError: Something is wrong with the task. The message has a line per problem: the file, its line, the key and
+            what to do. No other error is raised.
     """
     path = directory / TASK_FILE
     text = _read(path)
@@ -51,7 +53,7 @@ def load_task(directory: Path) -> Task:
 
 
 def find_tasks(directory: Path) -> dict[str, Path]:
-    """Return the directories of the tasks that ``directory`` is or has directly in it, by the tasks' names."""
+    """Return the directories of the tasks that ``directory`` is, or has directly in it, by the tasks' names."""
     places = (directory, *sorted(path.parent for path in directory.glob(f"*/{TASK_FILE}")))
     return {place.resolve().name: place for place in places if (place / TASK_FILE).is_file()}
 

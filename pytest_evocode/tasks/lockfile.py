@@ -1,4 +1,4 @@
-"""Pinned totals: the cases that a clean run of the reference solutions had, in ``evocode.lock`` beside task.toml."""
+"""Pinned cases: those that a clean run of the reference solutions had, in ``evocode.lock`` beside task.toml."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ LOCK_FILE = "evocode.lock"
 
 
 class Lock(BaseModel):
-    """``evocode.lock``."""
+    """The contents of ``evocode.lock``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[1] = 1
     task_hash: str
-    """Of the task's directory without the lock, see :func:`content_hash`."""
+    """The hash of the task's directory without the lock; see :func:`content_hash`."""
     environment: str
     """``docker`` or ``sandbox``: where the reference solutions were run."""
     image: str
-    """What names the contents of the image there; for Docker its id, a digest."""
+    """Identifies the contents of the image there; for Docker its id, a digest."""
     rounds: dict[str, dict[str, str]]
-    """By round, the cases that passed: their ids with the requirements, empty where the suite names none."""
+    """The cases that passed, by round: their ids with the requirements, which are empty where the suite names none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """What is known of the cases that the reference solutions pass."""
+    """The cases that the reference solutions are known to pass."""
 
     rounds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     stale: Path | None = None
-    """A lock that does not count, because the task has changed since it was written."""
+    """The path of a lock that does not count, because the task has changed since it was written."""
 
     def of(self, round_: str) -> Mapping[str, str] | None:
-        """A round's cases by id, with their requirements; None where they are not known."""
+        """Return the cases of a round by id, with their requirements; None where they are not known."""
         return self.rounds.get(round_)
 
 
@@ -50,14 +50,15 @@ NOT_PINNED = Pins()
 
 
 def content_hash(directory: Path) -> str:
-    """A SHA-256 in hex over a task's files, without the lock and what Python and pytest leave behind."""
+    """Return a SHA-256 in hex over a task's files, without the lock and what Python and pytest leave behind."""
     return hash_directory(directory, leaving_out=frozenset((LOCK_FILE, "__pycache__", ".pytest_cache")))
 
 
 def read_pins(directory: Path) -> Pins:
-    """The pinned cases of the task in ``directory``, as long as its files are those of then.
+    """Return the pinned cases of the task in ``directory``; none where its files have changed since they were pinned.
 
-    Raises TaskError for a lock that is none.
+    Raises:
+        TaskError: The lock cannot be read.
     """
     lock = read_lock(directory)
     if lock is None:
@@ -68,7 +69,11 @@ def read_pins(directory: Path) -> Pins:
 
 
 def read_lock(directory: Path) -> Lock | None:
-    """The lock of the task in ``directory``; None where there is none. Raises TaskError for one that cannot be read."""
+    """Return the lock of the task in ``directory``, or None where there is none.
+
+    Raises:
+        TaskError: The lock cannot be read.
+    """
     path = directory / LOCK_FILE
     try:
         return Lock.model_validate_json(path.read_bytes())
@@ -85,7 +90,7 @@ def _explained(error: ValidationError) -> str:
 
 
 def write_lock(directory: Path, lock: Lock) -> Path:
-    """Write a task's lock, whole or not at all, and return its path. Raises OSError."""
+    """Write a task's lock and return its path; raises OSError."""
     path = directory / LOCK_FILE
     text = json.dumps(lock.model_dump(), indent=1, ensure_ascii=False) + "\n"
     write_atomically(path, text)

@@ -1,4 +1,4 @@
-"""The sections of task.toml (Harbor's multi-step schema 1.0 to 1.4, and ours below ``[metadata.evocode]``)."""
+"""The sections of task.toml: Harbor's multi-step schema 1.0 to 1.4, and ours below ``[metadata.evocode]``."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ ChangeType = Literal["extension", "correction", "conflict"]
 
 
 class Section(BaseModel):
-    """A table whose keys are all known."""
+    """A table in which only known keys are allowed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class FreeSection(BaseModel):
-    """A table that may hold anything beside the keys we read; the rest is in ``model_extra``."""
+    """A table in which all keys are allowed; those that are not fields here are in ``model_extra``."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
 class NetworkSection(Section):
-    """What a phase or the environment may reach."""
+    """The network access of the environment, or of one phase."""
 
     network_mode: NetworkMode | None = None
     allowed_hosts: tuple[Text, ...] = ()
@@ -62,7 +62,7 @@ class NetworkSection(Section):
 
 
 class Healthcheck(Section):
-    """A command that exits 0 once the environment is ready; intervals and periods in seconds."""
+    """A command that exits 0 once the environment is ready; all times are in seconds."""
 
     command: FilledText
     interval_sec: Pause = 5.0
@@ -86,7 +86,7 @@ class Artifact(Section):
 
 
 class AgentConfig(NetworkSection):
-    """``[agent]`` of the task or of a step; ``timeout_sec`` None is no limit."""
+    """``[agent]`` of the task or of a step; a ``timeout_sec`` of None is no limit."""
 
     timeout_sec: Seconds | None = None
     user: User | None = None
@@ -104,7 +104,7 @@ class VerifierConfig(NetworkSection):
 
 
 class EnvironmentConfig(NetworkSection):
-    """``[environment]``; memory and storage in megabytes, given in either spelling."""
+    """``[environment]``; memory and storage are in megabytes, whichever of the two spellings gave them."""
 
     build_timeout_sec: Seconds = 600.0
     docker_image: FilledText | None = None
@@ -136,7 +136,7 @@ class EnvironmentConfig(NetworkSection):
 
 
 class SolutionConfig(Section):
-    """``[solution]``: the reference solution's variables, templates unresolved."""
+    """``[solution]``: the variables of the reference solution, with templates unresolved."""
 
     env: Env = Field(default_factory=dict)
 
@@ -150,7 +150,7 @@ NO_PROCESS = ProcessConfig()
 
 
 class StepConfig(Section):
-    """One ``[[steps]]`` entry, as written; ``Round`` is the same with the task's values filled in."""
+    """An entry of ``[[steps]]`` as it is written; a ``Round`` is the same with the task's values filled in."""
 
     name: StepName
     agent: AgentConfig = Field(default_factory=lambda: NO_AGENT)
@@ -161,14 +161,14 @@ class StepConfig(Section):
 
 
 class Author(Section):
-    """Who wrote the task."""
+    """One of the authors of the task."""
 
     name: FilledText
     email: Text | None = None
 
 
 class TaskInfo(Section):
-    """``[task]``: the task as a published package."""
+    """``[task]``: what the task is called as a published package."""
 
     name: PackageName
     version: Text | None = None
@@ -200,14 +200,14 @@ class EvocodeMetadata(Section):
 
 
 class Metadata(FreeSection):
-    """``[metadata]``: free, but for the two tables that we read."""
+    """``[metadata]``: all keys are allowed, and two tables have a meaning here."""
 
     evocode: EvocodeMetadata = Field(default_factory=EvocodeMetadata)
     requirement_chain: RequirementChain | None = None
 
 
 class TaskConfig(Section):
-    """task.toml as written, without fallbacks applied."""
+    """The contents of task.toml as they are written, without the values that steps take from the task."""
 
     schema_version: SchemaVersion = Field(default="1.4", validation_alias=AliasChoices("schema_version", "version"))
     source: Text | None = None

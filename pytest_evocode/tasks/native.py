@@ -1,4 +1,4 @@
-"""What the tests of native suites declare, read from their source: nothing of a task is ever imported on the host."""
+"""The requirements that tests of native suites declare, read from their source; the host never imports them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Suite(NamedTuple):
-    """A round that a native suite verifies, and the tests that it adds."""
+    """A round that a native suite verifies, and the directory of the tests that it adds."""
 
     round: str
     directory: Path | None
@@ -30,21 +30,21 @@ class NativeTest:
     """A test function as it is written, or one ``pytest.param`` of it that has a requirement of its own."""
 
     round: str
-    """The round that it belongs to; tests that all rounds share are the first one's."""
+    """The round that the test belongs to; tests that all rounds share belong to the first."""
     path: Path
     line: int
-    """Of the marker, from 1; of the function where it has none."""
+    """The line of the marker, from 1, or of the function where there is no marker."""
     name: str
     requirement: str = ""
-    """Empty where it has no marker."""
+    """The id of the requirement; empty without a marker."""
     kind: str = ""
     retired: str = ""
-    """The round from which on it is not required; empty for never."""
+    """The round from which on the test is not required; empty for never."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What the tests of one id require, over the rounds."""
+    """All tests of one requirement, over the rounds."""
 
     id: str
     kind: str
@@ -55,10 +55,18 @@ class Requirement:
 
 
 def read_native_tests(suites: Sequence[Suite], rounds: Sequence[str], shared: Path | None) -> tuple[NativeTest, ...]:
-    """All tests of a task's native suites; ``rounds`` names all of its rounds, ``shared`` is what they have in common.
+    """Return all tests of a task's native suites.
 
-    Raises TaskError for markers that do not say what they have to, each with its file and line. A module that this
-    Python cannot parse has no tests here; the one in the environment will tell, or understand it.
+    A module that this Python cannot parse has no tests here; the Python in the environment may understand it, or will
+    say what is wrong.
+
+    Args:
+        suites: The rounds with native suites.
+        rounds: The names of all rounds.
+        shared: The directory of the tests that all rounds share.
+
+    Raises:
+        TaskError: Markers are wrong; the message has the file and the line of each.
     """
     found: list[NativeTest] = []
     problems = [_in_the_way(path) for name in rounds if shared and (path := shared / name).exists()]
@@ -87,7 +95,7 @@ def read_native_tests(suites: Sequence[Suite], rounds: Sequence[str], shared: Pa
 
 
 def find_requirements(tests: Sequence[NativeTest], rounds: Sequence[str]) -> tuple[Requirement, ...]:
-    """The requirements of ``tests``, in the order in which they are introduced."""
+    """Return the requirements of ``tests``, in the order in which they are introduced."""
     by_id: dict[str, list[NativeTest]] = {}
     for test in sorted(tests, key=lambda test: rounds.index(test.round)):
         if test.requirement:
@@ -124,7 +132,7 @@ def _modules(directory: Path | None) -> Iterator[Path]:
 
 
 class _Module:
-    """One test module: its tests, and what is wrong with their markers."""
+    """A test module: its tests, and what is wrong with their markers."""
 
     def __init__(self, round_: str, path: Path) -> None:
         self.round = round_
@@ -149,7 +157,7 @@ class _Module:
                 self.tests.append(self._declared(node, around))
 
     def _read(self, body: Sequence[ast.stmt], around: NativeTest) -> None:
-        """Read a module's or a class' statements; ``around`` has the marker that holds for all of them."""
+        """Read the statements of a module or class; ``around`` has the marker that holds for all of them."""
         for statement in body:
             if isinstance(statement, ast.ClassDef):
                 if _holds_tests(statement):
@@ -167,7 +175,7 @@ class _Module:
                         self._read(inner.body, around)
 
     def _assigned(self, body: Sequence[ast.stmt], around: NativeTest) -> NativeTest:
-        """What ``pytestmark`` says in a module or class."""
+        """Return ``around`` with the marker that ``pytestmark`` gives a module or class."""
         for statement in body:
             if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value and _assigns(statement):
                 around = self._marked(statement.value, around)
@@ -182,14 +190,14 @@ class _Module:
         return around
 
     def _marked(self, value: ast.expr, around: NativeTest) -> NativeTest:
-        """What ``pytestmark`` or ``marks`` say, a mark or several."""
+        """Return ``around`` with the marker in a value of ``pytestmark`` or ``marks``, which is a mark or several."""
         for mark in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
             if (call := _requirement(mark)) is not None:
                 around = self._declared(call, around)
         return around
 
     def _parameters(self, function: ast.FunctionDef | ast.AsyncFunctionDef, test: NativeTest) -> Iterator[NativeTest]:
-        """The ``pytest.param(..., marks=...)`` of a function's decorators that have requirements of their own."""
+        """Yield a test for each ``pytest.param(..., marks=...)`` of a function that has a requirement of its own."""
         for node in (node for decorator in function.decorator_list for node in ast.walk(decorator)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "param":
                 marks = next((keyword.value for keyword in node.keywords if keyword.arg == "marks"), None)
@@ -197,7 +205,7 @@ class _Module:
                     yield own
 
     def _declared(self, mark: ast.expr, around: NativeTest) -> NativeTest:
-        """What one ``pytest.mark.requirement`` says."""
+        """Return ``around`` with what one ``pytest.mark.requirement`` declares."""
         self._seen.add(mark)
         try:
             requirement, kind, retired = _read_marker(mark)
@@ -208,7 +216,7 @@ class _Module:
 
 
 def _read_marker(mark: ast.expr) -> tuple[str, str, str]:
-    """The id, the kind and the retirement that a ``pytest.mark.requirement(...)`` gives; raises ValueError."""
+    """Return the id, kind and retirement that a ``pytest.mark.requirement(...)`` gives; raises ValueError."""
     usage = 'write @pytest.mark.requirement("id", kind="core", retired="round-9"), kind and retired only where needed'
     arguments = mark.args if isinstance(mark, ast.Call) else []
     if len(arguments) != 1:
@@ -233,7 +241,7 @@ def _literal(value: ast.expr, name: str, usage: str) -> str:
 
 
 def _requirement(node: ast.expr) -> ast.expr | None:
-    """The node if it is a use of ``pytest.mark.requirement``, called or bare."""
+    """Return the node where it is a use of ``pytest.mark.requirement``, called or bare, and else None."""
     function = node.func if isinstance(node, ast.Call) else node
     is_mark = (
         isinstance(function, ast.Attribute)
@@ -247,12 +255,12 @@ def _requirement(node: ast.expr) -> ast.expr | None:
 
 
 def _assigns(statement: ast.Assign | ast.AnnAssign) -> bool:
-    """Whether it gives ``pytestmark`` a value."""
+    """Return whether a statement gives ``pytestmark`` a value."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     return any(isinstance(target, ast.Name) and target.id == "pytestmark" for target in targets)
 
 
 def _holds_tests(statement: ast.ClassDef) -> bool:
-    """Whether pytest looks for tests in a class: by its name, or because it is one of unittest's."""
+    """Return whether pytest looks for tests in a class: because of its name, or because unittest does."""
     bases = {base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in statement.bases}
     return statement.name.startswith("Test") or any(base.endswith("TestCase") for base in bases)

@@ -1,4 +1,7 @@
-"""Find the line of a key in a TOML text; only used once something is wrong, so it re-reads the text from the start."""
+"""Line numbers of keys in a TOML text, found by reading it a second time once something is wrong with it.
+
+Neither tomli nor tomlkit says where a key was.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ _SCALAR = re.compile(r"[^,\]}#\r\n]*")
 
 
 def find_line(text: str, keys: Keys) -> int:
-    """The line, from 1, where ``keys`` is written in ``text``; the nearest enclosing table's when it is not.
+    r"""Return the line, from 1, where ``keys`` is written in ``text``, or that of the nearest table around it.
 
     ``text`` is valid TOML; numbers in ``keys`` count the entries of arrays from 0.
 
-    >>> find_line("[[steps]]\\nname = 'a'\\n[[steps]]\\n", ("steps", 1, "name"))
+    >>> find_line("[[steps]]\nname = 'a'\n[[steps]]\n", ("steps", 1, "name"))
     3
     """
     offsets = _Scan(text).offsets

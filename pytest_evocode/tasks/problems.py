@@ -1,4 +1,4 @@
-"""Turn what is wrong with a task into one message: a line per problem, each with its place and what to do."""
+"""Messages about what is wrong with a task: a line per problem, with its place and what to do."""
 
 from __future__ import annotations
 
@@ -36,20 +36,24 @@ WANTED = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong: ``keys`` lead to it in task.toml and are empty for the task as a whole."""
+    """One thing that is wrong; ``keys`` lead to it in task.toml, and are empty for the task as a whole."""
 
     message: str
     keys: Keys = ()
     unsupported: bool = False
-    """The key is fine in Harbor but we cannot act on it; the message starts with "not supported yet"."""
+    """Whether Harbor knows the key and this package does not act on it; the message starts with "not supported yet"."""
     path: Path | None = None
-    """The file at fault where it is not task.toml."""
+    """The file at fault, where that is not task.toml."""
 
 
 def task_error(problems: Sequence[Problem], path: Path, text: str, data: Mapping[str, Any]) -> TaskError:
-    """All of ``problems`` (at least one) as one error, in the order of their lines.
+    """Return one error for all of at least one problem, in the order of their lines.
 
-    ``path`` is the task.toml, ``text`` its content and ``data`` the parsed content.
+    Args:
+        problems: What is wrong.
+        path: The task.toml.
+        text: Its text.
+        data: Its parsed contents.
     """
     placed: list[tuple[int, str, Path, int | None]] = []
     for problem in problems:
@@ -65,7 +69,7 @@ def task_error(problems: Sequence[Problem], path: Path, text: str, data: Mapping
 
 
 def dotted(keys: Keys, data: Mapping[str, Any]) -> str:
-    """``keys`` as people write them, steps by their name: ``steps[round-2].agent.user``."""
+    """Return ``keys`` as people write them, with steps by name: ``steps[round-2].agent.user``."""
     shown = ""
     value: Any = data
     for key in keys:
@@ -80,7 +84,7 @@ def dotted(keys: Keys, data: Mapping[str, Any]) -> str:
 
 
 def explain(error: ValidationError) -> list[Problem]:
-    """What pydantic found, in our words."""
+    """Return the problems that pydantic found, in words for the author of a task."""
     return [_problem(details) for details in error.errors(include_url=False)]
 
 

@@ -1,4 +1,4 @@
-"""``[metadata.evocode.process]``: what a task says so that more can be judged of an agent than its result."""
+"""``[metadata.evocode.process]``: what a task declares so that an agent's way of working can be scored."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Globs = Annotated[tuple[Annotated[str, PlainValidator(_glob)], ...], OneOrMany]
 
 
 class DeclaredRequirement(BaseModel):
-    """Something that the task asks for, in words; ``round`` is the one that introduces it, by default the first."""
+    """A requirement in words; ``round`` is the round that introduces it, by default the first."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,30 +45,30 @@ class DeclaredRequirement(BaseModel):
 
 
 class ProcessConfig(BaseModel):
-    """What cannot be found out from the workspace, or should not be guessed; all of it may be left out."""
+    """What cannot be found out from the workspace, or should not be guessed; every key may be left out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     category: Category | None = None
     requirements: tuple[DeclaredRequirement, ...] = ()
     build: FilledText | None = None
-    """A shell line that exits 0 when the project builds; run in the working directory."""
+    """A shell line that exits 0 where the project builds; it is run in the working directory."""
     test: FilledText | None = None
     """A shell line that runs the project's own tests, which are the agent's and not the verifier's."""
     source: Globs = ()
-    """The product's files, relative to the working directory, ``**`` being any number of directories."""
+    """Globs of the product's files, relative to the working directory; see :func:`matches_glob`."""
     tests: Globs = ()
-    """The project's test files."""
+    """Globs of the project's test files."""
     abstain: Annotated[Mapping[str, Abstention], PlainValidator(_abstain)] = {}
-    """Which rounds cannot be done as asked, and why; a text in task.toml is for all rounds."""
+    """Which rounds cannot be done as asked, and why; a text in task.toml means every round."""
 
     def abstention(self, round_name: str) -> Abstention | None:
-        """What is wrong with a round's request, if anything is."""
+        """Return why a round cannot be done as asked, or None where it can."""
         return self.abstain.get(round_name, self.abstain.get(EVERY_ROUND))
 
 
 def matches_glob(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether one of the patterns matches a relative path.
+    """Return whether one of the patterns matches a relative path.
 
     ``*`` and ``?`` stay within a name, ``**/`` is any number of directories, none included, and a directory stands for
     all that is below it.

@@ -1,4 +1,4 @@
-"""Fill in what a step leaves out: the step's value, else the task's, else the format's default."""
+"""Resolution of what a step leaves out: the step's value, else the task's, else the format's default."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pytest_evocode.tasks.task import Network, Round
 
 
 def network(environment: EnvironmentConfig, *phases: AgentConfig | VerifierConfig) -> Network | None:
-    """What may be reached, by the first of ``phases`` that says so, else the environment; None when nobody says.
+    """Return the network access that the first of ``phases`` gives, else the environment's; None where none says.
 
     An allowlist counts as not said: ``check_config`` refuses it.
     """
@@ -37,7 +37,7 @@ def _plain(mode: NetworkMode) -> Network | None:
 
 
 def change_types(config: TaskConfig) -> dict[str, tuple[str, ...]]:
-    """The kinds of change by step name, in the order written and each once."""
+    """Return the kinds of change by step name, in the order in which they are written, and each once."""
     chain = config.metadata.requirement_chain
     found: dict[str, tuple[str, ...]] = {}
     for entry in chain.steps if chain else ():
@@ -46,7 +46,7 @@ def change_types(config: TaskConfig) -> dict[str, tuple[str, ...]]:
 
 
 def resolve_rounds(config: TaskConfig, files: list[RoundFiles]) -> tuple[Round, ...]:
-    """The rounds of a task; ``files`` has one entry per step, or one where there are no steps."""
+    """Return the rounds of a task; ``files`` has an entry per step, or one where there are no steps."""
     changes = change_types(config)
     shared = _TaskValues(config)
     steps: tuple[StepConfig | None, ...] = config.steps or (None,)

@@ -1,4 +1,4 @@
-"""A loaded task: its rounds in order, every value already resolved."""
+"""A loaded task: its rounds in order, with every value resolved."""
 
 from __future__ import annotations
 
@@ -18,20 +18,23 @@ RewardStrategy = Literal["mean", "final"]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One user request with everything its agent and its verifier need.
+    """One user request, with everything that its agent and its verifier need.
 
-    Values absent from the step are the task's, then the format's default. Timeouts are in seconds, an
-    ``agent_timeout`` of None is no limit. A user of None is the image's own, a network of None is not said by the task.
+    Values that the step leaves out are the task's, else the format's default. Timeouts are in seconds, and an
+    ``agent_timeout`` of None is no limit. A user of None is the image's own, and a network of None is one that the task
+    does not mention.
     """
 
     index: int
-    """From 1, in execution order."""
+    """The place in execution order, from 1."""
     name: str
     directory: Path
     has_solution: bool
     has_workdir: bool
     has_tests: bool
-    """Whether the round has tests of its own; the four paths below are made when asked for, for speed."""
+    """Whether the round has tests of its own. The paths below are properties, made only when asked for, because a
+    session may have thousands of rounds.
+    """
     has_script: bool
     """Whether a ``test.sh`` verifies the round, and not a native suite."""
     shared_tests: Path | None
@@ -42,33 +45,35 @@ class Round:
     agent_network: Network | None
     verifier_network: Network | None
     verifier_env: Mapping[str, str]
-    """Templates unresolved, see ``resolve_env``; the step's variables over the task's."""
+    """The variables of the suite, the step's over the task's, with templates unresolved; see
+    :func:`~pytest_evocode.tasks.resolve_env`.
+    """
     solution_env: Mapping[str, str]
     min_reward: Mapping[str, float] | None
-    """Least value per reward key to go on to the next round; a bare number n is ``{"reward": n}``."""
+    """The least reward by key that leads on to the next round; a bare number n is ``{"reward": n}``."""
     healthcheck: Healthcheck | None
-    """The step's own; the environment's is in ``Task.config``."""
+    """The step's own healthcheck; the environment's is in ``Task.config``."""
     artifacts: tuple[Artifact, ...]
     change_types: tuple[str, ...]
 
     @property
     def instruction(self) -> Path:
-        """The file instruction.md, which is not empty."""
+        """The file ``instruction.md``, which is not empty."""
         return self.directory / "instruction.md"
 
     @property
     def solution(self) -> Path | None:
-        """The directory that holds solve.sh."""
+        """The directory that has ``solve.sh``; None without a solution."""
         return self.directory / "solution" if self.has_solution else None
 
     @property
     def workdir(self) -> Path | None:
-        """The directory to copy into the container's working directory before the agent's turn; may hold setup.sh."""
+        """The directory to copy into the workspace before the agent's turn; it may have a ``setup.sh``."""
         return self.directory / "workdir" if self.has_workdir else None
 
     @property
     def tests(self) -> tuple[Path, ...]:
-        """Directories to lay over one another at /tests, in this order: the task's, then the round's."""
+        """The directories to lay over one another at ``/tests``, in this order: the task's, then the round's."""
         own = (self.directory / "tests",) if self.has_tests else ()
         return (self.shared_tests, *own) if self.shared_tests else own
 
@@ -86,11 +91,11 @@ class Task:
 
     @property
     def requirements(self) -> tuple[Requirement, ...]:
-        """What the native suites require, in the order in which it is introduced."""
+        """The requirements that native suites check, in the order in which they are introduced."""
         return find_requirements(self.tests, tuple(round_.name for round_ in self.rounds))
 
     def suite(self, round_: Round) -> dict[str, Path]:
-        """The directories of a round's cumulative native suite, by their place below ``/tests``."""
+        """Return the directories of a round's cumulative native suite, by their places below ``/tests``."""
         shared = {".": round_.shared_tests} if round_.shared_tests else {}
         return shared | {
             each.name: each.directory / "tests"
@@ -105,26 +110,26 @@ class Task:
 
     @property
     def environment_directory(self) -> Path:
-        """The build context; need not exist when ``config.environment.docker_image`` is set."""
+        """The build context, which need not exist where ``config.environment.docker_image`` is set."""
         return self.directory / "environment"
 
     @property
     def dockerfile(self) -> Path | None:
-        """The Dockerfile, where there is one."""
+        """The Dockerfile; None without one."""
         path = self.environment_directory / "Dockerfile"
         return path if path.is_file() else None
 
     @property
     def process(self) -> ProcessConfig:
-        """What the task declares for judging the process of an agent."""
+        """What the task declares so that an agent's way of working can be scored."""
         return self.config.metadata.evocode.process
 
     @property
     def reward_key(self) -> str | None:
-        """The reward that decides when a verdict has several."""
+        """The key of the reward that decides where a verdict has several."""
         return self.config.metadata.evocode.reward_key
 
     @property
     def reward_strategy(self) -> RewardStrategy:
-        """How Harbor makes one reward of the rounds' rewards."""
+        """How the rewards of the rounds make the reward of an attempt."""
         return self.config.multi_step_reward_strategy

@@ -1,4 +1,4 @@
-"""Fill ``${VAR}`` and ``${VAR:-default}`` in environment variables from the host's."""
+"""Replacement of ``${VAR}`` and ``${VAR:-default}`` in a task's environment variables by the host's values."""
 
 from __future__ import annotations
 
@@ -30,16 +30,23 @@ def resolve_env(
     withheld: Callable[[str], bool] = lambda name: False,
     withheld_because: str = FROM_AGENT,
 ) -> dict[str, str]:
-    """Replace the templates in the values of ``env`` by the variables of ``environ``.
+    """Return ``env`` with the templates in its values replaced by the variables of ``environ``.
 
-    ``${VAR:-default}`` takes the default when VAR is unset or empty, as a shell does; ``$VAR``, ``$$`` and all else
-    stay as they are. ``path`` is the task.toml that ``env`` comes from. Variables that are ``withheld`` count as unset.
+    ``${VAR:-default}`` takes the default where VAR is unset or empty, as a shell does; ``$VAR``, ``$$`` and all else
+    stay as they are.
 
     >>> resolve_env({"URL": "http://${HOST}:${PORT:-80}"}, {"HOST": "db"}, path=Path("task.toml"))
     {'URL': 'http://db:80'}
 
-    Raises TaskError naming every variable that is unset or withheld and has no default, with ``withheld_because``: why
-    it is withheld, and what to do about it besides giving a default.
+    Args:
+        env: The variables as the task has them.
+        environ: The host's variables.
+        path: The task.toml that ``env`` comes from.
+        withheld: Which of the host's variables count as unset.
+        withheld_because: Why they do, and what to do about it besides giving a default.
+
+    Raises:
+        TaskError: Variables are unset or withheld and have no default; the message names all of them.
     """
     missing: list[str] = []
 
@@ -68,7 +75,7 @@ def resolve_env(
 def resolve_solution_env(
     task: Task, round_: Round, environ: Mapping[str, str], withheld: Callable[[str], bool]
 ) -> dict[str, str]:
-    """The variables of a round's solution, as :func:`resolve_env` makes them."""
+    """Return the variables of a round's solution, with templates resolved as :func:`resolve_env` does."""
     return resolve_env(round_.solution_env, environ, path=task.file, withheld=withheld, withheld_because=FROM_SOLUTION)
 
 
