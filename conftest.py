@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -14,14 +15,22 @@ if TYPE_CHECKING:
 pytest_plugins = ["pytester"]
 
 
-def pytest_configure() -> None:
-    """Let the programs that tests start have a signal's default action, however this session was started.
-
-    What ``nohup`` or a shell starts in the background ignores some of them, and so would all its children.
-    """
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the programs that tests start be as they are when this session is started at a terminal."""
+    # What nohup or a shell starts in the background ignores these, and all its children would.
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+    # Many images set this, and hundreds of sessions would compile all of pytest each.
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and (cache := getattr(config, "cache", None)):
+        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(cache.mkdir("bytecode")))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Give a run of all tests a worker for each processor and one more, as tests often wait; named files none."""
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        return 0
+    return min(len(os.sched_getaffinity(0)), 8) + 1
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.acceptance.conftest import AtTerminal, RunTasks, WriteTask
 
+pytestmark = pytest.mark.slow
+
 AGENT = '''
 import os, signal, time
 from pathlib import Path

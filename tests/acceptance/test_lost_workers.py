@@ -15,6 +15,8 @@ from tests.remembering_agent import turns
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, Session, WriteTask
 
+pytestmark = pytest.mark.slow
+
 # Put behind the agent, this loses its worker in round 3 of task a until so many turns of that task were begun.
 CRASHES = """
 import os, signal

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: What the two attempts at each task fail. The suites of a want the lines of all rounds so far, those of b their own.
 FAILS = {"a": [{2}, {3}], "b": [{3}, {1, 2}]}
-WORKERS = pytest.mark.parametrize("workers", ["", "-n2"])
+WORKERS = pytest.mark.parametrize("workers", ["", pytest.param("-n2", marks=pytest.mark.slow)])
 
 
 def own_line(index: int) -> str:

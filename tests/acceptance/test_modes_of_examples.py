@@ -10,6 +10,8 @@ import pytest
 from tests.acceptance.conftest import RunTasks, Session
 from tests.acceptance.test_modes import marks, row
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "example_tasks"
 # It plays the reference solutions, but for the third round of recipes and the second of invoices.
 AGENT = """

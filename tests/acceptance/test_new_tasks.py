@@ -14,6 +14,8 @@ from pytest_evocode.results.records import Case
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, Session
 
+pytestmark = pytest.mark.slow
+
 INTRODUCED = {
     "round-1": {"price", "too-heavy", "usage"},
     "round-2": {"price-in-euros", "zone", "unknown-zone"},

@@ -12,6 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.acceptance.conftest import AtTerminal, RunTasks, WriteTask
 
+pytestmark = pytest.mark.slow
+
 ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 EITHER = pytest.mark.parametrize("env", ENVIRONMENTS)
 FAIL = "echo 0 > /logs/verifier/reward.txt"

@@ -20,6 +20,8 @@ from tests.model_server import ModelServer
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, WriteTask
 
+pytestmark = pytest.mark.slow
+
 ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 Session = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -19,6 +19,8 @@ from tests.remembering_agent import turns
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, WriteTask
 
+pytestmark = pytest.mark.slow
+
 ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 # Put behind the agent, this ends its session at the end of a turn for which there is a file.
 DIES = """

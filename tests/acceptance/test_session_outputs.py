@@ -12,7 +12,9 @@ import pytest
 if TYPE_CHECKING:
     from tests.acceptance.conftest import CheckTasks, RunTasks, Session, WriteTask
 
-WORKERS = pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
+WORKERS = pytest.mark.parametrize(
+    "workers", [pytest.param((), id="alone"), pytest.param(("-n2",), id="workers", marks=pytest.mark.slow)]
+)
 
 SPENDING_AGENT = """
     from pytest_evocode.agents import RoundTranscript

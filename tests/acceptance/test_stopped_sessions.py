@@ -21,6 +21,8 @@ from pytest_evocode.results.records import RunRecord
 if TYPE_CHECKING:
     from tests.acceptance.conftest import WriteTask
 
+pytestmark = pytest.mark.slow
+
 HANGS = 60.0  # seconds after which a session that should end or start something counts as hanging
 Process = tuple[int, str]
 """A process id and when the process started, which together name it for good."""

@@ -21,6 +21,8 @@ from pytest_evocode.tasks import Task
 from tests.environments.conftest import ENGINES, MakeEnvironment, start_engine
 from tests.terminals import HANGS, Person
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SESSION = """
 import sys

@@ -114,19 +114,35 @@ def _places(modes: Iterable[str]) -> list[Place]:
     return [Place(env, mode) for mode in modes for env in ("sandbox", "docker")]
 
 
+def _marks(place: Place, nightly: bool) -> list[pytest.MarkDecorator]:
+    if place.env != "docker":
+        return []
+    return [pytest.mark.docker, pytest.mark.nightly] if nightly else [pytest.mark.docker]
+
+
 PLACES = [
-    pytest.param(place, id=f"{place.env}-{place.mode}", marks=[pytest.mark.docker] if place.env == "docker" else [])
-    for place in _places(FORK)
+    pytest.param(place, id=f"{place.env}-{place.mode}", marks=_marks(place, nightly=True)) for place in _places(FORK)
 ]
 
 
-def in_all_places(attacks: Iterable[Attack], modes: Iterable[str] = FORK) -> pytest.MarkDecorator:
-    """Parametrise a test with ``attack`` and ``place``: each attack in every place that it is about."""
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Keep attacks out of the quick run."""
+    item.add_marker("slow")
+
+
+def in_all_places(
+    attacks: Iterable[Attack], modes: Iterable[str] = FORK, *, nightly: bool = True
+) -> pytest.MarkDecorator:
+    """Parametrise a test with ``attack`` and ``place``: each attack in every place that it is about.
+
+    What defeats most attacks is the same code in both environments, so those in Docker are left to the night, unless
+    ``nightly`` is false.
+    """
     cases = []
     for attack in attacks:
         for place in _places(modes):
             if attack.only in ("", place.env):
-                marks = [pytest.mark.docker] if place.env == "docker" else []
+                marks = _marks(place, nightly)
                 if why := attack.unsolved.get(f"{place.env}-{place.mode}"):
                     marks.append(pytest.mark.xfail(reason=why))
                 cases.append(pytest.param(attack, place, id=f"{attack.name}-{place.env}-{place.mode}", marks=marks))

@@ -95,6 +95,7 @@ def _processes() -> list[str]:
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 def test_a_run_that_is_killed_at_any_moment_ends_as_if_it_had_not_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: str

@@ -16,6 +16,8 @@ from pytest_evocode.process.scores.rigor_score import OF_CATEGORY
 from pytest_evocode.report.process import explain_lines
 from pytest_evocode.tasks import Task, load_task
 
+pytestmark = pytest.mark.slow
+
 TASKS = Path(__file__).parents[2] / "example_tasks"
 RECORDED = sorted(path.parent.name for path in TASKS.glob("*/recorded"))
 

@@ -15,6 +15,8 @@ from pytest_evocode.trajectories.atif import Trajectory, actions_of
 from tests.process.record import play
 from tests.process.scripted import EXAMPLES, example_scripts, read_script
 
+pytestmark = pytest.mark.slow
+
 CATEGORIES: dict[str, Category] = {
     "recipes": "plan-then-build",
     "retention": "verify-or-die",

@@ -30,7 +30,7 @@ from tests import atif
 from tests.model_scripts import Asked, Run, Say, Step, Think
 from tests.model_server import ModelServer
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.nightly]
 
 KEY = "sk-of-this-test-0123456789"
 WORD = "heliotrope"
