@@ -21,7 +21,7 @@ from pytest_evocode.metrics.scores import scores
 from pytest_evocode.metrics.solvable import solvable
 from pytest_evocode.metrics.spending import spending_by, token_ratios
 from pytest_evocode.metrics.survival import first_failures, survival
-from pytest_evocode.results.records import Case, RoundRecord, Usage, Verdict
+from pytest_evocode.results.records import Case, Outcome, RoundRecord, Usage, Verdict
 
 AGENTS, TASKS, ROUNDS, ATTEMPTS, CASES = 10, 250, 10, 4, 10
 
@@ -62,10 +62,11 @@ def _records() -> list[RoundRecord]:
     random = Random(0)
     passed = [Case(id=f"c{number}", status="passed", requirement=f"r{number % 4}") for number in range(CASES)]
     failed = [case.model_copy(update={"status": "failed", "failure": "new miss"}) for case in passed]
-    verdicts = {
+    verdicts: dict[Outcome, Verdict] = {
         "passed": Verdict(reward=1, rewards={"reward": 1}, cases=tuple(passed)),
         "failed": Verdict(reward=0, rewards={"reward": 0}, cases=(*failed[:3], *passed[3:])),
     }
+    outcomes: tuple[Outcome, ...] = ("passed", "passed", "failed")
     return [
         RoundRecord(
             task=f"task-{task:03}",
@@ -85,5 +86,5 @@ def _records() -> list[RoundRecord]:
         for task in range(TASKS)
         for attempt in range(1, ATTEMPTS + 1)
         for index in range(1, ROUNDS + 1)
-        for outcome in [random.choice(("passed", "passed", "failed"))]
+        for outcome in [random.choice(outcomes)]
     ]
