@@ -65,9 +65,9 @@ def merge_command(directories: tuple[Path, ...], out: Path, as_json: bool) -> No
     if unfinished:
         click.echo(f"not finished: {join_first([attempt.path for attempt in unfinished])}")
     if not (shards or missing or unfinished):
-        told = any(run.record.selected for run in merged.runs)
+        is_known = any(run.record.selected for run in merged.runs)
         unknown = "what is missing is not known: no run records what was to be run"
-        click.echo("nothing is missing" if told else unknown)
+        click.echo("nothing is missing" if is_known else unknown)
 
 
 def _count(things: Sized, name: str) -> str:

@@ -120,7 +120,7 @@ class StatusFile(_Watcher):
             return
         self._written = running
         text = json.dumps({name: asdict(progress) for name, progress in running.items()})
-        # The controller, which made the directory, may have gone with it.
+        # The directory is gone where the controller is.
         with contextlib.suppress(OSError), replacing(self._path) as file:
             file.write(text.encode())
 

@@ -1,8 +1,7 @@
 """Lines that stay below whatever pytest writes to a terminal.
 
 Not with rich: its Live has to end every line that it writes, and pytest writes dot after dot into one. (As a proxy for
-the file it holds the dots back; printed with end="", the lines below overwrite them: rich 15.) It would also rewrap
-what pytest writes.
+the file it holds the dots back; printed with end="", the lines below overwrite them: rich 15.)
 """
 
 from __future__ import annotations

@@ -20,13 +20,12 @@ def describe_mode(mode: RunMode) -> str:
     """Return what a mode does in one line; empty for whole chains, the default."""
     parts = []
     if mode.mode == "single-round":
-        parts.append("each round begins where the reference solutions of those before it lead")
+        parts.append("each round starts from what the reference solutions of the earlier rounds lead to")
     if mode.mode == "fail-stop":
         parts.append("the first round that does not pass ends its attempt")
     if mode.from_round is not None:
-        parts.append(
-            f"{mode.from_round} begins where the reference solutions of those before it lead, which do not count"
-        )
+        start = f"{mode.from_round} starts from what the reference solutions of the earlier rounds lead to"
+        parts.append(f"{start}, which do not count")
     return "; ".join(parts)
 
 

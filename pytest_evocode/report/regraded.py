@@ -47,7 +47,7 @@ def change_lines(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yield the table of changed rounds, and each agent's Dataset Score before and after."""
     found = changes(pairs)
     if not found:
-        yield "no round has another verdict"
+        yield "no verdict has changed"
     else:
         rows = [
             (each["task"], attempt_name(each["agent"], each["attempt"]), each["round"], _in_words(each["before"]), "->",

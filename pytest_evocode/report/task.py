@@ -83,13 +83,13 @@ def _life_spans(task: Task, requirements: Sequence[Requirement], pinned: Pinned)
 
 def _notes(task: Task, pinned: Pinned, *, stale: bool, nameless: bool) -> Iterator[str]:
     if pinned:
-        yield "Cases are those that evocode.lock has."
+        yield "The cases are those in evocode.lock."
         if nameless:
             yield "None of them names a requirement."
         return
     pin = f"pytest --evocode-pin {shlex.quote(str(task.directory))}"
     if stale:
-        yield f"evocode.lock is stale, the task has changed since it was written; write it anew: {pin}"
+        yield f"evocode.lock is stale, because the task has changed since; write it anew: {pin}"
     else:
         yield f"There is no evocode.lock; write it: {pin}"
     if task.tests:

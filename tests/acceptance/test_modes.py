@@ -121,7 +121,7 @@ def test_single_rounds_begin_where_the_solutions_lead(
     assert turns(pytester.path, "a") == [[1], [1], [2], [2], [3], [3]]
     # SR: a passes 2 of 3 rounds in both attempts, b 3 of 4 and 2 of 4: (2 + 2.5) / 7 rounds. By task: (2/3 + 5/8) / 2.
     session.has(
-        "evocode: mode single-round: each round begins where the reference solutions of those before it lead",
+        "evocode: mode single-round: each round starts from what the reference solutions of the earlier rounds lead to",
         "agent *SR  SR macro  k *",
         "failing (single-round)  64.3 *64.6  2 *",
     )
@@ -157,7 +157,8 @@ def test_a_chain_from_a_later_round_counts_from_there(
     assert (marks(session, "a"), marks(session, "b")) == ("FF", ".F.")
     # Dataset Score: a 0 of 2, b 2 of 3. Case Score: a (1/2 + 2/3) / 2, b (1 + 0 + 1) / 3.
     session.has(
-        "evocode: mode from round-2: round-2 begins where the reference solutions of those before it lead, *not count",
+        "evocode: mode from round-2: "
+        "round-2 starts from what the reference solutions of the earlier rounds lead to, *not count",
         "agent *Dataset Score *Case Score *",
         "failing (from round-2) *33.3 *62.5 *",
     )

@@ -124,7 +124,7 @@ def test_programs_get_json(ran: Session, regrade: Regrade) -> None:
 
 
 def test_tests_that_are_what_they_were_change_nothing(ran: Session, regrade: Regrade) -> None:
-    assert regrade().output.splitlines()[:2] == ["verified 3 rounds again", "no round has another verdict"]
+    assert regrade().output.splitlines()[:2] == ["verified 3 rounds again", "no verdict has changed"]
 
 
 def test_a_suite_that_breaks_down_leaves_the_verdict_that_was_there(ran: Session, regrade: Regrade) -> None:

@@ -76,7 +76,7 @@ def test_a_lock_knows_the_cases() -> None:
     assert "price           round-1     round-2  core       1" in shown
     assert "too-heavy       round-1     -        error      1" in shown
     assert "usage           round-1     -        error      0" in shown
-    assert shown[-1] == "Cases are those that evocode.lock has."
+    assert shown[-1] == "The cases are those in evocode.lock."
 
 
 def test_a_lock_does_not_count_when_the_task_has_changed_since() -> None:
@@ -86,7 +86,7 @@ def test_a_lock_does_not_count_when_the_task_has_changed_since() -> None:
     shown = lines()
     assert shown[3].split()[2] == "3*"
     assert shown[-2] == (
-        "evocode.lock is stale, the task has changed since it was written; write it anew: pytest --evocode-pin parcels"
+        "evocode.lock is stale, because the task has changed since; write it anew: pytest --evocode-pin parcels"
     )
 
 
@@ -123,7 +123,7 @@ def test_what_a_script_requires_is_what_its_pinned_cases_do() -> None:
         "price-in-euros  round-2     -        ?         1",
         "zone-3          round-3     -        ?         1",
         "",
-        "Cases are those that evocode.lock has.",
+        "The cases are those in evocode.lock.",
     ]
 
 
@@ -133,7 +133,7 @@ def test_a_suite_without_requirements_is_told() -> None:
         "round    changes    cases  requirements",
         "round-1  extension      1",
         "",
-        "Cases are those that evocode.lock has.",
+        "The cases are those in evocode.lock.",
         "None of them names a requirement.",
     ]
 
