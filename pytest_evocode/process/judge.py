@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_low
@@ -93,7 +93,6 @@ class ModelJudge:
     ) -> None:
         self.name = name
         self._make = client
-        self._client: ModelClient | None = None
         self._temperature: float | None = 0.0
         self._votes = votes
         self._cache = cache or cache_directory() / "judge"
@@ -132,40 +131,30 @@ class ModelJudge:
         with contextlib.suppress(OSError, ValueError):
             known = json.loads(path.read_bytes())
         costs: list[float | None] = []
-        try:
+        with contextlib.closing(self._replies(prompt, tool)) as replies:
             while len(known) < self._votes:
                 logger.debug("%s: asking for vote %d of %d", self.name, len(known) + 1, self._votes)
-                reply = self._ask(prompt, tool)
+                reply = next(replies)
                 costs.append(reply.usage.cost_usd)
                 known.append(_answer(reply))
                 write_atomically(path, json.dumps(known))
-        finally:
-            self._disconnect()
         unknown = any(cost is None for cost in costs)
         return known[: self._votes], None if unknown else sum(cost for cost in costs if cost is not None)
 
-    def _ask(self, prompt: str, tool: Tool) -> Reply:
+    def _replies(self, prompt: str, tool: Tool) -> Generator[Reply]:
+        """Yield one reply to the prompt after the other, for as long as somebody asks."""
         conversation = (Message("system", _SYSTEM), Message("user", prompt))
-        try:
-            return self._connected().complete(conversation, [tool], timeout=_TIMEOUT)
-        except AgentFault as fault:
-            if "temperature" not in str(fault):
-                raise
-            logger.info("%s: asking again without a temperature: %s", self.name, fault)
-            self._disconnect()
-            self._temperature = None
-            return self._connected().complete(conversation, [tool], timeout=_TIMEOUT)
-
-    def _connected(self) -> ModelClient:
-        if self._client is None:
-            self._client = self._make(self._temperature)
-            self._client.prepare()
-        return self._client
-
-    def _disconnect(self) -> None:
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        while True:
+            try:
+                with contextlib.closing(self._make(self._temperature)) as client:
+                    client.prepare()
+                    while True:
+                        yield client.complete(conversation, [tool], timeout=_TIMEOUT)
+            except AgentFault as fault:
+                if self._temperature is None or "temperature" not in str(fault):
+                    raise
+                logger.info("%s: asking again without a temperature: %s", self.name, fault)
+                self._temperature = None
 
 
 def _key(name: str, prompt: str, tool: Tool) -> str:

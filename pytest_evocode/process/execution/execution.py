@@ -57,10 +57,6 @@ class Execution:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Stop the environment."""
         self._timeline.close()
 
     def run_round(self, activity: RoundActivity) -> ExecutedMeasures:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_evocode.environments import Engine, Environment, Snapshot
+from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.errors import EnvironmentFault, StateNotRebuilt, TaskError
 from pytest_evocode.process.execution.command_results import key_of
@@ -73,12 +73,13 @@ class Timeline:
             EnvironmentFault: The engine failed.
         """
         environment = self._advance(state.position)
-        snapshot = environment.snapshot()
-        try:
-            with _started(environment, snapshot, round_) as fork:
-                yield fork
-        finally:
-            snapshot.discard()
+        with contextlib.ExitStack() as stack:
+            snapshot = environment.snapshot()
+            stack.callback(snapshot.discard)
+            fork = environment.fork(snapshot, network=round_.verifier_network)
+            stack.callback(fork.stop)
+            fork.start()
+            yield fork
 
     def close(self) -> None:
         """Stop the environment."""
@@ -141,13 +142,3 @@ class Timeline:
         logger.info("%s: the recorded states cannot be rebuilt: %s", self._task.name, reason)
         self._lost = f"the recorded states cannot be rebuilt: {reason}"
         return StateNotRebuilt(self._lost)
-
-
-@contextlib.contextmanager
-def _started(environment: Environment, snapshot: Snapshot, round_: Round) -> Iterator[Environment]:
-    fork = environment.fork(snapshot, network=round_.verifier_network)
-    try:
-        fork.start()
-        yield fork
-    finally:
-        fork.stop()

@@ -5,53 +5,45 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from statistics import fmean
-from types import MappingProxyType
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.process.evidence import Measure, ProcessModel
 
 #: The pillars by short name, in order, with their full names.
-PILLARS: Mapping[str, str] = MappingProxyType(
-    {
-        "pf": "planning fidelity",
-        "vc": "verification coverage",
-        "re": "recovery efficiency",
-        "aq": "abstention quality",
-        "ati": "atomic transition integrity",
-        "tad": "test assertion density",
-        "ee": "exploration efficiency",
-    }
-)
+PILLARS: Mapping[str, str] = {
+    "pf": "planning fidelity",
+    "vc": "verification coverage",
+    "re": "recovery efficiency",
+    "aq": "abstention quality",
+    "ati": "atomic transition integrity",
+    "tad": "test assertion density",
+    "ee": "exploration efficiency",
+}
 
 #: The weight of each pillar in the RigorScore, as published.
-WEIGHTS: Mapping[str, float] = MappingProxyType(
-    {"pf": 0.15, "vc": 0.15, "re": 0.20, "aq": 0.10, "ati": 0.10, "tad": 0.20, "ee": 0.10}
-)
+WEIGHTS: Mapping[str, float] = {
+    "pf": 0.15, "vc": 0.15, "re": 0.20, "aq": 0.10, "ati": 0.10, "tad": 0.20, "ee": 0.10,
+}  # fmt: skip
 
 #: The weight of each sub-metric in its pillar, as published.
-PARTS: Mapping[str, Mapping[str, float]] = MappingProxyType(
-    {
-        "pf": {"PAC": 0.30, "DQ": 0.35, "PEA": 0.35},
-        "vc": {"TCR": 0.35, "dC": 0.30, "RT": 0.35},
-        "re": {"f(RAC)": 0.30, "SD": 0.35, "1-TWR": 0.35},
-        "aq": {"AQ": 1.0},
-        "ati": {"BH": 0.40, "TS": 0.40, "CH": 0.20},
-        "tad": {"TAD": 1.0},
-        "ee": {"EE": 1.0},
-    }
-)
-
+PARTS: Mapping[str, Mapping[str, float]] = {
+    "pf": {"PAC": 0.30, "DQ": 0.35, "PEA": 0.35},
+    "vc": {"TCR": 0.35, "dC": 0.30, "RT": 0.35},
+    "re": {"f(RAC)": 0.30, "SD": 0.35, "1-TWR": 0.35},
+    "aq": {"AQ": 1.0},
+    "ati": {"BH": 0.40, "TS": 0.40, "CH": 0.20},
+    "tad": {"TAD": 1.0},
+    "ee": {"EE": 1.0},
+}
 
 #: The pillar that each category of tasks is mainly about.
-OF_CATEGORY: Mapping[str, str] = MappingProxyType(
-    {
-        "plan-then-build": "pf",
-        "verify-or-die": "vc",
-        "doom-loop": "re",
-        "know-when-to-fold": "aq",
-        "dont-break-the-build": "ati",
-    }
-)
+OF_CATEGORY: Mapping[str, str] = {
+    "plan-then-build": "pf",
+    "verify-or-die": "vc",
+    "doom-loop": "re",
+    "know-when-to-fold": "aq",
+    "dont-break-the-build": "ati",
+}
 
 
 class Pillar(ProcessModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFile, TestFunction
@@ -234,21 +234,21 @@ def _are_constant(nodes: Sequence[ast.AST], constants: set[str]) -> bool:
 
 def _constant_names(node: Function) -> set[str]:
     """Return the names to which a function assigns constants and nothing else."""
-    given: dict[str, bool] = {}
+    constant: dict[str, bool] = {}
+
+    def assign(target: ast.AST, is_constant: bool) -> None:
+        for name in ast.walk(target):
+            if isinstance(name, ast.Name):
+                constant[name.id] = is_constant and constant.get(name.id, True)
+
     for inner in ast.walk(node):
         if isinstance(inner, ast.Assign):
             for target in inner.targets:
-                for name in ast.walk(target):
-                    if isinstance(name, ast.Name):
-                        constant = isinstance(target, ast.Name) and _are_constant([inner.value], set())
-                        given[name.id] = constant and given.get(name.id, True)
+                assign(target, isinstance(target, ast.Name) and _are_constant([inner.value], set()))
         elif isinstance(inner, ast.AugAssign | ast.AnnAssign | ast.For | ast.NamedExpr | ast.comprehension):
-            for name in ast.walk(inner.target):
-                if isinstance(name, ast.Name):
-                    given[name.id] = False
+            assign(inner.target, False)
         elif isinstance(inner, ast.withitem) and inner.optional_vars is not None:
-            for name in ast.walk(inner.optional_vars):
-                if isinstance(name, ast.Name):
-                    given[name.id] = False
-    arguments: Mapping[str, bool] = {each.arg: False for each in ast.walk(node) if isinstance(each, ast.arg)}
-    return {name for name, constant in {**given, **arguments}.items() if constant}
+            assign(inner.optional_vars, False)
+        elif isinstance(inner, ast.arg):
+            constant[inner.arg] = False
+    return {name for name, is_constant in constant.items() if is_constant}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 from collections.abc import Iterator, Mapping
 
@@ -31,7 +32,9 @@ def written_tests(activity: RoundActivity, roles: FileRoles) -> WrittenTests:
         except NoGrammar as error:
             unread[path] = str(error)
             continue
-        then = _find_tests_leniently(path, before)
+        then = TestFile()
+        with contextlib.suppress(SyntaxError, NoGrammar):
+            then = _find_tests(path, before or "", {})
         functions += [test for name, test in now.functions.items() if now.bodies[name] != then.bodies.get(name)]
     return WrittenTests(tuple(functions), unread)
 
@@ -51,13 +54,6 @@ def _conftests(path: str, workspace: Mapping[str, str]) -> Iterator[str]:
         if not directory:
             return
         directory = posixpath.dirname(directory)
-
-
-def _find_tests_leniently(path: str, text: str | None) -> TestFile:
-    try:
-        return _find_tests(path, text, {}) if text is not None else TestFile()
-    except (SyntaxError, NoGrammar):
-        return TestFile()
 
 
 def changed_symbols(activity: RoundActivity, roles: FileRoles) -> tuple[list[Symbol], dict[str, str]]:
@@ -84,7 +80,9 @@ def changed_symbols(activity: RoundActivity, roles: FileRoles) -> tuple[list[Sym
             if posixpath.splitext(path)[1] in _CODE_WITHOUT_GRAMMAR:
                 unread[path] = str(error)
             continue
-        then = _definitions_leniently(path, before)
+        then: dict[str, tuple[Symbol, str]] = {}
+        with contextlib.suppress(SyntaxError, NoGrammar):
+            then = _definitions(path, before or "")
         symbols += [symbol for name, (symbol, body) in now.items() if then.get(name, (symbol, ""))[1] != body]
     return symbols, unread
 
@@ -99,13 +97,6 @@ def _definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
     if path.endswith(".py") or text.startswith("#!/usr/bin/env python") or text.startswith("#!/usr/bin/python"):
         return python.definitions(path, text)
     return others.definitions(path, text)
-
-
-def _definitions_leniently(path: str, text: str | None) -> dict[str, tuple[Symbol, str]]:
-    try:
-        return _definitions(path, text) if text is not None else {}
-    except (SyntaxError, NoGrammar):
-        return {}
 
 
 def covers(test: TestFunction, symbol: Symbol) -> bool:

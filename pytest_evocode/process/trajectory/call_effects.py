@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from pytest_evocode.process.trajectory.agent_tools import ToolUse, tool_use
 from pytest_evocode.process.trajectory.call_results import CallResult
 from pytest_evocode.process.trajectory.events import CommandRun
-from pytest_evocode.process.trajectory.failure_causes import FailureCause, crashed, failure_cause, is_standard_module
+from pytest_evocode.process.trajectory.failure_causes import FailureCause, crashed, failure_cause
 from pytest_evocode.process.trajectory.file_roles import may_be_output, relative
 from pytest_evocode.process.trajectory.runner_output import RunnerOutcome, read_runner_output
 from pytest_evocode.process.trajectory.shell.command_lines import parse_line
@@ -135,7 +136,7 @@ class CallReader:
             return False
         if "-m" in words[:-1]:
             module = words[words.index("-m") + 1].partition(".")[0]
-            return not is_standard_module(module) and self.is_ours(module)
+            return module not in sys.stdlib_module_names and self.is_ours(module)
         return bool(words) or "/" in (command.words[0] or "")
 
     def _git(self, line: CommandLine, result: CallResult, effects: CallEffects) -> None:

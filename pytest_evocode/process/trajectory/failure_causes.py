@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from typing import Literal
 
@@ -94,8 +93,3 @@ def crashed(output: str, exit_code: int | None) -> bool:
     """
     by_signal = exit_code is not None and exit_code > 128 and exit_code not in (130, 137, 143)
     return by_signal or _CRASH.search(output) is not None
-
-
-def is_standard_module(name: str) -> bool:
-    """Return whether a top-level module comes with Python."""
-    return name in sys.stdlib_module_names

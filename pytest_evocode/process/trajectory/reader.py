@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any
 
 from pytest_evocode.process.trajectory.call_effects import CallEffects, CallReader
@@ -21,7 +20,7 @@ from pytest_evocode.process.trajectory.events import (
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 from pytest_evocode.process.trajectory.text_changes import Hunk, TextChange, hunks_between, read_diff
-from pytest_evocode.process.trajectory.workspace_texts import Originals, WorkspaceTexts
+from pytest_evocode.process.trajectory.workspace_texts import Originals, WorkspaceTexts, matching_paths
 from pytest_evocode.trajectories.atif import Step, Trajectory, actions_of
 
 
@@ -59,7 +58,7 @@ def read_rounds(rounds: Iterable[RecordedRound], context: TaskContext) -> Iterat
     calls = CallReader(
         context.purposes,
         context.workdir,
-        matching=lambda pattern: sorted({*context.matching(pattern), *_matching(workspace.texts, pattern)}),
+        matching=lambda pattern: sorted({*context.matching(pattern), *matching_paths(workspace.texts, pattern)}),
         is_ours=lambda module: _is_ours(module, workspace, context.originals),
         recorded=any(_is_watched(round_.trajectory) for round_ in rounds),
     )
@@ -75,10 +74,6 @@ def _is_watched(trajectory: Trajectory) -> bool:
     if isinstance(ours, dict) and ours.get("watched"):
         return True
     return any(action.get("changes") for step in trajectory.steps for action in actions_of(step))
-
-
-def _matching(paths: Iterable[str], pattern: str) -> Iterator[str]:
-    return (path for path in paths if path.count("/") == pattern.count("/") and fnmatchcase(path, pattern))
 
 
 def _is_ours(module: str, workspace: WorkspaceTexts, originals: Originals) -> bool:

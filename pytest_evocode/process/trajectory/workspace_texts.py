@@ -6,7 +6,7 @@ import hashlib
 import io
 import os
 import posixpath
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -39,14 +39,6 @@ class WorkspaceTexts:
         """Add files to the workspace, such as a round's ``workdir``."""
         for path, text in files.items():
             self._set(path, text)
-
-    def text(self, path: str) -> str | None:
-        """Return a file's text: for a file without a recorded change its original text, if only one is possible."""
-        if path not in self._seen:
-            found = set(self._originals(path))
-            if len(found) == 1:
-                return found.pop()
-        return self.texts.get(path)
 
     def apply(self, change: TextChange) -> tuple[str | None, str | None]:
         """Apply a change and return the file's text before and after; None for no file or an unknown text."""
@@ -107,9 +99,7 @@ class TaskTexts:
     def matching(self, pattern: str) -> list[str]:
         """Return the paths of the build context that a shell's pattern in the workspace may match."""
         depth = pattern.count("/") + 1
-        found = ("/".join(path.split("/")[-depth:]) for path in self._context)
-        # A shell's star ends at a slash, and fnmatch's does not.
-        return sorted({path for path in found if path.count("/") + 1 == depth and fnmatchcase(path, pattern)})
+        return sorted(set(matching_paths(("/".join(path.split("/")[-depth:]) for path in self._context), pattern)))
 
     @property
     def paths(self) -> list[str]:
@@ -123,6 +113,12 @@ class TaskTexts:
     def brought_by(self, round_: Round) -> dict[str, str]:
         """Return the texts of the files that a round brings into the working directory."""
         return _read_texts(round_.workdir) if round_.workdir is not None else {}
+
+
+def matching_paths(paths: Iterable[str], pattern: str) -> Iterator[str]:
+    """Yield the paths that match a shell's pattern, whose star, unlike fnmatch's, ends at a slash."""
+    depth = pattern.count("/")
+    return (path for path in paths if path.count("/") == depth and fnmatchcase(path, pattern))
 
 
 def workdir_of(task: Task) -> str | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_evocode.process.trajectory.shell.syntax import SimpleCommand
-from pytest_evocode.process.trajectory.text_changes import TextChange, read_patch
+from pytest_evocode.process.trajectory.text_changes import ChangeKind, TextChange, read_patch
 
 #: Programs that read files, with those of their options that take a value as a separate word.
 _VALUES: Mapping[str, str] = {
@@ -125,40 +125,38 @@ def _printed(command: SimpleCommand) -> str | None:
     return "" if command.program in (":", "true", "") else None
 
 
-def _sed(command: SimpleCommand, words: Sequence[str]) -> Touched:
-    in_place = any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in words)
-    operands = _operands("sed", words)
-    if in_place:
-        return Touched(changes=tuple(TextChange(path, "modified") for path in operands))
-    return Touched(reads=tuple(operands))
-
-
-def _perl(command: SimpleCommand, words: Sequence[str]) -> Touched:
-    if not any(re.match(r"-[a-zA-Z]*i", word) for word in words):
-        return Touched()
-    plain = [word for word in words if not word.startswith("-")]
-    return Touched(changes=tuple(TextChange(path, "modified") for path in plain[1:]))
-
-
 def _plain(words: Sequence[str]) -> list[str]:
     return [word for word in words if not word.startswith("-")]
 
 
+def _changed(paths: Iterable[str], kind: ChangeKind = "modified", content: str | None = None) -> tuple[TextChange, ...]:
+    return tuple(TextChange(path, kind, content=content) for path in paths)
+
+
+def _sed(command: SimpleCommand, words: Sequence[str]) -> Touched:
+    operands = _operands("sed", words)
+    if any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in words):
+        return Touched(changes=_changed(operands))
+    return Touched(reads=tuple(operands))
+
+
+def _perl(command: SimpleCommand, words: Sequence[str]) -> Touched:
+    in_place = any(re.match(r"-[a-zA-Z]*i", word) for word in words)
+    return Touched(changes=_changed(_plain(words)[1:])) if in_place else Touched()
+
+
 def _tee(command: SimpleCommand, words: Sequence[str]) -> Touched:
-    content = command.stdin if "-a" not in words else None
-    return Touched(changes=tuple(TextChange(path, "modified", content=content) for path in _plain(words)))
+    return Touched(changes=_changed(_plain(words), content=command.stdin if "-a" not in words else None))
 
 
 def _copy(command: SimpleCommand, words: Sequence[str]) -> Touched:
     plain = _plain(words)
-    targets = _into(plain)
-    return Touched(reads=tuple(plain[:-1]), changes=tuple(TextChange(path, "modified") for path in targets))
+    return Touched(reads=tuple(plain[:-1]), changes=_changed(_into(plain)))
 
 
 def _move(command: SimpleCommand, words: Sequence[str]) -> Touched:
     plain = _plain(words)
-    gone = tuple(TextChange(path, "deleted") for path in plain[:-1])
-    return Touched(changes=(*gone, *(TextChange(path, "added") for path in _into(plain))))
+    return Touched(changes=(*_changed(plain[:-1], "deleted"), *_changed(_into(plain), "added")))
 
 
 def _into(paths: Sequence[str]) -> list[str]:
@@ -172,11 +170,11 @@ def _into(paths: Sequence[str]) -> list[str]:
 
 
 def _remove(command: SimpleCommand, words: Sequence[str]) -> Touched:
-    return Touched(changes=tuple(TextChange(path, "deleted") for path in _plain(words)))
+    return Touched(changes=_changed(_plain(words), "deleted"))
 
 
 def _touch(command: SimpleCommand, words: Sequence[str]) -> Touched:
-    return Touched(changes=tuple(TextChange(path, "modified") for path in _plain(words)))
+    return Touched(changes=_changed(_plain(words)))
 
 
 def _apply_patch(command: SimpleCommand, words: Sequence[str]) -> Touched:
@@ -186,7 +184,7 @@ def _apply_patch(command: SimpleCommand, words: Sequence[str]) -> Touched:
 
 def _patch(command: SimpleCommand, words: Sequence[str]) -> Touched:
     named = re.findall(r"^\+\+\+ (?:b/)?(\S+)", command.stdin or "", re.MULTILINE)
-    return Touched(changes=tuple(TextChange(path, "modified") for path in named if path != "/dev/null"))
+    return Touched(changes=_changed(path for path in named if path != "/dev/null"))
 
 
 _WRITERS: Mapping[str, Callable[[SimpleCommand, Sequence[str]], Touched]] = {
@@ -205,12 +203,12 @@ def _shown_by_git(words: Sequence[str]) -> list[str]:
     return []
 
 
-def _restored_by_git(words: Sequence[str]) -> Iterator[TextChange]:
-    plain = _plain(words)
-    if plain[:1] == ["rm"]:
-        yield from (TextChange(path, "deleted") for path in plain[1:])
-    elif plain[:1] == ["mv"]:
-        yield from _move(SimpleCommand((), ""), plain[1:]).changes
-    elif plain[:1] == ["restore"] or (plain[:1] == ["checkout"] and "--" in words):
-        after = words[list(words).index("--") + 1 :] if "--" in words else plain[1:]
-        yield from (TextChange(path, "modified") for path in after)
+def _restored_by_git(words: Sequence[str]) -> tuple[TextChange, ...]:
+    verb, *paths = _plain(words) or [""]
+    if verb == "rm":
+        return _changed(paths, "deleted")
+    if verb == "mv":
+        return _move(SimpleCommand((), ""), paths).changes
+    if verb == "restore" or (verb == "checkout" and "--" in words):
+        return _changed(words[list(words).index("--") + 1 :] if "--" in words else paths)
+    return ()
