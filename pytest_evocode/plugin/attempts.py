@@ -65,7 +65,7 @@ class AttemptCollector(pytest.Collector):
 
     @property
     def is_chain(self) -> bool:
-        """Whether rounds go on where the ones before them ended."""
+        """Whether each round continues in the environment of the one before it."""
         return self._evocode.settings.mode != "single-round"
 
     def setup(self) -> None:
@@ -142,7 +142,7 @@ def _container_fixture(attempt: AttemptCollector) -> Callable[[pytest.FixtureReq
     """Return a session-scoped fixture of the attempt's own: what depends on it lives as long as the container."""
 
     def evocode_container(request: pytest.FixtureRequest) -> Environment | None:
-        """The environment that the rounds of this attempt share; None where it had ended in an earlier session."""
+        """Return the environment that the rounds of this attempt share; None if it ended in an earlier session."""
         finish_with(request, attempt if attempt.is_chain else None)
         assert attempt.trial is not None
         try:
@@ -166,8 +166,8 @@ class RoundItem(pytest.Function):
     def setup(self) -> None:
         """Wait for the round's record.
 
-        Here and not in the call, because what is nobody's verdict has to be an error, and pytest calls a failure an
-        error when it happens in set-up.
+        This is done in set-up because what goes wrong without a verdict has to be an error, and pytest calls a failure
+        an error only when it happens in set-up.
         """
         if not self.parent.is_chain:
             self.parent.begin(self)

@@ -1,4 +1,4 @@
-"""How checks look to pytest: ``task.toml::check::needs-work[round-3]``."""
+"""The checks of tasks (``--evocode-check``) as pytest sees them: ``task.toml::check::needs-work[round-3]``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECK = "check"
 
 
 class Checks(pytest.Collector):
-    """The checks of one task; those that are selected share what is played for them."""
+    """The checks of one task; those that are selected share the rounds that are run for them."""
 
     def __init__(self, *, task: Task | TaskError, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -43,7 +43,7 @@ class Checks(pytest.Collector):
         return checks
 
     def collect(self) -> Iterable[pytest.Item]:
-        """One item for each check; of a task that cannot be loaded only the one that says why."""
+        """Yield an item for each check; of a task that cannot be loaded only the one that says why."""
         checks = [LINT] if isinstance(self.task, TaskError) else checks_of(self.task)
         for check in checks:
             # Its id as text: pytest would take one made of the name for another than the same read from its cache.
@@ -73,7 +73,7 @@ class Checks(pytest.Collector):
             self._runner.close()
 
     def answer(self, check: Check) -> list[str]:
-        """Wait for a check and return what is wrong, line by line; raises what keeps it from being made."""
+        """Wait for a check and return what is wrong, line by line; raises EvocodeError if it cannot be made."""
         if isinstance(self.task, TaskError):
             raise self.task
         if check == LINT:
@@ -85,7 +85,7 @@ class Checks(pytest.Collector):
 
 
 class CheckItem(pytest.Item):
-    """One check of a task. An environment that fails is an error and no finding."""
+    """One check of a task. It fails if the task has a fault; a failing environment is an error."""
 
     parent: Checks
 
@@ -95,7 +95,7 @@ class CheckItem(pytest.Item):
         self._found: list[str] = []
 
     def setup(self) -> None:
-        """Wait for the check, so that what is nobody's finding is an error."""
+        """Wait for the check, here because pytest calls what goes wrong in set-up an error and no failure."""
         try:
             self._found = self.parent.answer(self.check)
         except (CannotBeChecked, TaskError) as error:
@@ -104,25 +104,28 @@ class CheckItem(pytest.Item):
             pytest.fail(str(error), pytrace=False)
 
     def runtest(self) -> None:
-        """Fail when something is wrong, and warn of what could not be looked at."""
-        for doubt in (line for line in self._found if isinstance(line, CheckWarning)):
-            self.warn(pytest.PytestWarning(doubt))
+        """Fail if something is wrong, and warn of what could not be checked."""
+        for warning in (line for line in self._found if isinstance(line, CheckWarning)):
+            self.warn(pytest.PytestWarning(warning))
         if problems := [line for line in self._found if not isinstance(line, CheckWarning)]:
             raise CheckFailed("\n".join(problems))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
-        """What is wrong, in place of a traceback."""
+        """Return what is wrong, in place of a traceback."""
         if isinstance(excinfo.value, CheckFailed | pytest.PytestWarning):  # One that filters make an error.
             return make_failure(self, str(excinfo.value))
         return super().repr_failure(excinfo, *args, **kwargs)
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
-        """Where reports say the check is."""
+        """Return where reports say that the check is."""
         return self.path, 0, f"{self.path.parent.name} {self.name}"
 
 
 def keep_together(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The items with the checks of every task together, where the first of them is: they share what is played."""
+    """Return the items with the checks of every task together, because they share the rounds that are run for them.
+
+    They come where the first of them was.
+    """
     first: dict[pytest.Item | Checks, int] = {}
     for position, item in enumerate(items):
         first.setdefault(item.parent if isinstance(item, CheckItem) else item, position)

@@ -1,4 +1,4 @@
-"""What the author of a task can do about a failed round: enter the fork where its suite failed, debug it, keep it."""
+"""``--evocode-shell``, ``--evocode-keep`` and ``--pdb``: enter, debug or keep the fork where a suite failed."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ KEPT = "evocode_kept"
 
 
 class Inspection:
-    """Registered where ``--evocode-shell``, ``--evocode-keep`` or ``--pdb`` is given.
+    """Hooks for looking at failed rounds.
 
-    It takes the place of pytest's own plugin for ``--pdb``, and leaves to it whatever is no round's verdict.
+    They take the place of pytest's own plugin for ``--pdb``, and pass on to it what is not the verdict of a round.
     """
 
     def __init__(self, session: EvocodeSession) -> None:
@@ -38,20 +38,20 @@ class Inspection:
         self._pdb: Any = plugins.unregister(name="pdbinvoke") if plugins.hasplugin("pdbinvoke") else None
         self._opens = self._settings.shell or self._settings.debug
         self._fault = ""
-        """Why the fork of the round under way could not be kept."""
+        """Why the fork of the current round could not be kept."""
         self._kept: list[tuple[str, str]] = []
         """Node ids of failed rounds, and how to enter what was kept of each."""
 
-    # A terminal in the fork, when the failure has just been reported.
+    # A terminal in the fork, right after the failure was reported.
 
     def pytest_exception_interact(
         self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: pytest.TestReport
     ) -> None:
-        """Open what was asked for; pytest's own debugger would show how we wait for a verdict."""
+        """Open a shell or debugger in a failed round's fork; pytest's own debugger would show this plugin's code."""
         assert call.excinfo is not None
         error = call.excinfo.value
         if node.getparent(TaskFile) is not None or isinstance(node, InsideTask):
-            if isinstance(error, KeyboardInterrupt):  # Caught for --pdb.
+            if isinstance(error, KeyboardInterrupt):  # pytest catches it for --pdb.
                 raise error
             if isinstance(error, RoundFailed) and self._opens:
                 assert isinstance(node, RoundItem)
@@ -63,7 +63,7 @@ class Inspection:
             self._pdb.pytest_exception_interact(node, call, report)
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """As pytest does with ``--pdb``."""
+        """Leave internal errors to pytest's own plugin for ``--pdb``."""
         if self._pdb is not None:
             self._pdb.pytest_internalerror(excinfo)
 
@@ -90,7 +90,7 @@ class Inspection:
         reporter.write_sep(">", "the session goes on")
 
     def _commands(self, fork: HeldFork, record: RoundRecord) -> Iterator[tuple[str, Command]]:
-        """What to run on the terminal, with a title."""
+        """Yield the commands to run on the terminal, each with a title."""
         assert record.verdict is not None
         failing = [case.id for case in record.verdict.cases if case.failing]
         debugging = fork.debugging(failing) if self._settings.debug else None
@@ -99,32 +99,32 @@ class Inspection:
         if self._settings.shell or debugging is None:
             yield f"the fork of {record.round}: tests in /tests, the suite's files in /logs/verifier", fork.shell
 
-    # A fork that stays.
+    # Forks that are kept.
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[Any]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Keep the fork, or let it go, unless it is about to be entered.
+        """Keep the fork or drop it, unless it is about to be entered.
 
-        Before anybody knows of the failure: with ``-x`` and workers the attempt is ended by it, and its forks with it.
+        This comes before the failure is reported: with ``-x`` and workers the report ends the attempt and its forks.
         """
         if isinstance(item, RoundItem) and call.when == "call" and not self._opens:
-            self._leave(item)
+            self._keep_or_drop(item)
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Do so now that all about the round was reported; say where that failed."""
+        """Keep or drop a fork that was entered; fail if a fork could not be kept."""
         if isinstance(item, RoundItem):
-            self._leave(item)
+            self._keep_or_drop(item)
         result = yield
         fault, self._fault = self._fault, ""
         if fault:
             pytest.fail(fault, pytrace=False)
         return result
 
-    def _leave(self, item: RoundItem) -> None:
+    def _keep_or_drop(self, item: RoundItem) -> None:
         trial = item.parent.trial
         if trial is None:
             return
@@ -145,13 +145,13 @@ class Inspection:
         return fork.environment.keep(name, fork.shell, self._session.scrubber.text)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Gather what was kept, by workers too."""
+        """Gather the forks that were kept, by workers too."""
         if report.when == "teardown":
             self._kept += [(report.nodeid, str(value)) for name, value in report.user_properties if name == KEPT]
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print how to enter what was kept."""
+        """Print how to enter the forks that were kept."""
         if self._kept:
             terminalreporter.section("evocode: forks of failed rounds")
             for nodeid, line in self._kept:

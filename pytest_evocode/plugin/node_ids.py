@@ -1,4 +1,4 @@
-"""What node ids such as ``tasks/ledger/task.toml::oracle::round-3`` say, for processes that have no such node."""
+"""How to read node ids like ``tasks/ledger/task.toml::oracle::round-3`` in processes without the node itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--evocode-pin``: what a clean run of the oracle passes becomes each task's ``evocode.lock``."""
+"""``--evocode-pin``: write the cases that the oracle passes to each task's ``evocode.lock``."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from pytest_evocode.tasks.lockfile import Lock, content_hash, write_lock
 
 @dataclass(slots=True)
 class _Played:
-    """A task as far as the oracle has played it."""
+    """The rounds of a task that the oracle has run so far."""
 
     task_hash: str
     rounds: dict[str, RoundRecord] = field(default_factory=dict)
 
 
 class PinPlugin:
-    """Registered in a session that pins, in the process that reports."""
+    """Hooks that gather the oracle's rounds and write the locks, in the process that reports."""
 
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
         self._played: dict[Path, _Played] = {}
-        self._said: list[str] = []
+        self._messages: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Gather the rounds of each task."""
@@ -45,9 +45,9 @@ class PinPlugin:
         """Write the locks."""
         for directory, played in sorted(self._played.items()):  # Workers report in any order.
             try:
-                self._said.append(self._pin(directory, played))
+                self._messages.append(self._pin(directory, played))
             except (EvocodeError, OSError) as error:
-                self._said.append(f"not pinned: {directory.name}: {error}")
+                self._messages.append(f"not pinned: {directory.name}: {error}")
 
     def _pin(self, directory: Path, played: _Played) -> str:
         task = load_task(directory)
@@ -72,6 +72,6 @@ class PinPlugin:
         return f"pinned: {path}, {total} cases in {len(rounds)} of {len(task.rounds)} rounds"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say what was written, and what was not."""
-        for line in self._said:
+        """Print which locks were written, and which were not."""
+        for line in self._messages:
             terminalreporter.write_line(f"evocode: {line}")

@@ -23,7 +23,7 @@ PROCESS_FILE = "process.json"
 
 
 class ProcessPlugin:
-    """Registered in every process of a session that asks for it: attempts are scored where they are made."""
+    """Hooks that score the process of attempts, in the process that makes them, and print the scores."""
 
     def __init__(self, session: EvocodeSession, budget: float) -> None:
         self._session = session
@@ -43,7 +43,7 @@ class ProcessPlugin:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
-        """Score an attempt once its last round is over and its container gone."""
+        """Score an attempt after its last round, when its container is gone."""
         yield
         if isinstance(item, RoundItem) and getattr(nextitem, "parent", None) is not item.parent:
             self._score(item.parent)
@@ -55,7 +55,7 @@ class ProcessPlugin:
         session = self._session
         directory = self._directory(attempt.task.name, attempt.agent.id, attempt.number)
         if not any(directory.glob("steps/*/agent/trajectory.json")):
-            return  # Such as of the oracle: without a trajectory there is no process.
+            return  # Such as the oracle's: without a trajectory there is no process.
         try:
             with Execution(attempt.task, session.engine, budget=self._budget) as execution:
                 scored = score_attempt(directory, attempt.task, executor=execution, judge=self._judge)
@@ -68,7 +68,7 @@ class ProcessPlugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the pillars of each agent, which workers have left beside their records."""
+        """Print the pillars of each agent, which workers have written beside the records of attempts."""
         found = list(self._found())
         if not self._session.records:
             return

@@ -1,4 +1,4 @@
-"""The run that a session is: its name in the results directory, and the record that it leaves there."""
+"""A session's run: its name in the results directory, and the record of it there."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from pytest_evocode.secrets import Scrubber
 
 
 class SessionRun:
-    """A run of which this process writes the record."""
+    """A run whose record this process writes."""
 
     def __init__(self, config: pytest.Config, settings: Settings, scrubber: Scrubber, *, environment: str) -> None:
-        """Claim a name for a new run, or go on with an earlier one.
+        """Claim a name for a new run, or continue an earlier one.
 
-        Raises UsageError for a run that cannot be gone on with, and OSError.
+        Raises:
+            UsageError: The run to continue does not exist, is under way, or was begun with other options.
+            OSError: The results directory cannot be written.
         """
         from pytest_evocode.environments.cache import lock_run
         from pytest_evocode.results.directory import claim_run, now, reopen_run, write_run
@@ -61,18 +63,18 @@ class SessionRun:
 
     @property
     def record(self) -> RunRecord:
-        """As it was last written."""
+        """The record as it was last written."""
         return self._record
 
     @property
     def name(self) -> str:
-        """As in the results directory."""
+        """The run's name in the results directory."""
         return self._record.run
 
     def select(self, selected: Mapping[str, Mapping[str, Sequence[int]]]) -> None:
-        """Write at once which attempts are to be made, by task and agent, beside those of the sessions before.
+        """Add the attempts that are to be made, by task and agent, to those of the run's earlier sessions.
 
-        A run that is killed then still tells what is missing of it. Raises OSError.
+        They are written at once, so that the record of a run that is killed tells what is missing. Raises OSError.
         """
         from pytest_evocode.results.directory import write_run
 
@@ -89,7 +91,7 @@ class SessionRun:
             write_run(self._results, self._record)
 
     def write(self, records: Sequence[RoundRecord], exit_status: int) -> None:
-        """Write how the run ended."""
+        """Write how the run ended, with the scores of each agent."""
         from pytest_evocode.metrics.grid import by_agent
         from pytest_evocode.metrics.modes import RunMode
         from pytest_evocode.results.directory import AttemptDirectory, now, write_run
@@ -109,11 +111,11 @@ class SessionRun:
         write_run(self._results, self._record.model_copy(update=ended))
 
     def count_unfinished(self) -> int:
-        """How many attempts of the run may be continued."""
+        """Return how many attempts of the run can be continued."""
         from pytest_evocode.results.directory import JOURNAL_FILE, STATE_FILE
 
         attempts = f"*/harbor_jobs/*/{self.name}/*"
         left = [path for place in ("", "steps/*/") for path in self._results.glob(f"{attempts}/{place}{STATE_FILE}")]
-        # One that was stopped in its first round has only what was paid for there.
+        # An attempt that was stopped in its first round has only the journal of what was paid for.
         paid = {path.parents[3] for path in self._results.glob(f"{attempts}/steps/*/agent/{JOURNAL_FILE}")}
         return len(left) + len(paid.difference(parent for path in left for parent in path.parents))

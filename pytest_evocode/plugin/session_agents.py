@@ -1,4 +1,4 @@
-"""The agents of a session: their names, and how each attempt gets one of its own."""
+"""The agents that the command line names, and how each attempt gets an agent of its own."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from pytest_evocode.agents.specs import Option
 
 
-_WAYS = frozenset({"base_url", "key_env", "retries", "retry_seconds"})
+#: Options that say how a model is reached.
+_CONNECTION_OPTIONS = frozenset({"base_url", "key_env", "retries", "retry_seconds"})
 
 
 @dataclass(frozen=True, slots=True)
 class SessionAgent:
-    """An agent as the command line names it and as node ids do, and what that name stands for."""
+    """An agent by its name on the command line, its name in node ids, and what it is made of."""
 
     name: str
     id: str
@@ -36,17 +37,22 @@ class SessionAgent:
 
     @property
     def description(self) -> dict[str, Any]:
-        """What made the agent, for records: its spec, its options, and of the files among them the contents' hash.
+        """What the agent is made of, for records: its spec and options, with hashes of files that these name.
 
-        Of a command also its declaration. How its model is reached is no part of what it is.
+        A command's declaration belongs to it; how a model is reached (:data:`_CONNECTION_OPTIONS`) does not.
         """
-        values = {name: _described(self.options[name]) for name in sorted(self.options) if name not in _WAYS}
+        values = {
+            name: _described(self.options[name]) for name in sorted(self.options) if name not in _CONNECTION_OPTIONS
+        }
         parts = {"spec": self.spec, "options": values, "command": dict(self.command)}
         return {name: part for name, part in parts.items() if part}
 
 
 class Roster:
-    """The agents of ``settings``, which the project may have declared; raises pytest.UsageError for a wrong one."""
+    """The agents of a session, which the project may have declared.
+
+    Making one raises pytest.UsageError for an agent or option that is unknown.
+    """
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self._config = config
@@ -63,7 +69,7 @@ class Roster:
             raise pytest.UsageError(f"--evocode-agent: {error}") from None
 
     def make(self, agent: SessionAgent) -> Agent:
-        """A new agent for one attempt."""
+        """Return a new agent, for one attempt."""
         options = {name: option.value for name, option in agent.options.items()}
         made: Agent | None = self._config.hook.pytest_evocode_make_agent(
             config=self._config, name=agent.spec, options=options
@@ -75,7 +81,7 @@ class Roster:
         return made
 
     def check(self, settings: Settings) -> None:
-        """Raise UsageError when one of them would not work for want of a key, a package or a price."""
+        """Raise UsageError if an agent would not work because a key, a package or a price is missing."""
         for agent in self.agents:
             check = getattr(self.make(agent), "check", None)
             if check is not None:
@@ -92,7 +98,7 @@ class Roster:
         return SessionAgent(name, agent_id(name), spec, options | self._taken(spec), values)
 
     def _taken(self, spec: str) -> dict[str, Option]:
-        """The session's options that an agent takes: not all agents of a run need to know all of them."""
+        """Return the session's options that an agent takes; not every agent has to know all of them."""
         from pytest_evocode.agents.specs import find_kind
 
         if not self._options:
@@ -113,7 +119,7 @@ class Roster:
 
 
 def _files(config: pytest.Config) -> list[Path]:
-    """Where a project may declare agents: in pytest's own file, and in the pyproject.toml beside it."""
+    """Return the files where a project may declare agents: pytest's own, and the pyproject.toml beside it."""
     own = [config.inipath] if config.inipath is not None else []
     return [*own, config.rootpath / "pyproject.toml"]
 
@@ -138,7 +144,7 @@ def _parsed(texts: list[str] | tuple[str, ...], where: str, base: Path) -> list[
 
 
 def _described(option: Option) -> Any:
-    """An option's value; a file or directory by a hash of its contents as well."""
+    """Return an option's value, with a hash of the contents where it names a file or directory."""
     value = option.value
     path = option.base / os.path.expanduser(value) if isinstance(value, str) and value else None
     if path is None or not os.path.exists(path):  # Of a text that no file could be named, pathlib raises.

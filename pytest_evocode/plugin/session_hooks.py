@@ -79,7 +79,7 @@ class SessionHooks:
             reached = lowest_score(evocode.records, evocode.run_mode) >= settings.fail_under
             session.exitstatus = pytest.ExitCode(0 if reached and not evocode.errors else 1)
         if settings.shard is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-            # There are more shards than attempts, which is nobody's mistake.
+            # There are more shards than attempts, which is no mistake.
             session.exitstatus = pytest.ExitCode.OK if evocode.selected else session.exitstatus
         result = yield
         if evocode.run is not None:

@@ -35,14 +35,16 @@ class Settings:
     resume: str | None
     """The run to continue by name, ``latest`` for the newest, None to begin a new one."""
     timeout_multiplier: float
+    """What timeouts of agents and suites are multiplied by."""
     strict: bool
+    """Whether a round fails if the agent changed tools of the image."""
     replay: bool
-    """Whether the oracle plays rounds that lead to a state which is known."""
+    """Whether reference solutions are applied anew where the state that they lead to is cached."""
     agent_options: tuple[str, ...]
-    """As given: ``option=value``."""
+    """Options of agents as given: ``option=value``."""
     budget: Budget
     process: float | None
-    """Seconds to execute what an attempt left on its way, where its process is scored; None where it is not."""
+    """Seconds to execute the states that an attempt went through, to score its process; None to not score it."""
     judge: str | None
     """The model that judges processes beside the rules."""
     verifiers: int | None

@@ -1,4 +1,4 @@
-"""Which attempts a session is to make, and which of them a shard does: the same on every machine."""
+"""``--evocode-shard``: which attempts are whose, the same on every machine."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _NO_TIMEOUT = 3600.0
 
 
 def split(items: Sequence[pytest.Item], shard: Shard | None) -> tuple[list[pytest.Item], list[pytest.Item], Selected]:
-    """The items that a session runs, those that other shards do, and the attempts of all of them.
+    """Return the items that a session runs, those that other shards run, and the attempts of all of them.
 
-    What is no round belongs to every shard.
+    Items that are no rounds belong to every shard.
     """
     attempts = {item.parent: _name(item.parent) for item in items if isinstance(item, RoundItem)}
     if shard is None:
         return list(items), [], _selected(attempts)
-    # Not what earlier attempts took: that every machine has its own memory of.
+    # Not the time that earlier attempts took, which differs from machine to machine.
     seconds = {name: allowed_seconds(each.task.rounds[: each.rounds.last]) for each, name in attempts.items()}
     own = share(seconds, shard)
     left = {attempt for attempt, name in attempts.items() if name not in own}
@@ -48,10 +48,10 @@ def _selected(attempts: Iterable[AttemptCollector]) -> Selected:
 
 
 def share(seconds: Mapping[tuple[str, ...], float], shard: Shard) -> set[tuple[str, ...]]:
-    """The attempts of a shard, out of all by their names with the seconds that each is expected to take.
+    """Return the names of a shard's attempts, given the seconds that each attempt is expected to take.
 
-    The longest comes first, and each goes to the shard that has the least to do until then; what takes as long comes in
-    the order of names. So the order of the mapping has no part in it, and shares differ by one attempt's time at most.
+    Attempts are dealt out longest first, equally long ones by name, each to the shard with the least to do until then.
+    So the order of the mapping does not matter, and shares differ by the time of one attempt at most.
 
     >>> attempts = {("a",): 10.0, ("b",): 30.0, ("c",): 10.0, ("d",): 10.0}
     >>> share(attempts, (1, 2)), sorted(share(attempts, (2, 2)))
@@ -69,7 +69,7 @@ def share(seconds: Mapping[tuple[str, ...], float], shard: Shard) -> set[tuple[s
 
 
 def allowed_seconds(rounds: Iterable[TaskRound]) -> float:
-    """What the timeouts of agents and suites add up to: known before anything was run, and alike everywhere."""
+    """Return the sum of the timeouts of agents and suites, which is known before anything was run."""
     return sum(
         (_NO_TIMEOUT if round_.agent_timeout is None else round_.agent_timeout) + round_.verifier_timeout
         for round_ in rounds

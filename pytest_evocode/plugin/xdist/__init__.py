@@ -1,1 +1,1 @@
-"""The plugin beside xdist: the controller, its scheduler, and what is different in a worker."""
+"""Sessions with several processes (pytest-xdist): the controller's side, the scheduler, and the workers' side."""

@@ -1,9 +1,10 @@
-"""A session that has workers of xdist's: what it knows about attempts that run elsewhere, and tells about lost ones."""
+"""The process that starts xdist's workers: it schedules attempts, and reports those whose workers were lost."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import shutil
 import tempfile
 from collections.abc import Generator, Sequence
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from pytest_evocode.plugin.xdist.scheduler import AttemptScheduling
 
+logger = logging.getLogger(__name__)
+
 Phases = dict[Literal["setup", "call", "teardown"], Literal["passed", "failed", "skipped"]]
 
 
@@ -43,39 +46,42 @@ class ControllerPlugin:
         self._reported: set[str] = set()
         """Node ids of the rounds that have their outcome."""
         self._failures = 0
+        """Reports that count for ``--maxfail``."""
         self._lost_workers = 0
         self._tasks: dict[Path, Task] = {}
-        self._signs = Path(tempfile.mkdtemp(prefix="evocode-"))
-        self._config.add_cleanup(lambda: shutil.rmtree(self._signs, ignore_errors=True))
+        self._shared = Path(tempfile.mkdtemp(prefix="evocode-"))
+        self._config.add_cleanup(lambda: shutil.rmtree(self._shared, ignore_errors=True))
         self._attempts = {
             attempt_name(agent.id, number): (agent.id, number)
             for agent in session.roster.agents
             for number in range(1, session.settings.attempts + 1)
         }
+        """Agents' ids and numbers of attempts by their names in node ids."""
 
     @property
     def _stop_sign(self) -> Path:
-        return self._signs / "stop"
+        """The file whose presence tells workers to stop."""
+        return self._shared / "stop"
 
     # Hooks.
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
-        """Tell a worker the run's name, and how it will be told to stop."""
+        """Pass the run's name to a worker, and the file that will tell it to stop."""
         node.workerinput["evocode_run"] = self._session.run_name
         node.workerinput[STOP_SIGN] = str(self._stop_sign)
-        node.workerinput[SELECTED] = str(self._signs / "selected.json")
+        node.workerinput[SELECTED] = str(self._shared / "selected.json")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Learn from the first worker that is ready what the session is to make, of which xdist tells the node ids."""
+        """Read which attempts the session is to make, which a worker writes before xdist has its node ids."""
         with contextlib.suppress(OSError):
-            selected = json.loads((self._signs / "selected.json").read_bytes())
+            selected = json.loads((self._shared / "selected.json").read_bytes())
             self._session.select({task: {a: tuple(n) for a, n in agents.items()} for task, agents in selected.items()})
 
     @pytest.hookimpl(optionalhook=True, wrapper=True)
     def pytest_xdist_make_scheduler(self) -> Generator[None, Scheduling | None, Scheduling | None]:
-        """Put ours before the one that ``--dist`` names."""
+        """Give attempts to our scheduler, and other tests to the one that ``--dist`` names."""
         others = yield
         if others is None:
             return None
@@ -93,11 +99,11 @@ class ControllerPlugin:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """When workers run out before tests do, say of every round that it was not run."""
+        """Report every round that was not run when no worker is left."""
         try:
             result = yield
         except RuntimeError:
-            # Where it says that no worker is left so do we, of each round; that of other tests is not for us to say.
+            # xdist's own end when no worker is left; it stands where tests are left that are no rounds.
             if self._scheduling is None or not self._scheduling.give_up_the_rest() or self._scheduling.others_are_left:
                 raise
             return True
@@ -106,35 +112,39 @@ class ControllerPlugin:
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Have workers stop in the middle of an attempt when there were as many failures as may be."""
+        """Note which rounds have their outcome, and stop the workers after ``--maxfail`` failures."""
         self._count_failure(report.failed)
         of_a_case = getattr(report, "context", None) is not None
         if not of_a_case and (report.when == "call" or not report.passed):
             self._reported.add(report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Count failures of collection too, as pytest does."""
+        """Count failures of collection for ``--maxfail`` too, as pytest does."""
         self._count_failure(report.failed)
 
     def _count_failure(self, failed: bool) -> None:
         self._failures += failed
         most = self._config.getoption("maxfail")
         if most and self._failures >= most:
+            logger.info("%d failures: workers are to stop", self._failures)
             self._stop_sign.touch()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: WorkerController, error: object | None) -> None:
-        """Remember that something is to be cleared up."""
-        self._lost_workers += error is not None
+        """Remember that a lost worker may have left containers behind."""
+        if error is not None:
+            logger.warning("worker %s was lost: %s", node.gateway.id, error)
+            self._lost_workers += 1
 
     def pytest_sessionfinish(self) -> None:
-        """Clear up after lost workers, whose processes cannot."""
+        """Remove what lost workers left running."""
         if self._lost_workers:
             from pytest_evocode.environments.cleanup import leftovers
 
-            # Another session may be at the same things, and the next one is at what is left.
+            # Another session may be removing the same things, and the next one will remove what is left.
             with contextlib.suppress(EvocodeError, OSError), leftovers() as found:
                 for leftover in found:
+                    logger.info("removing what a lost worker left: %s", leftover.what)
                     with contextlib.suppress(EvocodeError, OSError):
                         leftover.remove()
 
@@ -147,14 +157,14 @@ class ControllerPlugin:
         return self._tasks[path]
 
     def _unit_of(self, nodeid: str) -> str:
-        """What a worker gets at once: the rounds of an attempt, or a round that is an attempt of its own."""
+        """Return the name of what a worker gets at once: an attempt, or a round that is an attempt of its own."""
         return nodeid if self._session.settings.mode == "single-round" else nodeid.rpartition("::")[0]
 
     def _agent(self, nodeid: str) -> tuple[str, int]:
         return self._attempts[nodeid.split(f"{TASK_FILE}::", 1)[1].split("::")[0]]
 
     def _expected_seconds(self, unit: str) -> float:
-        """What the last such attempt took; for one that was never made its timeouts."""
+        """Return how long the last attempt of that kind took; if there was none, the sum of the task's timeouts."""
         settings = self._session.settings
         try:
             task = self._task(unit)
@@ -170,7 +180,7 @@ class ControllerPlugin:
     # Rounds that are not run.
 
     def _give_up(self, nodeids: Sequence[str], why: str) -> None:
-        """Report rounds of an attempt that no worker will report: as recorded, as far as they were.
+        """Report the rounds of an attempt that no worker will report: those that were recorded as they were recorded.
 
         Of the others the first is an error, as a round is in which an attempt breaks off, and the rest is not reached.
         """
@@ -204,7 +214,7 @@ class ControllerPlugin:
             self._report(nodeid, record, task.directory / TASK_FILE)
 
     def _report(self, nodeid: str, record: RoundRecord, path: Path) -> None:
-        """Log what a worker would have logged."""
+        """Log the reports that a worker would have sent of a round."""
         attempt = nodeid.rpartition("::")[0]
         location = (attempt.rpartition("::")[0], 0, f"{record.task} {attempt.rpartition('::')[2]} {record.round}")
         shown: Any = None

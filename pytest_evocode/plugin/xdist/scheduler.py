@@ -1,24 +1,36 @@
-"""xdist's controller: an attempt is one unit of work, because its rounds share a container; or each round by itself."""
+"""xdist's scheduler of attempts: the rounds of an attempt share a container, so one worker gets all of them."""
 
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
+import logging
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling, Scheduling
-from xdist.workermanage import WorkerController
 
 from pytest_evocode.plugin.node_ids import is_in_task
+from pytest_evocode.plugin.xdist.xdist_private import count_workers, describe_difference
+
+if TYPE_CHECKING:
+    from xdist.scheduler import Scheduling
+    from xdist.workermanage import WorkerController
 
 #: How often an attempt whose worker was lost is given to another one.
 RETRIES = 1
 
+_Rounds = dict[str, bool]
+"""Whether each round of an attempt is over, by node id, in order."""
 
-class AttemptScheduling(LoadScopeScheduling):
+logger = logging.getLogger(__name__)
+
+
+class AttemptScheduling:
     """Gives each worker one attempt at a time; all other tests are left to the scheduler that ``--dist`` names.
+
+    It has the interface of :class:`xdist.scheduler.Scheduling`, and none of xdist's schedulers as a base: those begin a
+    unit of work that was lost with the test after the one that crashed, and an attempt has to be made as a whole.
 
     A worker runs a test only when it knows the one that follows. So that it need not be given a second attempt for the
     sake of the first one's last round, every attempt is followed by a pause: the number behind the last test's, for
@@ -35,103 +47,139 @@ class AttemptScheduling(LoadScopeScheduling):
         is_reported: Callable[[str], bool],
         give_up: Callable[[Sequence[str], str], None],
     ) -> None:
-        """Takes what it does not know itself.
+        """Take the scheduler for other tests, and answers to what only the session knows.
 
-        ``unit_of`` says which attempt a round belongs to, which is the round itself where it is run alone;
-        ``expected_seconds`` is asked about attempts, ``is_reported`` whether the outcome of a round is known, and
-        ``give_up`` is told which rounds will not be run, and why.
+        Args:
+            config: The controller's configuration.
+            others: The scheduler for tests that are no rounds.
+            unit_of: Names the attempt that a round belongs to, by node ids; the round itself where it is run alone.
+            expected_seconds: Tells how long an attempt will take.
+            is_reported: Tells whether the outcome of a round is known.
+            give_up: Takes the rounds of an attempt that will not be run, and the reason.
         """
-        super().__init__(config)
-        self.collection: list[str] | None = None
+        self._config = config
         self._others = others
         self._unit_of = unit_of
         self._expected_seconds = expected_seconds
         self._is_reported = is_reported
         self._give_up = give_up
-        self._shares: dict[WorkerController, _Share] = {}
+        self._worker_count = count_workers(config)
+        self._collections: dict[WorkerController, Sequence[str]] = {}
+        """What each worker has collected."""
+        self._collection: Sequence[str] | None = None
+        """What all workers have collected, once they agree."""
         self._numbers: dict[str, int] = {}
         """The tests' numbers, which all workers have in common, by node id."""
+        self._queue: deque[_Rounds] = deque()
+        """Attempts that no worker has, the next one first."""
+        self._assigned: dict[WorkerController, _Rounds] = {}
+        """The last attempt of each worker that is there; empty before its first."""
+        self._other_nodes: dict[WorkerController, _OtherTestsNode] = {}
         self._other_tests: list[int] = []
         self._losses: Counter[str] = Counter()
+        """How many workers each attempt has lost."""
 
     # What xdist asks.
 
     @property
+    def nodes(self) -> list[WorkerController]:
+        """The workers that are there."""
+        return list(self._assigned)
+
+    @property
+    def collection_is_completed(self) -> bool:
+        """Whether as many workers have collected as the session began with."""
+        return len(self._collections) >= self._worker_count
+
+    def add_node(self, node: WorkerController) -> None:
+        """Take a worker that is about to collect."""
+        self._assigned[node] = {}
+
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
+        """Take what a worker has collected; one that comes late and has something else gets no work."""
+        if self._collection is None or list(collection) == list(self._collection):
+            self._collections[node] = list(collection)
+        else:
+            logger.warning("worker %s has collected other tests than the first ones had", node.gateway.id)
+
+    @property
     def has_pending(self) -> bool:
         """Whether there is something to do."""
-        return bool(self.workqueue) or any(map(self._is_busy, self.nodes)) or self._others.has_pending
+        return bool(self._queue) or any(map(self._is_busy, self.nodes)) or self._others.has_pending
 
     @property
     def tests_finished(self) -> bool:
         """Whether there is nothing more to do; xdist then ends the workers, which until then take what others lose."""
-        if not self.collection_is_completed or self.workqueue or any(map(self._is_busy, self.nodes)):
+        if not self.collection_is_completed or self._queue or any(map(self._is_busy, self.nodes)):
             return False
         return not self._other_tests or self._others.tests_finished
 
     def schedule(self) -> None:
         """Begin, or take in workers that were started in place of lost ones."""
-        if self.collection is None:
-            if not self._check_nodes_have_same_collection():
+        if self._collection is None:
+            if not self._collections_are_equal():
                 return
-            collection = list(next(iter(self.registered_collections.values())))
-            self.collection = collection
-            self._divide(collection)
+            self._collection = next(iter(self._collections.values()))
+            self._sort_tests(self._collection)
         if self._other_tests:
             for node in self.nodes:
-                if node in self.registered_collections and node not in self._shares:
-                    self._shares[node] = share = _Share(node, self._other_tests, self._pause)
-                    self._others.add_node(share)
-                    tests = [self.collection[index] for index in self._other_tests]
-                    self._others.add_node_collection(share, tests)
+                if node in self._collections and node not in self._other_nodes:
+                    self._other_nodes[node] = other = _OtherTestsNode(node, self._other_tests, self._pause)
+                    self._others.add_node(other)
+                    tests = [self._collection[index] for index in self._other_tests]
+                    self._others.add_node_collection(other, tests)
             if self._others.collection_is_completed:
                 self._others.schedule()
-        self._go_on()
+        self._assign_attempts()
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
         """Take a test as run and give the worker more when it has nothing left."""
         if item_index == self._pause:
             return
-        assert self.collection is not None
-        nodeid = self.collection[item_index]
+        assert self._collection is not None
+        nodeid = self._collection[item_index]
         if is_in_task(nodeid):
-            self.assigned_work[node][self._split_scope(nodeid)][nodeid] = True
+            self._assigned[node][nodeid] = True
         else:
-            share = self._shares[node]
-            share.pending.discard(item_index)
-            self._others.mark_test_complete(share, share.numbers[item_index], duration)
-        self._go_on()
+            other = self._other_nodes[node]
+            other.pending.discard(item_index)
+            self._others.mark_test_complete(other, other.numbers[item_index], duration)
+        self._assign_attempts()
 
     def mark_test_pending(self, item: str) -> None:
-        """Run a test once more, as plugins may ask for whose worker crashed; not for rounds, which see to it here."""
+        """Run a test once more, which plugins may ask for whose worker crashed; rounds are seen to here."""
         if not is_in_task(item):
             self._others.mark_test_pending(item)
 
     def remove_pending_tests_from_node(self, node: WorkerController, indices: Sequence[int]) -> None:
-        """A worker has handed tests back that another one is to run."""
-        share = self._shares[node]
-        share.pending.difference_update(indices)
-        returned = [share.numbers[index] for index in indices]
-        self._others.remove_pending_tests_from_node(share, returned)
-        self._go_on()
+        """Take tests back that a worker has returned, for another one to run."""
+        other = self._other_nodes[node]
+        other.pending.difference_update(indices)
+        returned = [other.numbers[index] for index in indices]
+        self._others.remove_pending_tests_from_node(other, returned)
+        self._assign_attempts()
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """A worker has ended; returns the test that it was lost in, unless that is a round, which is reported here."""
+        """Forget a worker that has ended, and return the test that it was lost in; None for a round, reported here."""
         crashed = None
-        share = self._shares.pop(node, None)
-        if share is not None and share in self._others.nodes:
-            crashed = self._others.remove_node(share)
-        for attempt, rounds in self.assigned_work.pop(node).items():
-            if left := self._left_of(rounds):
-                self._losses[attempt] += 1
-                if self._losses[attempt] <= RETRIES:
-                    self.workqueue[attempt] = rounds
-                    self.workqueue.move_to_end(attempt, last=False)
-                else:
-                    self._give_up(left, f"worker {node.gateway.id} crashed, as another one had before")
-        self._go_on()
+        other = self._other_nodes.pop(node, None)
+        if other is not None and other in self._others.nodes:
+            crashed = self._others.remove_node(other)
+        rounds = self._assigned.pop(node)
+        if left := self._unreported(rounds):
+            attempt = self._unit_of(left[0])
+            self._losses[attempt] += 1
+            logger.warning(
+                "worker %s was lost in %s, for the %d. time", node.gateway.id, attempt, self._losses[attempt]
+            )
+            if self._losses[attempt] <= RETRIES:
+                self._queue.appendleft(rounds)
+            else:
+                self._give_up(left, f"worker {node.gateway.id} crashed, as another one had before")
+        self._assign_attempts()
         return crashed
 
-    # What is done about it.
+    # How attempts are handed out.
 
     @property
     def others_are_left(self) -> bool:
@@ -141,73 +189,81 @@ class AttemptScheduling(LoadScopeScheduling):
     def give_up_the_rest(self) -> bool:
         """Report the rounds that no worker has run, if any; to be called when there are no workers any more."""
         given_up = False
-        rest = [*self.workqueue.values(), *(unit for work in self.assigned_work.values() for unit in work.values())]
-        for rounds in rest:
-            if left := self._left_of(rounds):
+        for rounds in [*self._queue, *self._assigned.values()]:
+            if left := self._unreported(rounds):
+                logger.warning("no worker is left for %s", self._unit_of(left[0]))
                 self._give_up(left, "no worker is left")
                 given_up = True
         return given_up
 
-    def _left_of(self, rounds: dict[str, bool]) -> list[str]:
-        """The rounds of an attempt without an outcome; a worker may be lost between reporting one and its next word."""
+    def _unreported(self, rounds: _Rounds) -> list[str]:
+        """Return the rounds of an attempt without an outcome.
+
+        A worker may be lost after it reported a round, and before it said that it was done with it.
+        """
         for nodeid in rounds:
             rounds[nodeid] = rounds[nodeid] or self._is_reported(nodeid)
         return [nodeid for nodeid, completed in rounds.items() if not completed]
 
     @property
     def _pause(self) -> int:
-        assert self.collection is not None
-        return len(self.collection)
+        """The number by which workers know the item that does nothing."""
+        assert self._collection is not None
+        return len(self._collection)
 
-    def _split_scope(self, nodeid: str) -> str:
-        return self._unit_of(nodeid)
+    def _collections_are_equal(self) -> bool:
+        """Tell whether all workers have collected the same tests, and report as errors which have not."""
+        (first, expected), *rest = self._collections.items()
+        equal = True
+        for node, collection in rest:
+            if (difference := describe_difference(first, expected, node, collection)) is not None:
+                equal = False
+                report = pytest.CollectReport(node.gateway.id, outcome="failed", longrepr=difference, result=[])
+                self._config.hook.pytest_collectreport(report=report)
+        return equal
 
-    def _divide(self, collection: Sequence[str]) -> None:
-        """Tell attempts, longest first, from other tests."""
-        attempts: dict[str, dict[str, bool]] = {}
+    def _sort_tests(self, collection: Sequence[str]) -> None:
+        """Tell attempts from other tests, and queue them, the longest first."""
+        attempts: dict[str, _Rounds] = {}
         self._numbers = {nodeid: index for index, nodeid in enumerate(collection)}
         for index, nodeid in enumerate(collection):
             if is_in_task(nodeid):
-                attempts.setdefault(self._split_scope(nodeid), {})[nodeid] = False
+                attempts.setdefault(self._unit_of(nodeid), {})[nodeid] = False
             else:
                 self._other_tests.append(index)
         order = list(attempts)
         if len(order) > len(self.nodes):  # Else all begin at once.
             order.sort(key=self._expected_seconds, reverse=True)
-        self.workqueue.update((attempt, attempts[attempt]) for attempt in order)
+        self._queue.extend(attempts[attempt] for attempt in order)
 
     def _is_busy(self, node: WorkerController) -> bool:
-        share = self._shares.get(node)
-        return bool(self._pending_of(self.assigned_work[node])) or (share is not None and bool(share.pending))
+        other = self._other_nodes.get(node)
+        return not all(self._assigned[node].values()) or (other is not None and bool(other.pending))
 
-    def _go_on(self) -> None:
+    def _assign_attempts(self) -> None:
         """Give attempts to all workers that have nothing left to do."""
         if self._other_tests and self._others.collection_is_completed and self._others.tests_finished:
-            for each in self._shares.values():
+            for each in self._other_nodes.values():
                 each.shutdown()  # It may wait for a test to follow its last one.
         for node in self.nodes:
-            share = self._shares.get(node)
-            free = share is None or share.shutting_down
-            if node in self.registered_collections and free and not self._is_busy(node):
-                self._reschedule(node)
-
-    def _reschedule(self, node: WorkerController) -> None:
-        if self.workqueue and not node.shutting_down:
-            attempt, rounds = self.workqueue.popitem(last=False)
-            self.assigned_work[node] = {attempt: rounds}
-            left = [self._numbers[nodeid] for nodeid, completed in rounds.items() if not completed]
-            _send(node, [*left, self._pause])
+            other = self._other_nodes.get(node)
+            free = other is None or other.shutting_down
+            if self._queue and node in self._collections and free and not (self._is_busy(node) or node.shutting_down):
+                self._assigned[node] = rounds = self._queue.popleft()
+                left = [nodeid for nodeid, completed in rounds.items() if not completed]
+                logger.info("worker %s gets %s", node.gateway.id, self._unit_of(left[0]))
+                _send(node, [*(self._numbers[nodeid] for nodeid in left), self._pause])
 
 
-class _Share:
-    """A worker as the usual scheduler sees it, which knows only the tests that are no rounds."""
+class _OtherTestsNode:
+    """A worker in the eyes of the scheduler for other tests, which knows only the tests that are no rounds."""
 
     def __init__(self, node: WorkerController, tests: list[int], pause: int) -> None:
         self.gateway = node.gateway
         self.tests = tests
-        """The tests' numbers as workers know them, by the numbers that the usual scheduler has for them."""
+        """The numbers by which workers know the tests, by those that the other scheduler has for them."""
         self.numbers = {number: index for index, number in enumerate(tests)}
-        """The other way round."""
+        """The numbers that the other scheduler has for the tests, by those by which workers know them."""
         self.pending: set[int] = set()
         self._node = node
         self._pause = pause
@@ -215,27 +271,27 @@ class _Share:
 
     @property
     def shutting_down(self) -> bool:
-        """Whether the usual scheduler is done with this worker."""
+        """Whether the other scheduler is done with this worker."""
         return self._ended or self._node.shutting_down
 
     def shutdown(self) -> None:
-        """No other test is to come: the last one can be run, and then attempts."""
+        """Let the worker run its last test, which nothing of its kind will follow, and be free for attempts."""
         if not self.shutting_down:
             self._ended = True
             _send(self._node, [self._pause])
 
     def send_runtest_some(self, indices: Sequence[int]) -> None:
-        """Run tests."""
+        """Have the worker run tests."""
         tests = [self.tests[index] for index in indices]
         self.pending.update(tests)
         _send(self._node, tests)
 
     def send_runtest_all(self) -> None:
-        """Run all tests."""
+        """Have the worker run all tests."""
         self.send_runtest_some(range(len(self.tests)))
 
     def send_steal(self, indices: Sequence[int]) -> None:
-        """Ask for tests back."""
+        """Ask the worker to return tests."""
         self._node.send_steal([self.tests[index] for index in indices])
 
     def __getattr__(self, name: str) -> Any:

@@ -1,9 +1,10 @@
-"""A session in one of xdist's workers: what it does that a session in a process of its own does not."""
+"""What a session does only in xdist's workers: pause between attempts, and stop when the controller says so."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import threading
 import time
@@ -15,21 +16,26 @@ from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.tasks.atomic_write import write_atomically
 
-#: By this name the controller tells workers which file will appear when they have to stop.
+#: The worker input that names the file whose presence tells workers to stop.
 STOP_SIGN = "evocode_stop_sign"
-#: By this name it tells them where to write which attempts they have collected, those of other shards too.
+#: The worker input that names the file for the attempts they have collected, those of other shards too.
 SELECTED = "evocode_selected"
 _INTERVAL = 0.1  # seconds
 
+logger = logging.getLogger(__name__)
+
 
 class Pause(pytest.Item):
-    """What follows an attempt until it is known what follows it: see :mod:`pytest_evocode.plugin.xdist.scheduler`."""
+    """The item after an attempt while the next attempt is not known yet.
+
+    See :class:`~pytest_evocode.plugin.xdist.scheduler.AttemptScheduling` for the reason.
+    """
 
     def runtest(self) -> None:
-        """Nothing; no part of pytest but the worker's loop ever sees it."""
+        """Do nothing; no part of pytest but the worker's loop ever sees the item."""
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
-        """Nowhere."""
+        """Return a place without a line, since the item is in no file."""
         return self.path, None, self.name
 
 
@@ -41,28 +47,30 @@ class WorkerPlugin:
         self._stop_sign = Path(session.config.workerinput[STOP_SIGN])  # type: ignore[attr-defined]
 
     def pytest_collection_finish(self) -> None:
-        """Tell the controller, which collects nothing itself, what was selected; all workers write the same."""
+        """Write for the controller, which collects nothing itself, what was selected; all workers write the same."""
         path = Path(self._session.config.workerinput[SELECTED])  # type: ignore[attr-defined]
         with contextlib.suppress(OSError):  # The controller has gone.
             write_atomically(path, json.dumps(self._session.selected))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Put the pause behind the last test, now that these were counted and reported, and begin to watch."""
+        """Append the pause, now that tests were counted and reported, and watch for the sign to stop."""
         session.items.append(Pause.from_parent(session, name="pause"))
         threading.Thread(target=self._watch, args=(session,), name="evocode-stop", daemon=True).start()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
-        """Nothing happens in a pause."""
+        """Run nothing, not even other plugins' hooks, in a pause."""
         return True if isinstance(item, Pause) else None
 
     def _watch(self, session: pytest.Session) -> None:
-        """End the attempt under way, and every one that begins, once there is the sign or no controller."""
+        """End the attempt under way, and every later one, once there is the sign to stop or no controller."""
         controller = os.getppid()
         while True:
             time.sleep(_INTERVAL)
             if self._stop_sign.exists() or os.getppid() != controller:
+                if not session.shouldstop:
+                    logger.info("stopping, at a sign of the controller or for want of one")
                 session.shouldstop = session.shouldstop or "stopped by the session"
                 with contextlib.suppress(EnvironmentFault):  # Its teardown closes it as well, and says so.
                     self._session.stop_running()
