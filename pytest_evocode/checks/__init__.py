@@ -1,1 +1,1 @@
-"""Author checks: what is wrong with a task, found before a model is evaluated with it."""
+"""Author checks: they find what is wrong with a task before a model is evaluated with it."""

@@ -1,4 +1,4 @@
-"""Which checks a task has, and what they are called."""
+"""The checks that a task has, and their names."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pytest_evocode.tasks import Task
 
 
 class Check(NamedTuple):
-    """One check; ``subject`` is the round or the requirement it is about, empty where it is about the whole task."""
+    """One check; ``subject`` is the round or the requirement that it is about, or empty for the whole task."""
 
     kind: str
     subject: str = ""
 
     def __str__(self) -> str:
-        """As node ids have it."""
+        """Return the check's name in node ids."""
         return f"{self.kind}[{self.subject}]" if self.subject else self.kind
 
 
 class CheckWarning(str):
-    """A line about what a check could not look at; it warns of that and does not fail."""
+    """A line about what a check could not look at; it is shown as a warning, and the check does not fail for it."""
 
 
 #: The only check of a task that cannot be loaded.
@@ -27,9 +27,10 @@ LINT = Check("lint")
 
 
 def checks_of(task: Task) -> list[Check]:
-    """The checks of a task, in the order in which they are reported.
+    """Return the checks of a task, in the order in which they are reported.
 
-    Suites that run where the agent works cannot be run again on a state, so those tasks have fewer.
+    A suite that runs in place, where the agent works, cannot be run again on a snapshot, so such tasks have fewer
+    checks.
     """
     rounds = [round_.name for round_ in task.rounds]
     checks = [LINT, Check("oracle"), Check("nop")]

@@ -1,4 +1,4 @@
-"""The checks that run something: each returns what is wrong, line by line, and nothing where all is well."""
+"""The checks that run solutions and suites; each returns lines about what is wrong, and none where all is well."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pytest_evocode.verifier import SuiteRun
 
 _SHOWN_CASES = 5
 _SHARE = 3
-"""A build or a suite may take one third of its limit: other machines are slower, and busier."""
+"""A build or a suite may take one third of its limit, because other machines are slower and busier."""
 _ONE_BY_ONE = 20
-"""Files of a solution that are undone one at a time; one that installs something may bring thousands."""
+"""How many of a solution's files are undone one at a time; a solution that installs something may bring thousands."""
 
 
 def oracle(played_rounds: Sequence[PlayedRound]) -> list[str]:
-    """Every round passes."""
+    """Check that every round passes with the reference solutions."""
     return [
         f"{played.round.name} does not pass: {why}"
         for played in played_rounds
@@ -30,7 +30,7 @@ def oracle(played_rounds: Sequence[PlayedRound]) -> list[str]:
 
 
 def nop(played_rounds: Sequence[PlayedRound]) -> list[str]:
-    """No round passes."""
+    """Check that no round passes where nothing was done."""
     return [
         f"{played.round.name} passes although nothing was done in any round; test something that the solution brings"
         for played in played_rounds
@@ -39,7 +39,7 @@ def nop(played_rounds: Sequence[PlayedRound]) -> list[str]:
 
 
 def needs_work(attempt: PlayedAttempt, played: PlayedRound) -> list[str]:
-    """The suite fails before the round's solution."""
+    """Check that the suite fails before the round's solution was played."""
     _require_a_pass(played)
     if _why_not(attempt.run_again(played, played.before, until_failure=True)):
         return []
@@ -50,9 +50,9 @@ def needs_work(attempt: PlayedAttempt, played: PlayedRound) -> list[str]:
 
 
 def deterministic(attempt: PlayedAttempt, played: PlayedRound, second: SuiteRun) -> list[str]:
-    """Three runs have the same cases with the same outcomes, the last backwards and one day later.
+    """Check that three runs of a suite have the same cases with the same outcomes.
 
-    The ``second`` has no network unless the round asks for one.
+    The ``second`` run has no network unless the round asks for one. The third is in reverse order and a day later.
     """
     first = played.suite.result()
     if first.verdict is None:
@@ -73,7 +73,7 @@ def deterministic(attempt: PlayedAttempt, played: PlayedRound, second: SuiteRun)
 
 
 def hermetic(attempt: PlayedAttempt, played: PlayedRound, offline: SuiteRun) -> list[str]:
-    """The suite passes with no network."""
+    """Check that the suite passes without a network; ``offline`` is a run that had none."""
     _require_a_pass(played)
     why = _why_not(offline)
     if not why or played.round.verifier_network == "no-network":
@@ -87,7 +87,11 @@ def hermetic(attempt: PlayedAttempt, played: PlayedRound, offline: SuiteRun) -> 
 
 
 def active(attempt: PlayedAttempt, played: PlayedRound, requirements: Sequence[str]) -> dict[str, list[str]]:
-    """For each requirement: at least one case of it fails when a file of its round's solution is undone."""
+    """Check for each requirement that undoing some file of its round's solution makes a case of it fail.
+
+    Returns:
+        The lines about what is wrong, by requirement.
+    """
     _require_a_pass(played)
     changed = _changed_files(played)
     tries = [[path] for path in changed[:_ONE_BY_ONE]]
@@ -115,7 +119,7 @@ def active(attempt: PlayedAttempt, played: PlayedRound, requirements: Sequence[s
 
 
 def active_script(attempt: PlayedAttempt, played: PlayedRound) -> dict[str, list[str]]:
-    """The same for the requirements that the cases of a script say to come with their round."""
+    """Do the check :func:`active` for the requirements that the cases of a ``test.sh`` name as new in their round."""
     verdict = played.suite.result().verdict
     cases = verdict.cases if verdict else ()
     named = sorted({case.requirement for case in cases if case.requirement and case.origin == played.round.name})
@@ -123,14 +127,14 @@ def active_script(attempt: PlayedAttempt, played: PlayedRound) -> dict[str, list
 
 
 def active_scripts(found: Sequence[Mapping[str, list[str]]]) -> list[str]:
-    """What was found for the requirements of all scripts."""
+    """Return the lines about the requirements of all ``test.sh``, which are one check together."""
     if not any(found):
         return [CheckWarning("no case of a test.sh names a requirement that comes with its round, so none was tried")]
     return [line for of_round in found for lines in of_round.values() for line in lines]
 
 
 def timing(attempt: PlayedAttempt, played_rounds: Sequence[PlayedRound]) -> list[str]:
-    """Suites and the build take no more than a third of their limits."""
+    """Check that suites and the build take no more than a third of their limits."""
     problems = []
     for played in played_rounds:
         taken, limit = played.suite.result().seconds, attempt.limit(played.round)
@@ -151,7 +155,7 @@ def _too_slow(what: str, taken: float, limit: float, key: str) -> str:
 
 
 def _changed_files(played: PlayedRound) -> list[str]:
-    """What a solution changed, those files first whose undoing is most likely to be noticed."""
+    """Return the files that a solution changed, those first whose undoing is most likely to be noticed."""
     before, after = played.files_before, played.files_after
 
     def rank(path: str) -> tuple[bool, int, str]:
@@ -162,7 +166,7 @@ def _changed_files(played: PlayedRound) -> list[str]:
 
 
 def _undo(fork: Environment, played: PlayedRound, paths: Sequence[str]) -> None:
-    """Make files of the workspace what they were before the round."""
+    """Make files of the workspace in a fork what they were before the round."""
     restored = [path for path in paths if path in played.files_before]
     fork.remove([f"{fork.workdir}/{path}" for path in paths if path not in restored])
     with TemporaryDirectory() as directory:
@@ -176,7 +180,7 @@ def _undo(fork: Environment, played: PlayedRound, paths: Sequence[str]) -> None:
 
 
 def _require_a_pass(played: PlayedRound) -> None:
-    """Raise :class:`CannotBeChecked` where the suite does not even pass with the solution."""
+    """Raise CannotBeChecked where the suite does not even pass with the solution."""
     if _why_not(played.suite.result()):
         raise CannotBeChecked(_no_pass(played))
 
@@ -187,7 +191,7 @@ def _no_pass(played: PlayedRound) -> str:
 
 
 def _why_not(run: SuiteRun) -> str:
-    """Why a suite does not pass, empty when it does."""
+    """Return why a suite does not pass, or an empty text where it does."""
     if run.verdict is None:
         return run.fault
     if run.verdict.passed:
@@ -206,7 +210,7 @@ def _why_not(run: SuiteRun) -> str:
 
 
 def _late_differences(attempt: PlayedAttempt, played: PlayedRound, late: SuiteRun) -> list[str]:
-    """What is not as at first in the run that was backwards and late, and which of both it comes of."""
+    """Return what differs from the first run in the ``late`` one, and whether the order or the day is the reason."""
     first = played.suite.result()
     ways: dict[str, dict[str, Any]] = {}
     ways |= {"in reverse order": {"backwards": True}} if not played.round.has_script else {}
@@ -223,7 +227,7 @@ def _late_differences(attempt: PlayedAttempt, played: PlayedRound, late: SuiteRu
 
 
 def _differences(first: SuiteRun, other: SuiteRun, how: str) -> list[str]:
-    """What is not the same in two runs of a suite."""
+    """Return what differs between two runs of a suite; ``how`` says in what way the other was run."""
     if first.verdict is None or other.verdict is None:
         why = first.fault or other.fault
         return [f"there is no verdict {how}: {why}"] if why else []

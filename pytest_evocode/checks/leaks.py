@@ -1,4 +1,4 @@
-"""Find what agents can see of tests and solutions before it is asked for; pure functions over files as mappings."""
+"""Leaks: what agents can see of tests and solutions too early, found by pure functions over the contents of files."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Files = Mapping[str, bytes]
 """Contents by path."""
 
 SHORTEST = 64
-"""Bytes from which on two equal files are no coincidence."""
+"""The size, in bytes, from which on two equal files are no coincidence."""
 
 
 @dataclass(frozen=True)
 class SolvedRound:
-    """A round with what its reference solution did.
+    """A round, and what its reference solution did.
 
-    Paths in ``before``, ``after`` and ``workdir`` are relative to the workspace; those of ``solution`` and ``tests``
+    Paths in ``before``, ``after`` and ``workdir`` are relative to the workspace; those in ``solution`` and ``tests``
     are as messages are to show them.
     """
 
     name: str
     before: Files
-    """The workspace when the agent's turn begins, the round's workdir in it."""
+    """The workspace when the agent's turn begins, with the round's workdir in it."""
     after: Files
     """The workspace when the reference solution has ended."""
     solution: Files = field(default_factory=dict)
@@ -38,18 +38,18 @@ class SolvedRound:
 
 @dataclass(frozen=True)
 class _VisibleFiles:
-    """Files that agents see from a round on; ``first`` is that round's index."""
+    """Files that agents see from a round on; ``first`` is that round's index, from 0."""
 
     files: Files
     first: int
     since: str
     remedy: str
     prefix: str = ""
-    """Where its paths lie in the task; only for the files of a workdir, whose paths are the workspace's."""
+    """For the files of a workdir, whose paths are the workspace's: where they lie in the task."""
 
 
 class _Hidden(NamedTuple):
-    """A run that a solution adds: in which round, to which file of the workspace, and where in the task it stands."""
+    """A run of lines that a solution adds: in which round, to which file of the workspace, and from which file."""
 
     round: str
     path: str
@@ -57,14 +57,17 @@ class _Hidden(NamedTuple):
 
 
 def find_leaks(starter: Files, rounds: Sequence[SolvedRound], shared_tests: Files | None = None) -> list[str]:
-    """One line for each file that agents see too early, and for each that has such lines: what it is and what to do.
+    """Return a line for each file, or run of lines, that agents see too early: what it is and what to do.
 
-    ``starter`` is all that they see before round 1: the build context and the image's workspace. Of equal files only
-    the first is named, so put those first that the author can change. ``shared_tests`` are part of every suite.
+    A leak is a file that equals one of the tests or solutions, or a run of ``RUN`` significant lines that a solution
+    adds to the workspace. It is not a leak where a solution leaves something as it was, moves it, copies it within the
+    workspace by a command, or puts it back into a file from which an earlier round took it.
 
-    A leak is a file that equals one of the tests or solutions, or RUN significant lines that a solution adds to the
-    workspace. None is what a solution leaves as it was, what it moves, what its commands copy within the workspace, and
-    what it puts back into a file from which an earlier round took it.
+    Args:
+        starter: All that agents see before round 1: the build context and the image's workspace. Of equal files only
+            the first is named, so those that the author can change should come first.
+        rounds: The rounds in order.
+        shared_tests: Tests that are part of every suite.
     """
     finder = _Finder(rounds, shared_tests or {})
     places = [_VisibleFiles(starter, 0, "before round 1", "take it out of the image and the build context")]
@@ -81,7 +84,7 @@ class _Finder:
         self.texts = Texts()
 
     def leaks(self, visible: _VisibleFiles) -> Iterator[str]:
-        """What is wrong with some visible files, file by file."""
+        """Yield what is wrong with some visible files, file by file."""
         paths: dict[bytes, str] = {}
         for path, content in visible.files.items():
             paths.setdefault(content, path)
@@ -97,7 +100,7 @@ class _Finder:
                 yield from (f"{visible.prefix}{path}:{line}: {message}" for line, message in _describe(found, visible))
 
     def _equal_files(self, visible: _VisibleFiles, contents: Collection[bytes]) -> dict[bytes, str]:
-        """Those of ``contents`` that are hidden files, each with the path of the first."""
+        """Return those of ``contents`` that hidden files have, each with the path of the first such file."""
         equal: dict[bytes, str] = {}
         for index, each in enumerate(self.rounds[visible.first :], visible.first):
             for path, content in each.tests.items():
@@ -112,7 +115,7 @@ class _Finder:
         return equal
 
     def _is_old(self, index: int, path: str, content: bytes) -> bool:
-        """Whether a solution's file only leaves, moves or puts back what the workspace had under its name."""
+        """Return whether a solution's file only leaves, moves or puts back what the workspace had under its name."""
         before, after = self.rounds[index].before, self.rounds[index].after
         name = PurePosixPath(path).name
         places = [place for place in after if after[place] == content]
@@ -122,7 +125,7 @@ class _Finder:
         return moved or all(content in self._earlier(index, place) for place in places)
 
     def _added_runs(self, visible: _VisibleFiles, wanted: Set[int]) -> dict[int, _Hidden]:
-        """Those of the ``wanted`` runs that solutions add from the visible files' round on."""
+        """Return those of the ``wanted`` runs that solutions add from the round on in which the files are visible."""
         hidden: dict[int, _Hidden] = {}
         for index, each in enumerate(self.rounds[visible.first :], visible.first):
             for path, content in each.after.items():
@@ -137,7 +140,7 @@ class _Finder:
         return hidden
 
     def _is_old_run(self, index: int, path: str, run: int) -> bool:
-        """Whether a run was moved, was copied within the workspace by a command, or is put back into its file."""
+        """Return whether a run was moved, copied within the workspace by a command, or put back into its file."""
         if run in self._lost(index) or any(run in self.texts.of(old).runs for old in self._earlier(index, path)):
             return True
         # What a command copies or builds from the workspace does not stand in the solution itself.
@@ -145,13 +148,13 @@ class _Finder:
         return not is_written and run in self._found(index)
 
     def _earlier(self, index: int, path: str) -> list[bytes]:
-        """What a file held when the round began, and in all states before."""
+        """Return what a file held when the round began, and in all earlier states."""
         states = [state for each in self.rounds[:index] for state in (each.before, each.after)]
         return [state[path] for state in (*states, self.rounds[index].before) if path in state]
 
     @cache  # noqa: B019 - a finder lives as long as one call
     def _lost(self, index: int) -> Set[int]:
-        """The runs that a round's solution takes out of a file."""
+        """Return the runs that a round's solution takes out of files."""
         before, after = self.rounds[index].before, self.rounds[index].after
         changed = [path for path in before if after.get(path) != before[path]]
         of = self.texts.of
@@ -159,11 +162,11 @@ class _Finder:
 
     @cache  # noqa: B019
     def _found(self, index: int) -> Set[int]:
-        """The runs of the workspace when a round's solution begins."""
+        """Return the runs of the workspace when a round's solution begins."""
         return set().union(*(self.texts.of(content).runs for content in self.rounds[index].before.values()))
 
     def _source(self, played: SolvedRound, run: int) -> str:
-        """Where a solution's own files hold a run; empty where they do not."""
+        """Return where a solution's own files have a run, as ``path:line``; empty where they do not."""
         for path, content in played.solution.items():
             for text in (self.texts.of(content), self.texts.of(_without_signs(content))):
                 if run in text.runs:
@@ -172,12 +175,12 @@ class _Finder:
 
 
 def _without_signs(content: bytes) -> bytes:
-    """A patch as the text that it leads to, every line with its number; anything else as it is."""
+    """Return a patch as the text that it leads to, with its line numbers kept; anything else as it is."""
     return re.sub(rb"(?m)^-.*|^\+", b"", content) if b"\n@@ " in content else content
 
 
 class _Stretch(NamedTuple):
-    """Hidden runs that overlap: the first line, the number of significant lines, and what they are."""
+    """Hidden runs that overlap: their first line, the number of their significant lines, and what they are."""
 
     line: int
     length: int
@@ -185,7 +188,7 @@ class _Stretch(NamedTuple):
 
 
 def _stretches(text: Text, hidden: Mapping[int, _Hidden]) -> Iterator[_Stretch]:
-    """Where a text has hidden runs, those of one round and one file together."""
+    """Yield the hidden runs of a text, with those of one round and one file that overlap taken together."""
     found = [(at, hidden[run]) for at, run in enumerate(text.hashes) if run in hidden]
     start = 0
     for end in range(1, len(found) + 1):
@@ -196,7 +199,7 @@ def _stretches(text: Text, hidden: Mapping[int, _Hidden]) -> Iterator[_Stretch]:
 
 
 def _describe(found: Iterable[_Stretch], visible: _VisibleFiles) -> Iterator[tuple[int, str]]:
-    """A line number and a message for each round and file that stretches come from: its longest, and how many more."""
+    """Yield a line number and a message for each round and file: on its longest stretch, and how many more there are."""
     by_origin: dict[tuple[str, str], list[_Stretch]] = {}
     for stretch in found:
         by_origin.setdefault((stretch.what.round, stretch.what.path), []).append(stretch)

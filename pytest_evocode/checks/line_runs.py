@@ -1,4 +1,4 @@
-"""Texts as runs of lines that mean something, hashed, so that what two of many files share is found in linear time."""
+"""Hashes of runs of significant lines, by which common parts of many files are found in linear time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Set
 from difflib import SequenceMatcher
 
 RUN = 6
-"""Significant lines in a row that two files do not share by chance."""
+"""How many significant lines in a row two files do not share by chance."""
 
 # Past this many changed lines the exact difference takes too long.
 _DIFF_LIMIT = 3000
@@ -21,7 +21,7 @@ _NO_STATEMENT = re.compile(
 
 
 class Text:
-    """A file's significant lines: without blanks, comments, imports and lone brackets, and stripped."""
+    """The significant lines of a file, stripped: without blank lines, comments, imports and lone brackets."""
 
     def __init__(self, content: bytes) -> None:
         self.lines: list[str] = []
@@ -32,11 +32,11 @@ class Text:
                 self.lines.append(stripped)
                 self.numbers.append(number)
         self.hashes = [hash(tuple(self.lines[at : at + RUN])) for at in range(len(self.lines) - RUN + 1)]
-        """Of the run that begins with each line."""
+        """The hash of the run that begins with each line."""
         self.runs = frozenset(self.hashes)
 
     def added_to(self, before: Text, wanted: Set[int]) -> list[int]:
-        """Those of the ``wanted`` runs of which every line was added to ``before``, in the order of lines."""
+        """Return those of the ``wanted`` runs whose lines were all added to ``before``, in order."""
         found = [at for at, run in enumerate(self.hashes) if run in wanted and run not in before.runs]
         if found and before.lines:
             added = self._added_lines(before)
@@ -44,7 +44,7 @@ class Text:
         return [self.hashes[at] for at in found]
 
     def _added_lines(self, before: Text) -> set[int]:
-        """The positions of the lines that a difference to ``before`` adds."""
+        """Return the positions of the lines that are not in ``before``."""
         old, new = before.lines, self.lines
         start = 0
         while start < min(len(old), len(new)) and old[start] == new[start]:
@@ -60,13 +60,13 @@ class Text:
 
 
 class Texts:
-    """Makes one Text of each content, however many files and states have it."""
+    """Makes one :class:`Text` for each content, however many files and states have it."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, Text] = {}
 
     def of(self, content: bytes | None) -> Text:
-        """The text of a content; an empty one where there is none."""
+        """Return the text of a content; an empty one for None."""
         content = content or b""
         text = self._known.get(content)
         if text is None:
@@ -75,7 +75,7 @@ class Texts:
 
 
 def _decode(content: bytes) -> str:
-    """The text; empty for a binary file."""
+    """Return the text of a file; an empty one for a binary file."""
     try:
         return "" if b"\0" in content else content.decode("utf-8")
     except UnicodeDecodeError:

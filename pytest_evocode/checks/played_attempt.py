@@ -1,4 +1,4 @@
-"""An attempt played for the checks: the workspace before and after each round, kept for suites to run on."""
+"""An attempt played for the checks: the workspace before and after each round is kept for suites to run on."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Files = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class PlayedRound:
-    """One round that was played, and its suite."""
+    """A round that was played, the workspace before and after it, and its suite."""
 
     round: Round
     before: Snapshot
-    """When the agent's turn began."""
+    """The snapshot that was taken when the agent's turn began."""
     after: Snapshot
     files_before: Files
-    """The workspace then, by relative paths; empty unless asked for."""
+    """The contents of the workspace then, by relative paths; empty unless they were asked for."""
     files_after: Files
     suite: Future[SuiteRun]
-    """On the state after the round."""
+    """The run of the suite on the workspace after the round."""
 
     @property
     def pinned(self) -> dict[str, str]:
@@ -45,14 +45,18 @@ class PlayedRound:
 
 
 class PlayedAttempt:
-    """An environment in which an agent takes its turns; to be used while :meth:`started`."""
+    """An environment in which an agent takes its turns; it exists while :meth:`started` lasts."""
 
     def __init__(
         self, context: TrialContext, agent: Agent, *, with_files: bool = False, until_failure: bool = False
     ) -> None:
-        """``with_files`` says whether played rounds hold the files of the workspace.
+        """Prepare an attempt; nothing is started yet.
 
-        ``until_failure`` has the suites of rounds end with the first case that fails.
+        Args:
+            context: What the attempts of the task's checks have in common.
+            agent: The agent that plays the rounds.
+            with_files: Whether played rounds hold the contents of the workspace.
+            until_failure: Whether the suites of rounds end with the first case that fails.
         """
         self.task = context.task
         self.engine = context.engine
@@ -64,17 +68,17 @@ class PlayedAttempt:
         self._environment: Environment | None = None
         self._snapshots: list[Snapshot] = []
         self._contents: dict[bytes, bytes] = {}
-        """Each content once, however many states have it."""
+        """Keeps each content once, however many snapshots have it."""
 
     @property
     def environment(self) -> Environment:
-        """Where the agent works."""
+        """The environment that the agent works in."""
         assert self._environment is not None
         return self._environment
 
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
-        """The environment as an agent finds it at first; nothing is left of it or its states in the end."""
+        """Start the environment, and remove it and its snapshots in the end."""
         task, task_environment = self.task, self._context.environment
         self._suites.prepare()
         task_environment.refuse_when_cancelled()
@@ -93,16 +97,19 @@ class PlayedAttempt:
             environment.stop()
 
     def stop(self) -> None:
-        """Kill what runs, from another thread."""
+        """Kill what runs; to be called from another thread."""
         self._suites.stop()
         if self._environment is not None:
             with contextlib.suppress(EnvironmentFault):
                 self._environment.stop()
 
     def play(self, round_: Round, suites: Executor) -> PlayedRound:
-        """Prepare a round, let the agent work, keep both states and have the suite run.
+        """Prepare a round, let the agent work, take snapshots before and after, and submit the suite.
 
-        Raises what keeps the round from being played.
+        Raises:
+            TaskError: The round cannot be prepared, or its solution takes too long.
+            AgentFault: The solution failed.
+            EnvironmentFault: The environment failed.
         """
         environment = self.environment
         self._turns.prepare(environment, round_)
@@ -124,7 +131,7 @@ class PlayedAttempt:
         return PlayedRound(round_, before, after, files_before, files_after, suite)
 
     def limit(self, round_: Round) -> float:
-        """Seconds that the suite of a round has."""
+        """Return how many seconds the suite of a round may take."""
         return self._context.suite_limit(round_)
 
     def run_again(
@@ -136,10 +143,14 @@ class PlayedAttempt:
         offline: bool = False,
         **settings: Any,
     ) -> SuiteRun:
-        """Run a played's suite once more on some state, knowing which cases pass after its round.
+        """Run the suite of a played round once more, on a snapshot, with the cases known that pass after the round.
 
-        ``change`` may change the state before; ``settings`` has fields of
-        :class:`~pytest_evocode.verifier.SuiteSettings`.
+        Args:
+            played: The round.
+            snapshot: What the suite runs on.
+            change: Called with the fork before the suite runs.
+            offline: Whether the suite has no network.
+            settings: Fields of :class:`~pytest_evocode.verifier.SuiteSettings` to change.
         """
         round_ = replace(played.round, verifier_network="no-network") if offline else played.round
         return self._run(snapshot, round_, change=change, pinned=played.pinned, **settings)
@@ -174,7 +185,7 @@ class PlayedAttempt:
 
 
 def read_workspace(environment: Environment) -> dict[str, bytes]:
-    """The files that an agent works on, by relative path."""
+    """Return the contents of an environment's workspace, by relative path."""
     with tempfile.TemporaryDirectory() as directory:
         copy = Path(directory, "workspace")
         environment.download(environment.workdir, copy)
@@ -182,7 +193,7 @@ def read_workspace(environment: Environment) -> dict[str, bytes]:
 
 
 def read_tree(directory: Path | None) -> dict[str, bytes]:
-    """The regular files below a directory, by relative path; none where there is no such directory."""
+    """Return the contents of the regular files below a directory, by relative path; nothing for None."""
     if directory is None:
         return {}
     return {

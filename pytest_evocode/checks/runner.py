@@ -1,4 +1,4 @@
-"""Runs what the selected checks of one task need, several suites at once, and tells each check's answer."""
+"""Running of the selected checks of one task: plays what they need, several suites at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pytest_evocode.trial.options import TrialOptions
 
 
 class CheckRunner:
-    """The checks of one task, which begin with :meth:`start`, in threads of their own."""
+    """The checks of one task; :meth:`start` begins them in threads of their own."""
 
     def __init__(
         self,
@@ -33,7 +33,16 @@ class CheckRunner:
         timeout_multiplier: float,
         verifiers: int | None,
     ) -> None:
-        """``timeout_multiplier`` multiplies those of the task; ``verifiers`` is how many suites may run at once."""
+        """Prepare the checks; nothing is started yet.
+
+        Args:
+            task: The task.
+            engine: Starts the environments.
+            checks: The selected checks.
+            environ: The host's variables, which ``${VAR}`` in task.toml are replaced by.
+            timeout_multiplier: What the timeouts of the task are multiplied by.
+            verifiers: How many suites may run at once; None for the default.
+        """
         self._task = task
         self._engine = engine
         self._answers: dict[Check, Future[list[str]]] = {check: Future() for check in checks}
@@ -49,18 +58,20 @@ class CheckRunner:
         self._thread = threading.Thread(target=self._run, name=f"checks-{task.name}", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Begin the checks."""
         self._thread.start()
 
     def answer(self, check: Check) -> list[str]:
-        """Wait for a check and return what is wrong, line by line.
+        """Wait for a check and return lines about what is wrong.
 
-        Raises :class:`CannotBeChecked`, and :class:`~pytest_evocode.errors.EnvironmentFault`.
+        Raises:
+            CannotBeChecked: The check came to no result.
+            EnvironmentFault: The environment failed.
         """
         return self._answers[check].result()
 
     def close(self) -> None:
-        """End what still runs; may be called by any thread, and again."""
+        """End what still runs; may be called from any thread, and more than once."""
         if not all(answer.done() for answer in self._answers.values()):
             self._cancelled.set()
         while self._thread.is_alive():
@@ -71,7 +82,7 @@ class CheckRunner:
             self._thread.join(0.05)
 
     def _run(self) -> None:
-        """Have the solutions played and nothing done, side by side."""
+        """Play the reference solutions and an attempt that does nothing, side by side."""
         of_nop = [check for check in self._answers if check.kind == "nop"]
         of_solutions = [check for check in self._answers if check.kind != "nop"]
         try:
@@ -85,7 +96,7 @@ class CheckRunner:
             self._leave_open([*self._answers], error)
 
     def _play(self, attempt: PlayedAttempt, play: Callable[[Executor], None], checks: Sequence[Check]) -> None:
-        """Play, and leave none of the checks without an answer."""
+        """Play one of the attempts, and give each of its checks an answer, whatever happens."""
         try:
             with attempt.started(), ThreadPoolExecutor(self._suites, thread_name_prefix="checks") as pool:
                 play(pool)
@@ -135,7 +146,7 @@ class CheckRunner:
         self._answer(pool, Check("starter-clean"), lambda: starter_clean(self._task, played_rounds, visible))
 
     def _follow(self, pool: Executor, played: PlayedRound) -> None:
-        """Begin the checks that are about one round, now that it was played."""
+        """Begin the checks that are about one round, once it was played."""
         name, attempt = played.round.name, self._oracle
         self._answer(pool, Check("needs-work", name), lambda: executed_checks.needs_work(attempt, played))
         if self._answers.keys() & {Check("deterministic", name), Check("hermetic", name)}:
@@ -157,7 +168,7 @@ class CheckRunner:
                 self._answer(pool, Check("active", id), lambda id=id: found.result()[id])  # type: ignore[misc]
 
     def _follow_scripts(self, pool: Executor, played_rounds: Sequence[PlayedRound]) -> None:
-        """Begin the check of what the cases of scripts name, which only they tell."""
+        """Begin the check of the requirements that only the cases of a ``test.sh`` name."""
         if Check("active") in self._answers:
             found = [pool.submit(executed_checks.active_script, self._oracle, played) for played in played_rounds]
             self._answer(
@@ -165,7 +176,7 @@ class CheckRunner:
             )
 
     def _answer(self, pool: Executor, check: Check, find: Callable[[], list[str]]) -> None:
-        """Have a check answered in the pool, if it is wanted."""
+        """Submit a check to the pool, where it is selected."""
 
         def answer() -> None:
             try:
@@ -178,7 +189,7 @@ class CheckRunner:
             pool.submit(answer)
 
     def _leave_open(self, checks: Sequence[Check], error: BaseException) -> None:
-        """Give those of the checks that were not begun an error for an answer."""
+        """Answer those of the checks that were not begun with an error."""
         for check in checks:
             if check not in self._begun:
                 self._begun.add(check)

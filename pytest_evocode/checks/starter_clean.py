@@ -1,4 +1,4 @@
-"""What ``starter-clean`` compares: what agents see before round 1, and what they must not."""
+"""The check ``starter-clean``: agents see nothing of tests and solutions before it is asked for."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _STARTS = ("/", "/usr/local", "/usr/src")
 
 @dataclass(frozen=True, slots=True)
 class VisibleFiles:
-    """Files that agents see before round 1, those first that the author can change."""
+    """The files that agents see before round 1, those first that the author can change."""
 
     files: Files
     doubts: tuple[CheckWarning, ...] = ()
-    """What of the image could not be looked at."""
+    """What could not be looked at in the image."""
 
 
 def find_visible(environment: Environment, task: Task) -> VisibleFiles:
-    """The build context, the workspace, and whatever is a copy of a hidden file anywhere else in the image."""
+    """Return the build context, the workspace, and copies of hidden files anywhere else in the image."""
     files = {f"environment/{path}": contents for path, contents in read_tree(task.environment_directory).items()}
     files |= {f"{environment.workdir}/{path}": contents for path, contents in read_workspace(environment).items()}
     copies = _find_copies(environment, _hidden(task))
@@ -39,7 +39,7 @@ def find_visible(environment: Environment, task: Task) -> VisibleFiles:
 
 
 def starter_clean(task: Task, played_rounds: Sequence[PlayedRound], visible: VisibleFiles) -> list[str]:
-    """No test and no solution, nor a part of one, is there before it is asked for."""
+    """Check that no test and no solution, nor a part of one, is there before it is asked for."""
     rounds = []
     for played in played_rounds:
         round_ = played.round
@@ -60,7 +60,7 @@ def starter_clean(task: Task, played_rounds: Sequence[PlayedRound], visible: Vis
 
 
 def _hidden(task: Task) -> set[bytes]:
-    """The contents that agents must not find."""
+    """Return the contents of all tests and solutions, but for very short ones."""
     places = [task.rounds[0].shared_tests]
     for round_ in task.rounds:
         places += [round_.solution, round_.directory / "tests" if round_.has_tests else None]
@@ -68,7 +68,7 @@ def _hidden(task: Task) -> set[bytes]:
 
 
 def _find_copies(environment: Environment, hidden: set[bytes]) -> dict[str, bytes] | None:
-    """Files of the image with such contents, outside of the workspace; None where it cannot be searched."""
+    """Return the files outside of the workspace that have such contents; None where the image cannot be searched."""
     if not hidden:
         return {}
     sizes = " -o ".join(f"-size {size}c" for size in sorted({len(contents) for contents in hidden}))

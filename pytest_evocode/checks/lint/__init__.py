@@ -1,4 +1,4 @@
-"""Find the mistakes of a task that its files alone show; nothing is started and nothing of the task imported."""
+"""The check ``lint``: mistakes that the files of a task show by themselves; nothing is run or imported."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ RULES = (find_script_mistakes, find_round_mistakes, find_lost_tests, find_unmade
 
 
 def lint(task: Task) -> list[str]:
-    """One line for each mistake, ``path:line: what is wrong and what to do``, in the order of paths and lines.
+    """Return a line for each mistake, ``path:line: what is wrong and what to do``, ordered by path and line.
 
-    A rule that cannot be sure says nothing. Raises TaskError for a file that cannot be read.
+    A rule that cannot be sure says nothing.
+
+    Raises:
+        TaskError: A file cannot be read.
     """
     sources = TaskSources(task)
     found = [problem for rule in RULES for problem in rule(sources)]

@@ -1,4 +1,4 @@
-"""What an editor, a merge or a run of the program has left in a task."""
+"""Lint rules about leftovers of an editor, a merge or a run of the program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HERE_DOCUMENT = re.compile(r"<<-?\s*['\"]?\w")
 
 
 def find_leftovers(sources: TaskSources) -> Iterator[TaskError]:
-    """Unfinished merges in what the author writes, backups anywhere, compiled Python in the build context."""
+    """Yield unfinished merges in the author's files, backups anywhere, and compiled Python in the build context."""
     for file in (*sources.hidden, *sources.beside, *_dockerfile(sources)):
         if line := _conflict(file):
             yield TaskError("holds the markers of an unfinished merge; resolve it", file.path, line)
@@ -28,12 +28,12 @@ def find_leftovers(sources: TaskSources) -> Iterator[TaskError]:
 
 
 def _dockerfile(sources: TaskSources) -> Iterator[SourceFile]:
-    """Of the build context only this: programs that agents get may be broken on purpose."""
+    """Return the Dockerfile; the rest of the build context may be a program that is broken on purpose."""
     return (file for file in sources.environment if file.place == "Dockerfile")
 
 
 def _conflict(file: SourceFile) -> int:
-    """The line of the first conflict; 0 where there is none, or where the markers may be meant."""
+    """Return the line of the first conflict, or 0 where there is none or the markers may be meant."""
     if file.path.suffix not in (".py", ".sh", ".md") and file.path.name != "Dockerfile":
         return 0
     text = without_fences(file.text) if file.path.suffix == ".md" else file.text

@@ -1,7 +1,7 @@
-"""Paths that an instruction mentions and that nothing of the task knows.
+"""Lint rule about paths that an instruction mentions and that nothing in the task knows.
 
 The rule would rather miss a wrong path than doubt a right one: it looks at inline code that can hardly be anything but
-a path, and is content with any file of that name and with any text that names it.
+a path, and is content with any file of that name and with any text that mentions it.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ _SYSTEM = re.compile(
 
 
 def find_unmade_paths(sources: TaskSources) -> Iterator[TaskError]:
-    """The first mention of each path of which there is neither a file nor a word in what is there by then.
+    """Yield the first mention of each path that neither exists by then nor is named by anything that does.
 
-    That is: the build context, and workdirs, solutions and tests of rounds up to the one that mentions it.
+    What exists is the build context, and the workdirs, solutions and tests of the rounds up to the one that mentions
+    it.
     """
     dockerfile = next((file.text for file in sources.environment if file.place == "Dockerfile"), "")
     if not _image_is_known(sources, dockerfile):
@@ -75,10 +76,10 @@ def find_unmade_paths(sources: TaskSources) -> Iterator[TaskError]:
 
 
 def without_fences(text: str) -> str:
-    """Markdown with its fenced blocks emptied; every line keeps its number.
+    r"""Return Markdown with its fenced blocks emptied; every line keeps its number.
 
-    >>> without_fences("see\\n```\\n`a.py`\\n```\\n`b.py`")
-    'see\\n\\n\\n\\n`b.py`'
+    >>> without_fences("see\n```\n`a.py`\n```\n`b.py`")
+    'see\n\n\n\n`b.py`'
     """
     return _FENCE.sub(lambda fence: "\n" * fence[0].count("\n"), text)
 
@@ -112,7 +113,7 @@ class _Known:
 
 
 def _image_is_known(sources: TaskSources, dockerfile: str) -> bool:
-    """Whether all files that the author puts into the image can be found in the build context."""
+    """Return whether the build context has all files that the author puts into the image."""
     if sources.task.config.environment.docker_image or any(
         map(_ARCHIVE.search, (file.place for file in sources.given))
     ):
@@ -122,7 +123,7 @@ def _image_is_known(sources: TaskSources, dockerfile: str) -> bool:
 
 
 def _workspace_roots(task: Task, dockerfile: str) -> tuple[str, ...]:
-    """The directories, with a slash behind, below which an absolute path is the task's own."""
+    """Return the directories, each ending with a slash, below which an absolute path is the task's own."""
     named = re.findall(r"^\s*WORKDIR\s+(/\S+)", dockerfile, re.IGNORECASE | re.MULTILINE)
     named += [str(task.config.environment.workdir or "")]
     named += re.findall(r"^\s*(?:COPY|ADD)\s.*\s(/\w[^\s\"']*)[\s\"'\]]*$", dockerfile, re.IGNORECASE | re.MULTILINE)
@@ -131,7 +132,7 @@ def _workspace_roots(task: Task, dockerfile: str) -> tuple[str, ...]:
 
 
 def _paths(text: str, roots: tuple[str, ...]) -> Iterator[tuple[str, int]]:
-    """The paths in a text's inline code, each with its line."""
+    """Yield the paths in a text's inline code, each with its line."""
     text = without_fences(text)
     for span in _SPAN.finditer(text):
         if _is_path(span[1], roots) and not _EXAMPLE.search(text, max(0, span.start() - 80), span.start()):
@@ -139,7 +140,7 @@ def _paths(text: str, roots: tuple[str, ...]) -> Iterator[tuple[str, int]]:
 
 
 def _is_path(span: str, roots: tuple[str, ...]) -> bool:
-    """Whether inline code can hardly be anything but the path of one certain file.
+    """Return whether inline code can hardly be anything but the path of one certain file.
 
     >>> [_is_path(span, ("/app/",)) for span in ("docs/usage.md", "usage.md", "/app/out")]
     [True, True, True]

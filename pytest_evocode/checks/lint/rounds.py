@@ -1,4 +1,4 @@
-"""What does not fit between a task's rounds, or between the task and its name."""
+"""Lint rules about what does not fit between the rounds of a task, or between the task and its name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_evocode.tasks.positions import Keys, find_line
 
 
 def find_round_mistakes(sources: TaskSources) -> Iterator[TaskError]:
-    """Rounds out of order, a name that is not the directory's, rounds without a solution, requests made twice."""
+    """Yield rounds out of order, a name that is not the directory's, missing solutions, and requests made twice."""
     yield from _disorder(sources)
     yield from _foreign_name(sources)
     yield from _missing_solutions(sources)
@@ -19,7 +19,7 @@ def find_round_mistakes(sources: TaskSources) -> Iterator[TaskError]:
 
 
 def _disorder(sources: TaskSources) -> Iterator[TaskError]:
-    """Steps whose numbers fall, which happens to names that were sorted as texts."""
+    """Yield steps whose number is below that of an earlier step, as happens to names that were sorted as texts."""
     highest: dict[str, tuple[int, str]] = {}
     for index, step in enumerate(sources.task.config.steps):
         parts = re.fullmatch(r"(.*?)(\d+)", step.name)

@@ -1,4 +1,4 @@
-"""Scripts that do not run when they are executed directly, as Harbor does with some of them."""
+"""Lint rules about scripts that cannot be executed directly, as Harbor executes some of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pytest_evocode.errors import TaskError
 
 
 def find_script_mistakes(sources: TaskSources) -> Iterator[TaskError]:
-    """Scripts that are not executable, entry points that name no interpreter, and carriage returns in shell scripts."""
+    """Yield scripts that are not executable, entry points that name no interpreter, and shell scripts with CRLF."""
     entries = set(_entry_points(sources))
     for file in (*sources.given, *sources.hidden):
         # A project that agents are given may have modules with a #! that nobody runs by name.
@@ -26,7 +26,7 @@ def find_script_mistakes(sources: TaskSources) -> Iterator[TaskError]:
 
 
 def _entry_points(sources: TaskSources) -> Iterator[SourceFile]:
-    """What the harness itself runs."""
+    """Yield the scripts that the benchmark itself runs."""
     yield from (file for file in sources.tests if file.place == "test.sh")
     for each in sources.rounds:
         yield from (file for file in each.solution if file.place == "solve.sh")

@@ -1,4 +1,4 @@
-"""The files of a task, found once and read when a rule asks for them; nothing of them is imported or run."""
+"""The files of a task for lint rules, read only when a rule asks for them; none is imported or run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ READ_LIMIT = 1 << 18
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of a task; ``place`` is its path below the directory it was looked for in, with slashes."""
+    """A file of a task; ``place`` is its path below the directory that it was looked for in, with slashes."""
 
     path: Path
     place: str
 
     @cached_property
     def mode(self) -> int:
-        """Type and permissions, a link's own; 0 for what has gone."""
+        """The file's type and permissions, a link's own; 0 where the file has gone."""
         try:
             return os.lstat(self.path).st_mode
         except FileNotFoundError:
@@ -33,16 +33,20 @@ class SourceFile:
 
     @property
     def content(self) -> bytes:
-        """The first ``READ_LIMIT`` bytes, of what a link leads to; see ``read``."""
+        """The first ``READ_LIMIT`` bytes; see :meth:`read`."""
         return self.read(READ_LIMIT)
 
     @cached_property
     def text(self) -> str:
-        """The content as text, whatever it is."""
+        """The content as text, with a replacement for what is not UTF-8."""
         return self.content.decode("utf-8", "replace")
 
     def read(self, limit: int) -> bytes:
-        """The first ``limit`` bytes; none of what is no file. Raises TaskError for a file that must not be read."""
+        """Return the first ``limit`` bytes of the file, or of what the link leads to; none where that is not a file.
+
+        Raises:
+            TaskError: The file cannot be read.
+        """
         try:
             # Opening a pipe would wait for ever.
             if self.path.is_file():
@@ -66,7 +70,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class RoundSources:
-    """What a round brings; without tests and workdir for a single-step task, whose tests are the task's."""
+    """The files of one round; a single-step task has its tests in the task's directory, and no workdir."""
 
     round: Round
     instruction: SourceFile
@@ -97,22 +101,22 @@ class TaskSources:
 
     @property
     def tests(self) -> tuple[SourceFile, ...]:
-        """What all verifiers are made of."""
+        """The files that suites are made of."""
         return (*self.shared_tests, *(file for each in self.rounds for file in each.tests))
 
     @property
     def hidden(self) -> tuple[SourceFile, ...]:
-        """What no agent gets to see: tests and solutions."""
+        """The files that no agent gets to see: tests and solutions."""
         return (*self.tests, *(file for each in self.rounds for file in each.solution))
 
     @property
     def given(self) -> tuple[SourceFile, ...]:
-        """What agents work with: the build context and what rounds bring."""
+        """The files that agents work with: the build context and the rounds' workdirs."""
         return (*self.environment, *(file for each in self.rounds for file in each.workdir))
 
     @property
     def beside(self) -> Iterator[SourceFile]:
-        """What lies directly in the task's directory and in those of its rounds."""
+        """The files directly in the task's directory and in those of its rounds."""
         for directory in dict.fromkeys([self.task.directory, *(each.round.directory for each in self.rounds)]):
             for name in sorted(os.listdir(directory)):
                 if not (directory / name).is_dir():
@@ -120,7 +124,7 @@ class TaskSources:
 
 
 def _files(directory: Path) -> tuple[SourceFile, ...]:
-    """What lies below a directory, links to directories too; nothing where there is none."""
+    """Return the files below a directory, and links to directories; nothing where it does not exist."""
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):

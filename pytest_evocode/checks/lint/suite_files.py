@@ -1,4 +1,4 @@
-"""Tests that are written and never run, for their file's name, for their own, or because nothing starts them."""
+"""Lint rules about tests that never run: because of their file's name, of their own, or because nothing starts them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RUNS_TESTS = re.compile(
 
 
 def find_lost_tests(sources: TaskSources) -> Iterator[TaskError]:
-    """Test files that no suite has, and tests that another of the same name replaces."""
+    """Yield test files that no suite runs, and tests that a later one of the same name replaces."""
     yield from _never_collected(sources)
     yield from _never_started(sources)
     for file in sources.tests:
@@ -30,7 +30,7 @@ def find_lost_tests(sources: TaskSources) -> Iterator[TaskError]:
 
 
 def _never_collected(sources: TaskSources) -> Iterator[TaskError]:
-    """Files of native suites that hold tests under a name that pytest passes over."""
+    """Yield files of native suites that have tests under a name that pytest passes over."""
     native = [each for each in sources.rounds if not each.round.has_script]
     files = [*(sources.shared_tests if native else ()), *(file for each in native for file in each.tests)]
     modules = [file for file in files if file.path.suffix == ".py"]
@@ -44,7 +44,7 @@ def _never_collected(sources: TaskSources) -> Iterator[TaskError]:
 
 
 def _never_started(sources: TaskSources) -> Iterator[TaskError]:
-    """Files of tests beside a ``test.sh`` that starts neither them nor anything that could."""
+    """Yield files of tests beside a ``test.sh`` that starts neither them nor anything that could start them."""
     for each in sources.rounds:
         if not each.round.has_script:
             continue
@@ -75,7 +75,7 @@ def _has_tests(file: SourceFile) -> bool:
 
 
 def _parse(file: SourceFile) -> ast.Module | None:
-    """The module; None for what this Python does not understand, since that of the image may."""
+    """Return the module; None for what this Python does not understand, because the image's may."""
     try:
         return ast.parse(file.content)
     except (SyntaxError, ValueError, RecursionError):
@@ -83,7 +83,7 @@ def _parse(file: SourceFile) -> ast.Module | None:
 
 
 def _test_name(statement: ast.stmt) -> str:
-    """The name under which pytest collects what is defined here; empty for anything else."""
+    """Return the name under which pytest collects what a statement defines, or an empty text."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and statement.name.startswith("test"):
         return statement.name
     if isinstance(statement, ast.ClassDef) and statement.name.startswith("Test"):
@@ -107,7 +107,7 @@ def _replaced(file: SourceFile) -> Iterator[TaskError]:
 
 
 def _is_used(name: str, between: Sequence[ast.stmt], again: ast.stmt) -> bool:
-    """Whether the first of two definitions is put to use before, or by decorating, the second."""
+    """Return whether the first of two definitions is used before the second, or by its decorators."""
     decorators = again.decorator_list if isinstance(again, ast.FunctionDef | ast.AsyncFunctionDef) else []
     nodes = (node for part in [*between, *decorators] for node in ast.walk(part))
     return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
