@@ -56,7 +56,9 @@ def score(session: Session, name: str) -> float | None:
     return scores[name]
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+@pytest.mark.parametrize(
+    "workers", [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="workers", marks=pytest.mark.slow)]
+)
 def test_a_clean_run_of_the_oracle_is_pinned(
     write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:

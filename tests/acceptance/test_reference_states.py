@@ -108,6 +108,7 @@ def test_a_whole_run_plays_every_solution(write_task: WriteTask, run_tasks: RunT
         assert run_tasks("tasks").outcomes == {"passed": 3}
 
 
+@pytest.mark.slow
 def test_workers_share_the_states(write_task: WriteTask, run_tasks: RunTasks) -> None:
     for name in ("a", "b"):
         write_task(name, 3)

@@ -167,6 +167,7 @@ def test_tasks_may_lie_elsewhere_now(ran: Session, regrade: Regrade) -> None:
     assert regrade("--tasks", "moved").exit_code == 0
 
 
+@pytest.mark.slow
 def test_the_next_session_leaves_kept_snapshots_alone_until_they_are_cleaned(
     ran: Session, run_tasks: RunTasks, regrade: Regrade
 ) -> None:
@@ -195,6 +196,7 @@ def test_what_a_min_reward_would_have_ended_is_not_reached(
     assert outcomes(session, agent="oracle") == ["failed", "not reached"]
 
 
+@pytest.mark.slow
 def test_workers_keep_snapshots_too(write_task: WriteTask, run_tasks: RunTasks, regrade: Regrade) -> None:
     write_task("a", 2, test={2: FAILS})
     session = run_tasks("--evocode-snapshots", "-n1", "tasks")

@@ -82,7 +82,14 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, KEY)
 
 
-@pytest.mark.parametrize("how", [[], ["-o", "evocode_cases=subtests"], ["-n1"]], ids=["summary", "subtests", "xdist"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param([], id="summary"),
+        pytest.param(["-o", "evocode_cases=subtests"], id="subtests"),
+        pytest.param(["-n1"], id="xdist", marks=pytest.mark.slow),
+    ],
+)
 def test_a_secret_is_in_nothing_that_is_printed_or_written(
     how: list[str], pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -149,6 +156,7 @@ LURK = "setsid bash -c 'while :; do cat /proc/[0-9]*/environ; done > /tmp/seen 2
 PASSES = "echo 1 > /logs/verifier/reward.txt"
 
 
+@pytest.mark.slow
 def test_nothing_of_the_hosts_environment_is_in_the_container(
     monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -261,7 +269,9 @@ def test_a_solution_gets_the_secret_it_asks_for(write_task: WriteTask, run_tasks
     assert leaks(session) == []
 
 
-@pytest.mark.parametrize("how", [[], ["-n1"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize(
+    "how", [pytest.param([], id="alone"), pytest.param(["-n1"], id="xdist", marks=pytest.mark.slow)]
+)
 def test_what_checks_say_is_scrubbed(write_task: WriteTask, run_tasks: RunTasks, how: list[str]) -> None:
     secrets = f'[solution.env]\nSERVICE_KEY = "${{{NAME}}}"\n[verifier.env]\nSERVICE_KEY = "${{{NAME}}}"'
     says = 'print("CASE_RESULT case_id=c status=fail failure_reason=" + json.dumps("got " + os.environ["SERVICE_KEY"]))'

@@ -14,6 +14,7 @@ ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 PASS = "echo 1 > /logs/verifier/reward.txt"
 
 
+@pytest.mark.slow
 def test_timeouts_are_multiplied(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task(
         "a",

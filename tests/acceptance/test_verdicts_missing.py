@@ -90,6 +90,7 @@ def test_a_suite_that_hangs_is_stopped_and_the_round_fails(write_task: WriteTask
     session.has("round-1 failed: verifier timeout, 1 of 1 cases failed*", "the suite was stopped at its timeout of 1 s")
 
 
+@pytest.mark.slow
 def test_a_gigabyte_of_output_is_survived(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_command_that_fights_its_kill_loses(environment: Environment) -> None:
     assert environment.exec("cat /app/from-image").output == "original\n"
 
 
+@pytest.mark.slow
 def test_hundreds_of_processes_are_gone_after_a_deadline(environment: Environment) -> None:
     assert environment.exec("for i in {1..300}; do (sleep 300 &); done; sleep 300", timeout=3).timed_out
     assert processes(environment) == []

@@ -166,6 +166,7 @@ def test_no_line_is_so_odd_that_reading_it_takes_for_ever(line: str) -> None:
     assert (case.id, case.status) == ("a", "failed")
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_lines_are_read() -> None:
     output = "".join(
         f'noise {number}\nCASE_RESULT case_id=c{number} status=success intent="case {number}" actual="a \\"b\\""\n'
