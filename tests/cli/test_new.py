@@ -170,9 +170,3 @@ def test_the_installed_command_finds_its_templates() -> None:
     ours = contents(Path("parcels"))
     new("again/parcels", "--rounds=3")
     assert contents(Path("again/parcels")) == ours
-
-
-def test_importing_the_command_line_imports_nothing_heavy() -> None:
-    ask = "import sys, pytest_evocode.cli; print(*(name.partition('.')[0] for name in sys.modules))"
-    said = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True).stdout
-    assert set(said.split()).isdisjoint({"pydantic", "docker", "pytest"})
