@@ -54,7 +54,7 @@ def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Ite
 
 
 def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
-    from pytest_evocode.environments.sandbox.bubblewrap import Launcher
+    from pytest_evocode.environments.sandbox.launcher_client import Launcher
     from pytest_evocode.environments.sandbox.leftovers import (
         find_sandbox_leftovers,
         reference_states,

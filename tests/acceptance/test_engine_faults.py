@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments.docker.engine import connect, remove_leftovers
+from pytest_evocode.environments.docker.engine import connect, remove_docker_leftovers
 
 if TYPE_CHECKING:
     from tests.acceptance.conftest import RunTasks, Session, WriteTask
@@ -169,7 +169,7 @@ def wire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
     made.cut()
     monkeypatch.delenv("DOCKER_HOST")
     with contextlib.closing(connect()) as client:
-        remove_leftovers(client)
+        remove_docker_leftovers(client)
 
 
 @pytest.mark.docker

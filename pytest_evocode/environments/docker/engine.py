@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,7 @@ class DockerEngine:
         self._lock = threading.Lock()
         self._running: list[DockerEnvironment] = []
         self._network: str | None = None
-        remove_leftovers(self._client)
+        remove_docker_leftovers(self._client)
 
     def create(
         self,
@@ -155,9 +155,8 @@ class DockerEngine:
         for environment in running:
             with contextlib.suppress(EnvironmentFault):
                 environment.stop()
-        logger.debug("removing all containers of the session")
         with contextlib.suppress(EnvironmentFault):
-            remove_labelled(self._client, f"{ENGINE}={self._own[ENGINE]}")
+            _remove_all(self._client, _list_labelled(self._client, f"{ENGINE}={self._own[ENGINE]}"))
         self._client.close()
 
 
@@ -203,14 +202,6 @@ def _knock(url: str) -> None:
             knocking.connect(url.removeprefix("unix://"))
 
 
-def remove_leftovers(client: APIClient) -> None:
-    """Remove containers, networks and snapshots of sessions that died on this machine."""
-    for kind, entries in find_docker_leftovers(client).items():
-        for entry in entries:
-            with contextlib.suppress(EnvironmentFault):  # Another session may be removing it too.
-                remove_docker_leftover(client, kind, entry)
-
-
 def find_docker_leftovers(client: APIClient, *, needed_too: bool = False) -> dict[str, list[dict[str, Any]]]:
     """Find the containers, networks and images of dead sessions.
 
@@ -221,29 +212,46 @@ def find_docker_leftovers(client: APIClient, *, needed_too: bool = False) -> dic
     Returns:
         The engine's descriptions of them, by their kind: ``container``, ``network`` or ``image``.
     """
+    labelled = _list_labelled(client, OWNER, needed_too=needed_too)
+    return {kind: list(filter(_is_orphan, entries)) for kind, entries in labelled.items()}
+
+
+def _list_labelled(client: APIClient, label: str, *, needed_too: bool = False) -> dict[str, list[dict[str, Any]]]:
+    """List what carries a label as :func:`find_docker_leftovers` does, without reference states."""
     with faults("looking for leftovers"):
-        containers = client.containers(all=True, filters={"label": OWNER})
-        networks = client.networks(filters={"label": OWNER})
-        images = client.images(filters={"label": OWNER})
+        containers = client.containers(all=True, filters={"label": label})
+        networks = client.networks(filters={"label": label})
+        images = client.images(filters={"label": label})
     in_use = images_of_kept(containers)
     return {
-        "container": [entry for entry in containers if _is_orphan(entry) and (needed_too or not is_kept(entry))],
-        "network": [entry for entry in networks if _is_orphan(entry)],
+        "container": [entry for entry in containers if needed_too or not is_kept(entry)],
+        "network": networks,
         "image": [
             entry
             for entry in images
-            if _is_orphan(entry)
-            and (needed_too or not (_is_needed(entry) or entry["Id"] in in_use))
+            if (needed_too or not (_is_needed(entry) or entry["Id"] in in_use))
             and not all(map(_is_reference, entry.get("RepoTags") or [""]))
         ],
     }
+
+
+def remove_docker_leftovers(client: APIClient) -> None:
+    """Remove the containers, networks and snapshots of sessions that died on this machine."""
+    _remove_all(client, find_docker_leftovers(client))
+
+
+def _remove_all(client: APIClient, found: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    for kind, entries in found.items():
+        for entry in entries:
+            with contextlib.suppress(EnvironmentFault):  # Another session may be removing it too.
+                remove_docker_leftover(client, kind, entry)
 
 
 def remove_docker_leftover(client: APIClient, kind: str, entry: Mapping[str, Any]) -> None:
     """Remove one container with its volumes, one network or one image, unless another session was quicker."""
     from docker.errors import NotFound
 
-    logger.info("removing the %s %s of a dead session", kind, entry["Id"])
+    logger.info("removing the %s %s", kind, entry["Id"])
     with faults(f"removing the {kind} {entry['Id']}"), contextlib.suppress(NotFound):
         if kind == "container":
             client.remove_container(entry["Id"], v=True, force=True)
@@ -286,16 +294,3 @@ def _is_needed(entry: Mapping[str, Any]) -> bool:
     keep_for = (entry.get("Labels") or {}).get(KEEP_FOR)
     tags = entry.get("RepoTags") or ()
     return keep_for is not None and any(is_needed(tag, Path(keep_for)) for tag in tags)
-
-
-def remove_labelled(client: APIClient, label: str) -> None:
-    """Remove the containers and networks that carry a label, then the images, except what is kept."""
-    with faults("removing containers and snapshots"):
-        containers = client.containers(all=True, filters={"label": label})
-        for container in (entry for entry in containers if not is_kept(entry)):
-            client.remove_container(container["Id"], v=True, force=True)
-        for network in client.networks(filters={"label": label}):
-            client.remove_network(network["Id"])
-        for image in client.images(filters={"label": label}):
-            if not _is_needed(image) and image["Id"] not in images_of_kept(containers):
-                _remove_snapshot(client, image)

@@ -16,11 +16,12 @@ from filelock import FileLock
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.protocol import Installation, Snapshot
-from pytest_evocode.environments.sandbox.bubblewrap import Launcher, find_bubblewrap
+from pytest_evocode.environments.sandbox.bubblewrap import find_bubblewrap
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.environments.sandbox.images import build_image, host_system, probe
 from pytest_evocode.environments.sandbox.installing import with_installation
+from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.environments.sandbox.launcher_pool import LauncherPool
 from pytest_evocode.environments.sandbox.leftovers import (
     CGROUPS,

@@ -19,11 +19,12 @@ from pytest_evocode.environments.archive import Source, lay_over, pack, unpack
 from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot, User
 from pytest_evocode.environments.sandbox import launcher as namespaces
-from pytest_evocode.environments.sandbox.bubblewrap import Layers, check_host_command, receive, sandbox_argv
+from pytest_evocode.environments.sandbox.bubblewrap import Layers, sandbox_argv
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER
 from pytest_evocode.environments.sandbox.kept import KeptSandbox, enter_line, keep_files
+from pytest_evocode.environments.sandbox.launcher_client import check_host_command, receive
 from pytest_evocode.environments.sandbox.launcher_pool import PooledLauncher
-from pytest_evocode.environments.sandbox.notes import Notes
+from pytest_evocode.environments.sandbox.limit_notes import LimitNotes
 from pytest_evocode.environments.sandbox.output import collect, leave_open
 from pytest_evocode.environments.sandbox.pseudoterminal import PseudoTerminal
 from pytest_evocode.environments.sandbox.settings import SandboxSettings
@@ -93,7 +94,7 @@ class SandboxEnvironment(CommandEnvironment):
         self._pooled = PooledLauncher(settings.launcher)
         self._pending: list[tuple[str, bool]] = []
         """Directories to be made along with what is done next, and whether anew."""
-        self._notes = Notes(self._memory, settings.limits.processes)
+        self._notes = LimitNotes(self._memory, settings.limits.processes)
         self._lock = threading.Lock()
         self._signalling = threading.Lock()  # Two kills at once would kill each other.
         self._stays = top is not None
@@ -214,7 +215,7 @@ class SandboxEnvironment(CommandEnvironment):
         if answer["complaint"]:
             output.add(f"{answer['complaint']}\n".encode())
         if timed_out or answer["exit_code"] != 0:
-            output.add(self._notes.news().encode())
+            output.add(self._notes.new_lines().encode())
         return None if timed_out else int(answer["exit_code"])
 
     def _begin_command(self, command: Command, output: int, *, terminal: bool) -> int:

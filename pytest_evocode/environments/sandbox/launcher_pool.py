@@ -6,8 +6,8 @@ import contextlib
 import threading
 from dataclasses import dataclass, replace
 
-from pytest_evocode.environments.sandbox.bubblewrap import Launcher, receive
 from pytest_evocode.environments.sandbox.cgroups import Cgroup, CgroupTree
+from pytest_evocode.environments.sandbox.launcher_client import Launcher, receive
 from pytest_evocode.errors import EnvironmentFault
 
 LauncherLimits = tuple[int, int, float | None]  # processes, bytes of memory, cpus

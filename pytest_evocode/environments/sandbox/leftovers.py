@@ -9,9 +9,9 @@ from pathlib import Path
 from filelock import FileLock
 
 from pytest_evocode.environments.cache import cache_directory, try_lock
-from pytest_evocode.environments.sandbox.bubblewrap import Launcher
 from pytest_evocode.environments.sandbox.cgroups import remove_recorded
 from pytest_evocode.environments.sandbox.kept import ended_kept, kept_sandboxes
+from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.environments.sandbox.snapshots import leftover_snapshots, remove_tree
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_evocode.environments.limits import ResourceLimits
-from pytest_evocode.environments.sandbox.bubblewrap import Launcher
+from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.environments.sandbox.launcher_pool import LauncherPool
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pytest_evocode.environments.owners import Owner, is_needed
-from pytest_evocode.environments.sandbox.bubblewrap import Launcher
+from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.errors import EnvironmentFault
 
 _OWNER = "owner.json"

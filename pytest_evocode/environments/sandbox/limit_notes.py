@@ -9,12 +9,12 @@ from pytest_evocode.environments.sandbox.cgroups import Cgroup
 from pytest_evocode.environments.sandbox.watch import killed_for_memory, lock, refused_processes
 
 
-class Notes:
+class LimitNotes:
     """The limits that one sandbox has passed; ``memory`` is in bytes."""
 
     def __init__(self, memory: int, processes: int) -> None:
         self.fd = -1
-        """The file that the launcher writes to, and that is locked by who signals the sandbox's processes."""
+        """The file that the launcher writes to, and that is locked while the sandbox's processes are signalled."""
         self._memory = memory
         self._processes = processes
         self._cgroup: Cgroup | None = None
@@ -27,7 +27,7 @@ class Notes:
         self._cgroup = cgroup
         self._noted = (0, *self._counted())
 
-    def news(self) -> str:
+    def new_lines(self) -> str:
         """Return lines about the limits that were passed since the last call."""
         with self._lock:
             if self.fd < 0:
@@ -38,12 +38,12 @@ class Notes:
             self._noted = (size + len(lines), *seen)
             if lines:
                 os.close(lock(self.fd))  # Wait for the kill to end, or it would hit the next command.
-        news = lines.decode().splitlines()
+        found = lines.decode().splitlines()
         if seen[0] > refused:
-            news.append(refused_processes(self._processes))
+            found.append(refused_processes(self._processes))
         if seen[1] > killed:
-            news.append(killed_for_memory(self._memory))
-        return "".join(f"{line}\n" for line in dict.fromkeys(news))
+            found.append(killed_for_memory(self._memory))
+        return "".join(f"{line}\n" for line in dict.fromkeys(found))
 
     def _counted(self) -> tuple[int, int]:
         """Return how often the kernel has refused a process and killed one for memory."""
