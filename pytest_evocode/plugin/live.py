@@ -44,10 +44,10 @@ def live_plugin(session: EvocodeSession) -> StatusFile | StatusLines | RoundLine
         return None
     if os.environ.get("CI") or os.environ.get("GITHUB_ACTIONS"):
         return RoundLines(session, reporter)
-    return StatusLines(session) if _is_ours_alone(config) else None
+    return StatusLines(session) if _has_free_terminal(config) else None
 
 
-def _is_ours_alone(config: pytest.Config) -> bool:
+def _has_free_terminal(config: pytest.Config) -> bool:
     """Return whether there is a terminal that only pytest's reporter writes to."""
     if os.environ.get("TERM") == "dumb" or config.option.capture != "fd":
         return False

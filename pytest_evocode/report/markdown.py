@@ -80,7 +80,7 @@ def _not_passed(records: Sequence[RoundRecord], output_of: Callable[[RoundRecord
         else:
             yield part
     if omitted:
-        yield f"And {omitted} more that did not pass, for which there is no room."
+        yield f"And {omitted} more that did not pass, left out because of the size that GitHub allows."
 
 
 def _folded(name: str, record: RoundRecord, text: str) -> str:

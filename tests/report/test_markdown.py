@@ -56,4 +56,4 @@ def test_a_summary_stays_below_what_github_shows() -> None:
     records = [record(index, "error", "x" * 50_000, attempt=attempt) for attempt in range(1, 20) for index in (1, 2, 3)]
     lines = lines_of(*records)
     assert len("\n".join(lines)) < 2**20
-    assert lines[-1] == "And 50 more that did not pass, for which there is no room."
+    assert lines[-1] == "And 50 more that did not pass, left out because of the size that GitHub allows."
