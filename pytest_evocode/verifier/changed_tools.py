@@ -1,4 +1,4 @@
-"""Which of the paths that an agent changed are tools that a suite may run without knowing."""
+"""Tells which of the paths that an agent changed belong to programs and libraries that a suite may use unknowingly."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _CACHE = "__pycache__"
 
 
 def changed_tools(paths: Iterable[str]) -> tuple[str, ...]:
-    """The paths that lie where programs and what they load come from, in order.
+    """Return the paths at which programs and what they load are installed, in order.
 
-    Python's own caches are left out: every Python that root starts fills those of its library. They are
-    :func:`python_caches`, which a suite does not get to see.
+    Python's own caches are left out, because every Python that root starts fills those of its library. They are
+    :func:`python_caches`, which are removed before a suite runs.
     """
     return tuple(path for path in paths if is_tool(path) and not _in_cache(path))
 
 
 def python_caches(paths: Iterable[str]) -> tuple[str, ...]:
-    """The ``__pycache__`` directories of tools in which something was changed."""
+    """Return the ``__pycache__`` directories of tools in which something was changed."""
     found: dict[str, None] = {}
     for path in paths:
         if is_tool(path) and _in_cache(path):
@@ -32,7 +32,7 @@ def python_caches(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_tool(path: str) -> bool:
-    """Whether a path lies where programs and what they load come from.
+    """Return whether programs or what they load are installed at a path.
 
     >>> [is_tool(path) for path in ("/usr/bin/python3", "/etc/ld.so.preload", "/etc/hosts", "/tmp/x")]
     [True, True, False, False]

@@ -1,4 +1,4 @@
-"""Another day for the programs of an environment, by libfaketime."""
+"""Lets the programs of an environment see a later date, by libfaketime."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pytest_evocode.environments import Environment
 
 _PLACE = "/tests/.evocode/clock"
 _DAY = 86400  # seconds
-_TOLERANCE = 3600  # seconds that the engine's clock may be off ours
+_TOLERANCE = 3600  # seconds that the engine's clock may differ from ours
 
 
 def put_forward(environment: Environment, days: int, clock: Sequence[str]) -> Mapping[str, str]:
     """Bring the library and return the variables that make programs see a clock that is ``days`` ahead.
 
-    ``clock`` is a command that prints the time in seconds. Where it goes on to see the true one there are no such
-    variables: a program that is linked statically does not load the library, one with another C library may not even
+    ``clock`` is a command that prints the time in seconds. No variables are returned where it still prints the true
+    time with them: a statically linked program does not load the library, and one with another C library may not even
     start with it.
     """
     library = next(file for file in metadata.files("libfaketime") or () if file.name == "libfaketime.so.1")

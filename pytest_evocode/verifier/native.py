@@ -1,4 +1,4 @@
-"""Native suites: the tests of all rounds so far, run by a pytest of our own in the environment."""
+"""Runs native suites: the tests of all rounds so far, by a pytest of our own in the environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import secrets
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pytest_evocode.environments import Command, Environment, ExecResult, require_readable
 from pytest_evocode.errors import UnreadableCases, UnreadableFile, VerifierFault
@@ -19,6 +18,7 @@ from pytest_evocode.results.cases import parse_case_file
 from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.in_container.memory import OWN
+from pytest_evocode.verifier.in_container.protocol import Plan, SuiteError, SuiteReport
 from pytest_evocode.verifier.script import tail
 from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
 from pytest_evocode.verifier.toolbox import PROGRAM
@@ -26,11 +26,11 @@ from pytest_evocode.verifier.toolbox import PROGRAM
 CASE_TIMEOUT = 60.0
 """Seconds that a case has, unless ``pytest.mark.timeout`` says otherwise; never more than half of the suite's."""
 GRACE = 5.0
-"""Seconds after its limit in which a case can still end by an exception; the process ends with it then."""
+"""Seconds after its limit in which a case can still end by an exception; then the whole process is ended."""
 _REPORT, _SEAL, _RUNNING = f"{LOGS}/report.json", f"{LOGS}/report.seal", f"{OWN}/running.json"
 _LIMITS = {_REPORT: 64 * 2**20, _SEAL: 2**10, _RUNNING: 2**16}  # bytes
 _STOPPED = re.compile(r'Timeout \(\d+:\d\d:[\d.]+\)!\n(?:.+\n){0,200}?  File "/tests/(.+)", line (\d+)')
-"""What Python's faulthandler prints before it ends what hangs, down to the innermost line of the tests."""
+"""Matches what Python's faulthandler prints before it ends a process, down to the innermost line of the tests."""
 _TAIL = 2**16  # characters
 _ADVICE = (
     "It is not counted against the agent, because nothing shows that the reference solution does better: have what may "
@@ -42,12 +42,12 @@ def run_native(fork: Environment, task: Task, round_: Round, settings: SuiteSett
     """Compose the round's cumulative suite in the fork, run it and read its report."""
     result, report = _run(fork, task, round_, settings)
     try:
-        verdict = _Judgement(task, round_, report, settings).verdict()
+        verdict = _ReportReader(task, round_, report, settings).verdict()
     except VerifierFault as error:
         return SuiteRun(result.output, None, str(error))
     verdict = verdict.model_copy(update={"timed_out": result.timed_out})
     seek_stale = settings.seek_stale and not result.timed_out
-    if seek_stale and (stale := _still_there(fork, task, round_, settings, verdict)):
+    if seek_stale and (stale := _stale_cases(fork, task, round_, settings, verdict)):
         cases = (case.model_copy(update={"failure": "stale"}) if case.id in stale else case for case in verdict.cases)
         verdict = verdict.model_copy(update={"cases": tuple(cases)})
     return SuiteRun(result.output, verdict)
@@ -55,8 +55,8 @@ def run_native(fork: Environment, task: Task, round_: Round, settings: SuiteSett
 
 def _run(
     fork: Environment, task: Task, round_: Round, settings: SuiteSettings, *, retired: str | None = None
-) -> tuple[ExecResult, dict[str, Any]]:
-    """One pytest session in the fork: how it ended, and its report, or one that says that there is none."""
+) -> tuple[ExecResult, SuiteReport]:
+    """Run one pytest session in the fork; return how it ended and its report, or one that says why there is none."""
     key = secrets.token_hex(32)
     argv = _bring(fork, task, round_, settings, key, retired=retired)
     result = fork.exec(argv, user=round_.verifier_user, env=settings.env, timeout=settings.timeout)
@@ -67,14 +67,14 @@ def _run(
         return result, _broken_off(result, found[_RUNNING], settings.timeout)
     if report is None or seal is None or not hmac.compare_digest(_seal(key, report), seal):
         return result, _broken_off(result, found[_RUNNING], settings.timeout)
-    own: dict[str, Any] = json.loads(report)
-    return result, own
+    sealed: SuiteReport = json.loads(report)
+    return result, sealed
 
 
 def debug_cases(fork: Environment, task: Task, round_: Round, settings: SuiteSettings, cases: Sequence[str]) -> Command:
-    """Bring the suite once more, and return the command for a terminal that runs some of its cases with ``--pdb``.
+    """Bring the suite once more, and return a command for a terminal that runs ``cases`` with ``--pdb``.
 
-    Without any it runs all. No report is written: there is what the suite's own run has left.
+    Without cases it runs all. It writes no report, so that the one of the suite's own run stays.
     """
     argv = _bring(fork, task, round_, settings, None, cases=cases)
     return Command((*argv, "--pdb", "--color=yes", "--code-highlight=no"), user=round_.verifier_user, env=settings.env)
@@ -93,7 +93,7 @@ def _bring(
     """Put the suite into the fork, and return the command that runs it."""
     assert settings.toolbox is not None
     tests = [test for test in task.tests if test.requirement]
-    plan = {
+    plan: Plan = {
         "key": key,
         "rounds": [each.name for each in task.rounds[: round_.index]],
         "all_rounds": [each.name for each in task.rounds],
@@ -120,10 +120,12 @@ def _seal(key: str, report: bytes) -> bytes:
     return hmac.new(key.encode(), report, hashlib.sha256).hexdigest().encode()
 
 
-def _broken_off(result: ExecResult, running: bytes | UnreadableFile | None, limit: float) -> dict[str, Any]:
-    """The report of a session that left none of its own; ``running`` may say which case it was at."""
+def _broken_off(result: ExecResult, running: bytes | UnreadableFile | None, limit: float) -> SuiteReport:
+    """Return a report for a session that left none; ``running`` may say which case it had begun."""
     case, where = "", ""
-    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # A program under test may write there.
+    with contextlib.suppress(
+        ValueError, KeyError, TypeError, RecursionError
+    ):  # A program under test may have written it.
         noted = json.loads(running if isinstance(running, bytes) else b"{}")
         case, where = str(noted["id"]), str(noted["where"])
     output = "\n".join(line for line in result.output.splitlines() if f"{OWN}/" not in line)  # pytest's part of stacks.
@@ -135,12 +137,17 @@ def _broken_off(result: ExecResult, running: bytes | UnreadableFile | None, limi
     else:
         what = f"the suite ended with exit code {result.exit_code} and no report of its own"
     at = f" in {case}" if case else ""
-    error = {"id": "", "when": "stop", "where": where, "what": f"{what}{at}; its last lines:\n{tail(output)}"}
+    error: SuiteError = {
+        "id": "",
+        "when": "stop",
+        "where": where,
+        "what": f"{what}{at}; its last lines:\n{tail(output)}",
+    }
     return {"tests": [], "evocode": {"problems": [], "errors": [error]}}
 
 
-def _still_there(fork: Environment, task: Task, round_: Round, settings: SuiteSettings, verdict: Verdict) -> set[str]:
-    """The failing cases whose place a retired behaviour holds that still passes its test."""
+def _stale_cases(fork: Environment, task: Task, round_: Round, settings: SuiteSettings, verdict: Verdict) -> set[str]:
+    """Return the failing cases that replace a retired behaviour whose own test still passes."""
     retiring = {test.retired for test in task.tests if test.retired}
     stale: set[str] = set()
     for name in retiring & {case.origin for case in verdict.cases if case.failing}:
@@ -153,23 +160,23 @@ def _still_there(fork: Environment, task: Task, round_: Round, settings: SuiteSe
 
 
 def _replacing(retired: Mapping[str, str], cases: list[Case]) -> list[Case]:
-    """Those of a round's cases that take the place of a test that it retires, as far as their requirements tell."""
+    """Return those of a round's cases that replace a test that it retires, as far as their requirements tell."""
     ids = {retired["retired"], retired["requirement"]} - {""}
     return [case for case in cases if case.requirement in ids] or cases
 
 
-class _Judgement:
-    """The verdict of one report.
+class _ReportReader:
+    """Reads the verdict out of one report.
 
     A case that fails its own assertions is the agent's failure. Whatever else goes wrong - a module that does not
     import, a fixture that raises, a case that hangs or floods - may be the suite's fault as well: it counts only where
     the reference solution is known to pass the case.
     """
 
-    def __init__(self, task: Task, round_: Round, report: Mapping[str, Any], settings: SuiteSettings) -> None:
+    def __init__(self, task: Task, round_: Round, report: SuiteReport, settings: SuiteSettings) -> None:
         self._directories = task.suite(round_)
-        self._errors: list[dict[str, str]] = report["evocode"]["errors"]
-        self._problems: list[str] = report["evocode"]["problems"]
+        self._errors = report["evocode"]["errors"]
+        self._problems = report["evocode"]["problems"]
         self._pinned = settings.pinned
         self._only = settings.only
         try:
@@ -178,7 +185,7 @@ class _Judgement:
             raise VerifierFault(f"the suite's report cannot be read: {error}") from None
 
     def verdict(self) -> Verdict:
-        """Raises VerifierFault where there is none."""
+        """Return the verdict; raises VerifierFault where the report allows none."""
         if self._problems:
             raise VerifierFault("\n".join(["the suite is wrong; correct it:", *map(self._on_host, self._problems)]))
         cases = [case for case in self._cases if not self._excused(case)]
@@ -202,7 +209,7 @@ class _Judgement:
         return any(error["id"] == case.id and not self._is_known(error) for error in self._errors)
 
     def _missing(self, cases: list[Case]) -> Iterator[Case]:
-        """The cases that the reference solution passes and that were not run."""
+        """Yield the cases that the reference solution passes and that were not run."""
         run = {case.id for case in cases}
         for id, requirement in (self._pinned or {}).items():
             if id in run or (self._only and not id.startswith(f"{self._only}/")):
@@ -212,11 +219,11 @@ class _Judgement:
             origin = id.partition("/")[0] if id.partition("/")[0] in self._directories else ""
             yield Case(id=id, status="error", origin=origin, requirement=requirement, reason=f"not run: {reason}")
 
-    def _is_known(self, error: Mapping[str, str]) -> bool:
-        """Whether the reference solution passes what an error is about: a case, those of a module, or all."""
+    def _is_known(self, error: SuiteError) -> bool:
+        """Return whether the reference solution passes what an error is about: a case, those of a module, or all."""
         return any(_holds_for(error, id) for id in self._pinned or ())
 
-    def _described(self, error: Mapping[str, str]) -> str:
+    def _described(self, error: SuiteError) -> str:
         what = {
             "collect": "does not import",
             "setup": "a fixture failed",
@@ -227,14 +234,14 @@ class _Judgement:
         return ": ".join(part for part in (self._on_host(error["where"]), what, error["what"]) if part)
 
     def _on_host(self, place: str) -> str:
-        """A place below ``/tests`` as the author knows it."""
+        """Return a place below ``/tests`` as the author knows it: a path in the task's directory."""
         first, _, rest = place.partition("/")
         if rest and first in self._directories:
             return f"{self._directories[first]}/{rest}"
         return f"{self._directories['.']}/{place}" if place and "." in self._directories else place
 
 
-def _holds_for(error: Mapping[str, str], id: str) -> bool:
-    """Whether an error is one of a case, of the module or directory that it is in, or of the whole suite."""
+def _holds_for(error: SuiteError, id: str) -> bool:
+    """Return whether an error is one of a case, of the module or directory that it is in, or of the whole suite."""
     about = error["id"]
     return about in ("", id) or id.startswith((f"{about}::", f"{about}/"))

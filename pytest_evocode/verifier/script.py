@@ -1,4 +1,4 @@
-"""Script suites: ``test.sh`` writes a reward, and cases in one of several forms."""
+"""Runs script suites: ``test.sh`` writes a reward, and cases in one of several forms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CASES_LIMIT = 64 * 2**20  # bytes
 
 
 def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSettings) -> SuiteRun:
-    """Put the tests into the fork, run ``test.sh``, read rewards and cases."""
+    """Put the tests into the fork, run ``test.sh`` and read rewards and cases."""
     fork.upload(round_.tests, "/tests", writable=True)
     result = fork.exec(
         ["bash", "/tests/test.sh"], user=round_.verifier_user, env=settings.env, timeout=settings.timeout
@@ -35,7 +35,7 @@ def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSett
 
 
 def _read_logs(fork: Environment) -> Mapping[str, bytes | UnreadableFile | None]:
-    """All that the suite may have left, at once, by name."""
+    """Read all files that the suite may have left, in one go, by name."""
     limits = dict.fromkeys(REWARD_FILES, _REWARD_LIMIT) | dict.fromkeys(CASE_FILES, _CASES_LIMIT)
     found = fork.read_files({f"{LOGS}/{name}": limit for name, limit in limits.items()})
     return {name: found[f"{LOGS}/{name}"] for name in limits}
@@ -56,7 +56,7 @@ def _read_verdict(fork: Environment, output: str, reward_key: str | None) -> Ver
 
 
 def _rewards(logs: Mapping[str, bytes | UnreadableFile | None]) -> dict[str, float]:
-    """The rewards of the first reward file there is."""
+    """Return the rewards of the first reward file that exists."""
     for name, parse in REWARD_FILES.items():
         try:
             contents = require_readable(logs[name])
@@ -70,7 +70,7 @@ def _rewards(logs: Mapping[str, bytes | UnreadableFile | None]) -> dict[str, flo
 
 
 def _cases(logs: Mapping[str, bytes | UnreadableFile | None], output: str) -> tuple[tuple[Case, ...], tuple[str, ...]]:
-    """Cases of the first source found and what is odd about it; an unreadable source is passed over with a flag."""
+    """Return the cases of the first source found, and flags; an unreadable source is passed over with a flag."""
     flags: list[str] = []
     for name in CASE_FILES:
         try:
@@ -84,5 +84,5 @@ def _cases(logs: Mapping[str, bytes | UnreadableFile | None], output: str) -> tu
 
 
 def tail(output: str, lines: int = 20) -> str:
-    """The last lines of an output, the beginning of each."""
+    """Return the last lines of an output, each cut after its first characters."""
     return "\n".join(line[:_SHOWN] for line in output.rstrip().splitlines()[-lines:]) or "(no output)"

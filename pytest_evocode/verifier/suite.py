@@ -1,4 +1,4 @@
-"""Running a round's suite in a fork of its snapshot and reading the verdict."""
+"""Runs a round's suite, native or script, in a fork of its snapshot and reads the verdict."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run_suite(
     changed: Sequence[str] = (),
     artifacts: Path | None,
 ) -> SuiteRun:
-    """Verify one round.
+    """Run the suite of one round and return what came of it.
 
     ``fork`` comes from the round's snapshot, with the verifier's directories empty; the caller starts and stops it.
     ``changed`` are the paths that are not as in the image. ``artifacts`` is where to collect what the task declares,
@@ -36,7 +36,7 @@ def run_suite(
     started = time.monotonic()
     tools = _shortened(changed_tools(changed))
     if caches := python_caches(changed):
-        # What Python would load from there unseen. Its own rm: if that was changed, it is among the tools.
+        # Python would load code from there unseen. The fork's own rm will do: if it was changed, it is among the tools.
         fork.exec(["rm", "-rf", "--", *caches], user="0", cwd="/", timeout=60)
     clock = put_forward(fork, settings.days, _clock(round_, settings)) if settings.days else {}
     settings = replace(settings, env={**settings.env, **clock})
@@ -60,7 +60,7 @@ def run_suite(
 
 
 def _clock(round_: Round, settings: SuiteSettings) -> list[str]:
-    """What tells the time as the suite sees it."""
+    """Return a command that prints the time as the suite sees it."""
     if round_.has_script:
         return ["date", "+%s"]
     assert settings.toolbox is not None
@@ -68,7 +68,7 @@ def _clock(round_: Round, settings: SuiteSettings) -> list[str]:
 
 
 def suite_not_run(why: str, changed: Sequence[str]) -> SuiteRun:
-    """What there is to say of a suite whose fork failed; ``changed`` as for :func:`run_suite`."""
+    """Return the run of a suite whose fork failed before its end; ``changed`` is as for :func:`run_suite`."""
     return SuiteRun("", None, why, changed_tools=_shortened(changed_tools(changed)))
 
 

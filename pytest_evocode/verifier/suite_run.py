@@ -1,4 +1,4 @@
-"""How a suite is run, and what comes of it."""
+"""How one suite is run, and what comes of it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ LOGS = "/logs/verifier"
 
 @dataclass(frozen=True, slots=True)
 class SuiteSettings:
-    """How one suite is run."""
+    """How one run of a suite differs from another: its limits, variables, and what a check asks for."""
 
     env: Mapping[str, str]
     """The verifier's variables, resolved."""
     timeout: float
-    """Seconds."""
+    """Seconds that the suite has as a whole."""
     timeout_multiplier: float = 1.0
     """What the limits of single cases are multiplied by (native suites)."""
     toolbox: Toolbox | None = None
-    """For native suites."""
+    """The pytest that is brought along (native suites)."""
     pinned: Mapping[str, str] | None = None
-    """The cases that the reference solution passes, by id, with their requirements; None where that is not known."""
+    """The cases that the reference solution passes, by id, with their requirements; None where they are not known."""
     only: str = ""
     """Run the tests of this round alone (native suites)."""
     backwards: bool = False
@@ -32,9 +32,9 @@ class SuiteSettings:
     until_failure: bool = False
     """End with the first case that fails (native suites)."""
     days: int = 0
-    """How far the clock is put forward, where that can be done."""
+    """Days that the clock is put forward, where that can be done."""
     seek_stale: bool = True
-    """Whether failing cases are told from stale ones, which may take another run (native suites)."""
+    """Whether stale cases are told apart from other failing ones, which may take another run (native suites)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,4 +51,4 @@ class SuiteRun:
     changed_tools: tuple[str, ...] = ()
     """Tools of the image that the agent had changed."""
     days: int = 0
-    """How far the clock was put forward."""
+    """Days that the clock was put forward."""

@@ -1,4 +1,4 @@
-"""pytest for the inside of an environment, run by the image's own Python and made once for each kind of Python."""
+"""Makes the toolbox: pytest in a form that an image's own Python runs, once for each kind of Python."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from pytest_evocode.verifier.in_container.memory import OWN
 from pytest_evocode.verifier.in_container.start import READY
 
 OLDEST_PYTHON = (3, 10)
-#: The file that is run; the directory it lies in has nothing else but what it reads.
 PROGRAM = "suite.pyc"
+"""The file that is run; its directory has nothing else but what it reads."""
 
 # What pytest consists of but for its colours, on all Pythons that an image may have: some are for 3.10.
 _DISTRIBUTIONS = (
     "pytest", "pluggy", "iniconfig", "packaging", "pytest-json-report", "pytest-timeout", "exceptiongroup", "tomli",
     "typing_extensions",
 )  # fmt: skip
-_OWN = ("start", "memory", "pytest_private", "selection", "monitor", "session")
+_OWN = ("start", "memory", "protocol", "pytest_private", "selection", "monitor", "session")
 _IN_CONTAINER = "pytest_evocode/verifier/in_container"
-# Kept for a Python of any age to answer; -I is not, so it is no option.
+# It is written for a Python of any age, and -I is left out because old ones do not know it.
 _PROBE = (
     "import sys; "
     "print([sys.executable, list(sys.version_info[:3]), sys.implementation.cache_tag] if sys.version_info > (3, 6) "
@@ -60,12 +60,12 @@ py_compile.compile(start, "{_MADE}/{PROGRAM}", "{OWN}/{PROGRAM}", doraise=True)
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """What runs a native suite in the environments of one image."""
+    """Runs native suites in the environments of one image."""
 
     python: str
     """The image's Python: an absolute path."""
     directory: Path
-    """Holds :data:`PROGRAM`."""
+    """The directory on the host that holds :data:`PROGRAM` and what it reads."""
 
 
 def find_toolbox(engine: Engine, task: Task) -> Toolbox:
@@ -86,7 +86,7 @@ def find_toolbox(engine: Engine, task: Task) -> Toolbox:
 
 
 def _find_or_make(engine: Engine, task: Task, toolboxes: Path) -> tuple[str, str]:
-    """The image's Python, and the name of the directory with what all Pythons of its kind run."""
+    """Return the image's Python, and the name of the toolbox directory for all Pythons of its kind."""
     environment = engine.create(task, env={}, network="no-network")
     try:
         environment.start()
@@ -119,7 +119,10 @@ def _make(environment: Environment, task: Task, python: str, directory: Path) ->
 
 
 def _find_python(environment: Environment, task: Task) -> tuple[str, str]:
-    """The absolute path of the image's Python, and its kind; raises TaskError where there is none or it is too old."""
+    """Return the absolute path of the image's Python and its kind.
+
+    Raises TaskError where there is none, or only one that is too old.
+    """
     for name in ("python3", "python"):
         result = environment.exec([name, "-c", _PROBE], cwd="/", timeout=60)
         try:
@@ -163,7 +166,7 @@ def _own(name: str) -> Path:
 
 
 def _modules() -> Iterator[tuple[str, Path]]:
-    """The toolbox' modules: the path of each in it, and here."""
+    """Yield the toolbox's modules: the path of each in it, and on the host."""
     for name in _OWN:
         yield f"{_IN_CONTAINER}/{name}.py", _own(name)
     for name in _DISTRIBUTIONS:

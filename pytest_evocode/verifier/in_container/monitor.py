@@ -14,6 +14,7 @@ import pytest
 import pytest_timeout
 
 from pytest_evocode.verifier.in_container.memory import OWN, TESTS, Memory
+from pytest_evocode.verifier.in_container.protocol import Plan, SuiteError, SuiteReport
 from pytest_evocode.verifier.in_container.pytest_private import let_others_pass, shorten_sections
 from pytest_evocode.verifier.in_container.selection import Selection, place_of, shortened
 
@@ -25,17 +26,17 @@ ENDED = (0, 1, 5)
 class SessionMonitor:
     """Notes what goes wrong beside the tests' own failures, and ends what hangs."""
 
-    def __init__(self, plan: dict[str, Any], workdir: str, modules: Memory) -> None:
-        self.timeout_multiplier: float = plan["timeout_multiplier"]
+    def __init__(self, plan: Plan, workdir: str, modules: Memory) -> None:
+        self.timeout_multiplier = plan["timeout_multiplier"]
         self.case_limit = plan["case_timeout"] * self.timeout_multiplier
-        self.grace: float = plan["grace"]
+        self.grace = plan["grace"]
         self.debugging = plan["key"] is None
         """Whether a person debugs the cases, who may take as long as they like."""
-        self.until_failure: bool = plan["until_failure"]
+        self.until_failure = plan["until_failure"]
         self.workdir = workdir
         self.modules = modules
         self.stderr = os.dup(2)  # pytest captures the other.
-        self.errors: list[dict[str, str]] = []
+        self.errors: list[SuiteError] = []
         self.json_report: dict[str, Any] = {}
         self.failed: set[str] = set()
         """Cases that failed by themselves."""
@@ -62,10 +63,12 @@ class SessionMonitor:
     # Collection.
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Let a test start programs as another user in its ``tmp_path``."""
         let_others_pass(session.config)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_load_initial_conftests(self) -> Generator[None, None, None]:
+        """Watch over the import of conftest files, and go to the working directory."""
         # pytest was started elsewhere, so that it shows tests by their names below there.
         os.chdir(self.workdir)
         self.end_after(self.case_limit)
@@ -76,7 +79,8 @@ class SessionMonitor:
             raise
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        self.end_after(self.case_limit)  # Anew for each module.
+        """Note modules that skip themselves; each module has the time of a case."""
+        self.end_after(self.case_limit)
         if report.skipped:
             assert isinstance(report.longrepr, tuple)
             path, line, reason = report.longrepr
@@ -84,6 +88,7 @@ class SessionMonitor:
             self.errors.append({"id": report.nodeid, "when": "skip", "where": place, "what": reason})
 
     def pytest_collection_finish(self) -> None:
+        """Refuse from here on modules that were not there when the suite began."""
         faulthandler.cancel_dump_traceback_later()
         self.modules.complete = True
 
@@ -91,15 +96,18 @@ class SessionMonitor:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
+        """Write down which case runs, for the host to know where the process died."""
         self.running = f"{location[0]}:{(location[1] or 0) + 1}"
         RUNNING.write_text(json.dumps({"id": nodeid, "where": self.running}))
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Note that a case has come to its end."""
         self.ended.add(nodeid)
         self.limits = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_timeout_set_timer(self, item: pytest.Item, settings: pytest_timeout.Settings) -> object:
+        """Multiply the limit of a case that is about to run."""
         self.limits = settings._replace(timeout=settings.timeout * self.timeout_multiplier)
         return self.limit(item)
 
@@ -111,16 +119,19 @@ class SessionMonitor:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
+        """Start the clock anew, because a failure has stopped it."""
         if self.limits is not None and not self.limits.func_only:
-            self.limit(item)  # Anew: a failure stops the clock.
+            self.limit(item)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_timeout_cancel_timer(self) -> None:
+        """Take back that the process is to end."""
         faulthandler.cancel_dump_traceback_later()
 
     def pytest_exception_interact(
         self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: Any
     ) -> None:
+        """Note errors and timeouts, and tell them from failures of the tests' own."""
         if call.excinfo is not None:
             timed_out = any(entry.name == "timeout_sigalrm" for entry in call.excinfo.traceback)
             if call.when == "call" and not timed_out:
@@ -129,27 +140,32 @@ class SessionMonitor:
                 self.note(node, "timeout" if timed_out else call.when, call.excinfo.value)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note what ended the session."""
         self.note(None, "stop", excinfo.value)
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note what ended the session."""
         self.note(None, "stop", excinfo.value)
 
     # The report.
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Shorten what a case has printed."""
         report = yield
         report.sections = [(name, shortened(text)) for name, text in report.sections]
         shorten_sections(item, shortened)
         return report
 
     def pytest_json_runtest_stage(self, report: pytest.TestReport) -> dict[str, Any]:
+        """Give each stage its reason alone, in place of tracebacks."""
         return {"crash": {"message": shortened(reason_of(report))}}
 
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
+        """Keep the report for :meth:`report_of`."""
         self.json_report = json_report
 
-    def report_of(self, selection: Selection, status: int) -> dict[str, Any]:
+    def report_of(self, selection: Selection, status: int) -> SuiteReport:
         """Return the report of a session that has ended with pytest's exit code ``status``."""
         left = [item for item in selection.wanted if item.nodeid not in self.ended and not self.until_failure]
         if (left or status not in ENDED) and not any(error["id"] == "" for error in self.errors):

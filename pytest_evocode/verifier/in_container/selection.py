@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.verifier.in_container.memory import TESTS
+from pytest_evocode.verifier.in_container.protocol import Plan
 
 KINDS = ("core", "boundary", "error", "integration")
 DESCRIPTIONS = ("scenario", "input", "expected", "actual")
@@ -19,23 +20,18 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Selection:
-    """Takes those of the collected tests that a round requires.
+    """Takes those of the collected tests that a round requires; what it goes by is in :class:`Plan`."""
 
-    The plan names the ``rounds`` up to this one, ``all_rounds``, and the round that ``introduced`` each requirement;
-    ``shared`` is the round that tests common to all count as; ``only`` is a round whose tests alone are to run,
-    ``retired`` one whose retired tests are to run in place of the suite; ``cases`` are the only ones to run, unless
-    there are none; ``backwards`` has the last case come first.
-    """
-
-    def __init__(self, plan: dict[str, Any]) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.rounds: list[str] = plan["rounds"]
+        self.rounds = plan["rounds"]
         self.wanted: list[pytest.Item] = []
         self.problems: list[str] = []
         """What is wrong with the suite, whatever the workspace is like."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Deselect what the round does not require and put the rest into the order of rounds."""
         counts = Counter(item.nodeid for item in items)
         for item in items:
             self.problems += self.wrong_markers(item)
@@ -50,6 +46,7 @@ class Selection:
         items[:] = self.wanted = wanted
 
     def is_wanted(self, item: pytest.Item) -> bool:
+        """Return whether an item is to run."""
         if self.retirement(item) != self.plan["retired"]:
             return False
         if self.plan["cases"] and item.nodeid not in self.plan["cases"]:
@@ -57,23 +54,22 @@ class Selection:
         return not self.plan["only"] or self.origin(item.path) == self.plan["only"]
 
     def origin(self, path: Path) -> str:
-        """The round that a test came with."""
+        """Return the round that a test came with."""
         first = path.relative_to(TESTS).parts[0]
-        return first if first in self.rounds else str(self.plan["shared"])
+        return first if first in self.rounds else self.plan["shared"]
 
     def retirement(self, item: pytest.Item) -> str | None:
-        """The round from which on the item is not required, as far as it is one of those up to now."""
+        """Return the round that retired an item, None where none of those up to now has."""
         name = self.round_of(argument(item, "retired"))
         return name if name in self.rounds else None
 
     def round_of(self, retired: str) -> str | None:
-        """The round that a round's name or a requirement's id stands for."""
-        introduced: dict[str, str] = self.plan["introduced"]
-        return retired if retired in self.plan["all_rounds"] else introduced.get(retired)
+        """Return the round that a round's name or a requirement's id stands for."""
+        return retired if retired in self.plan["all_rounds"] else self.plan["introduced"].get(retired)
 
     def wrong_markers(self, item: pytest.Item) -> Iterator[str]:
-        """What is wrong with those that the host could not read, because they are not written out."""
-        all_rounds: list[str] = self.plan["all_rounds"]
+        """Yield what is wrong with the item's markers; the host reads only those that are written out literally."""
+        all_rounds = self.plan["all_rounds"]
         for marker in item.iter_markers("requirement"):
             if not is_sound(marker):
                 given = [*map(repr, marker.args), *(f"{name}={value!r}" for name, value in marker.kwargs.items())]
@@ -93,6 +89,7 @@ class Selection:
                 yield f'{place_of(item)}: retired="{retired}" {wrong}'
 
     def pytest_json_runtest_metadata(self, item: pytest.Item, call: pytest.CallInfo[None]) -> dict[str, str]:
+        """Return what the report says of a test besides its outcome."""
         if call.when == "setup":
             return {
                 "origin": self.origin(item.path),
@@ -107,7 +104,7 @@ class Selection:
 
 
 def is_sound(marker: pytest.Mark) -> bool:
-    """Whether a requirement marker has the arguments that it takes."""
+    """Return whether a requirement marker has the arguments that it takes."""
     values = {"kind": "core", "retired": "-", **marker.kwargs}
     if len(marker.args) != 1 or not all(isinstance(value, str) and value for value in (*marker.args, *values.values())):
         return False
@@ -115,10 +112,10 @@ def is_sound(marker: pytest.Mark) -> bool:
 
 
 def argument(item: pytest.Item, name: str | int) -> str:
-    """What an item's requirement marker says, empty where it has none or does not say it.
+    """Return an argument of an item's requirement marker, empty where it has no marker or the marker no such argument.
 
-    The parameters' marker counts before the function's, that before the class's and the module's; of several on one
-    thing the one written last in a list, or on top.
+    The marker of a parameter set goes before that of the function, then come the class and the module. Of several on
+    one of these the one on top counts, and of a list the last.
     """
     for node in item.iter_parents():
         for marker in reversed(node.own_markers):
@@ -129,18 +126,18 @@ def argument(item: pytest.Item, name: str | int) -> str:
 
 
 def place_of(node: pytest.Item | pytest.Collector) -> str:
-    """Where a test is written, relative to the tests, with its line."""
+    """Return the file of a test, relative to the tests, and its line."""
     location = getattr(node, "location", None)
     return f"{location[0]}:{(location[1] or 0) + 1}" if location else node.nodeid
 
 
 def intent_of(item: pytest.Item) -> str:
-    """The first paragraph of a test's docstring, in one line."""
+    """Return the first paragraph of a test's docstring, in one line."""
     text: str = getattr(getattr(item, "obj", None), "__doc__", None) or ""
     return " ".join(text.strip().partition("\n\n")[0].split())
 
 
 def shortened(value: Any) -> str:
-    """A value as text, without the middle where it is long."""
+    """Return a value as text, without the middle where it is long."""
     text = str(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n[...]\n{text[-LONGEST // 2 :]}"

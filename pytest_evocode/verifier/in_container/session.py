@@ -12,7 +12,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 import pytest_jsonreport.plugin
@@ -20,6 +20,7 @@ import pytest_timeout
 
 from pytest_evocode.verifier.in_container.memory import OWN, TESTS, Memory, tests_in
 from pytest_evocode.verifier.in_container.monitor import SessionMonitor
+from pytest_evocode.verifier.in_container.protocol import Plan, SuiteReport
 from pytest_evocode.verifier.in_container.pytest_private import import_tests_from
 from pytest_evocode.verifier.in_container.selection import Selection
 
@@ -28,9 +29,9 @@ REPORT = Path("/logs/verifier/report.json")
 SEAL = Path("/logs/verifier/report.seal")
 
 
-def take_plan() -> dict[str, Any]:
+def take_plan() -> Plan:
     """Read the plan and remove its file, which has the key that the report is sealed with."""
-    plan: dict[str, Any] = json.loads(PLAN.read_text())
+    plan: Plan = json.loads(PLAN.read_text())
     PLAN.unlink()
     try:
         import ctypes
@@ -67,7 +68,7 @@ def file_states() -> dict[str, tuple[int, ...]]:
     return found
 
 
-def arguments(plan: dict[str, Any]) -> list[str]:
+def arguments(plan: Plan) -> list[str]:
     """Return the arguments that pytest is called with."""
     options = {
         "python_files": "test_*.py",
@@ -124,15 +125,15 @@ def main() -> NoReturn:
         traceback.print_exc()
         monitor.note(None, "stop", error)
         status = int(pytest.ExitCode.INTERNAL_ERROR)
-    if not monitor.debugging:
-        write_report(plan, monitor.report_of(selection, status), before)
+    if (key := plan["key"]) is not None:
+        write_report(key, monitor.report_of(selection, status), before)
     try:
         sys.stdout.flush()
     finally:
         os._exit(status)
 
 
-def write_report(plan: dict[str, Any], report: dict[str, Any], before: dict[str, tuple[int, ...]]) -> None:
+def write_report(key: str, report: SuiteReport, before: dict[str, tuple[int, ...]]) -> None:
     """Write the sealed report; ``before`` are the tests' files as they were at first."""
     after = file_states()
     if changed := sorted(path for path in before if after.get(path) != before[path]):
@@ -143,4 +144,4 @@ def write_report(plan: dict[str, Any], report: dict[str, Any], before: dict[str,
     contents = json.dumps(report).encode()
     REPORT.unlink(missing_ok=True)
     REPORT.write_bytes(contents)
-    SEAL.write_text(hmac.new(plan["key"].encode(), contents, hashlib.sha256).hexdigest())
+    SEAL.write_text(hmac.new(key.encode(), contents, hashlib.sha256).hexdigest())
