@@ -1,4 +1,4 @@
-"""The agent's part of a round: the workspace is made ready, the agent works, and its turn is ended for good."""
+"""Runs the agent's part of a round: the workspace is prepared, the agent works, and its turn is ended and recorded."""
 
 from __future__ import annotations
 

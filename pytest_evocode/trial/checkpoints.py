@@ -1,4 +1,4 @@
-"""What an attempt leaves behind at every moment, so that a later session can go on where this one was killed."""
+"""Keeps what a later session needs to go on with an attempt where this one was killed: snapshots and ``state.json``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pytest_evocode.trial.context import TrialContext
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """Where an attempt goes on: after the last turn, whose snapshot is ``start``; None at the very beginning."""
+    """Where an attempt goes on: behind ``last_turn``, in the state ``start``; None is the image as built."""
 
     records: Mapping[int, RoundRecord] = field(default_factory=dict)
-    """Rounds that are done, by index."""
+    """Records of the rounds that are done, by index."""
     turns: tuple[TurnRecord, ...] = ()
-    """Turns that have ended and whose rounds are not done."""
+    """Turns that have ended and whose rounds have no verdict yet."""
     last_turn: int = 0
     first_played: int = 1
     """The first round that is run; those before it have no record."""
@@ -38,9 +38,9 @@ class Resumption:
 class Checkpoints:
     """Keeps the snapshots of an attempt that are still needed, and ``state.json``, which says which these are.
 
-    Needed are those of rounds without a verdict, to verify them, and the last, to go on from. Without a directory
-    nothing outlives the session, and a round's snapshot goes with its verdict. With ``keep_all`` no snapshot goes that
-    can be found again.
+    Snapshots of rounds without a verdict are needed to verify these, and the last one to go on from. Without a
+    directory nothing outlives the session, and a round's snapshot is discarded after its verdict. With ``keep_all``
+    only snapshots are discarded that a later session could not find.
     """
 
     def __init__(self, directory: AttemptDirectory | None, state: AttemptState, *, keep_all: bool = False) -> None:
@@ -55,11 +55,11 @@ class Checkpoints:
 
     @property
     def keep_for(self) -> Path | None:
-        """Where it says which snapshots are needed."""
+        """The directory of ``state.json``, for engines to know which snapshots are needed; None where there is none."""
         return self._directory.state_directory if self._directory is not None else None
 
     def load(self, engine: Engine, rounds: Sequence[Round]) -> Resumption:
-        """What an earlier session left of this attempt at some of its rounds.
+        """Return what an earlier session left of this attempt at some of its rounds.
 
         Raises :class:`~pytest_evocode.errors.ResumeRefused` when that was another task or another environment.
         """
@@ -101,7 +101,7 @@ class Checkpoints:
         )
 
     def leave_alone(self) -> None:
-        """Write and discard nothing from here on: what is there belongs to an attempt that cannot be continued."""
+        """Write and discard nothing from here on, because what is there is of an attempt that cannot go on."""
         self._directory = None
         self._snapshots.clear()
 
@@ -130,41 +130,41 @@ class Checkpoints:
             self._settle({"agent": memory, "spent": spent})
 
     def round_done(self, index: int) -> None:
-        """Take the record of a round for written."""
+        """Note that the record of a round is written."""
         with self._lock:
             self._done.add(index)
             self._settle({})
 
     def is_done(self, index: int) -> bool:
-        """Whether a later session would only repeat a round."""
+        """Return whether a later session would only repeat a round."""
         with self._lock:
             return index in self._done
 
     def snapshot_of(self, index: int) -> Snapshot:
-        """The snapshot taken after a turn."""
+        """Return the snapshot that was taken after a turn."""
         return self._snapshots[index]
 
     def hold(self, index: int) -> None:
-        """Keep a round's snapshot, taken or not yet, whether it is needed for anything else or not."""
+        """Keep a round's snapshot until :meth:`release`, even where nothing else needs it; it may not be taken yet."""
         with self._lock:
             self._held.add(index)
 
     def release(self, index: int) -> None:
-        """Discard a snapshot that was only held."""
+        """Discard a round's snapshot if only :meth:`hold` kept it."""
         with self._lock:
             if index in self._held:
                 self._held.remove(index)
                 self._discard([index] if index in self._snapshots and index not in self._turns else [])
 
     def _settle(self, update: dict[str, Any]) -> None:
-        """Write the state, and only then discard what it does not mention."""
+        """Write the state, and only then discard the snapshots that it does not mention."""
         last = max(self._turns, default=0)
         keeps_last = self._directory is not None
         unneeded = [index for index in self._turns if index in self._done and not (keeps_last and index == last)]
         for index in unneeded:
             del self._turns[index]
         self._state = self._state.model_copy(update={"turns": tuple(self._turns.values()), **update})
-        # A snapshot that nobody finds again is no place to go on from.
+        # A later session cannot go on from a snapshot that it does not find.
         if self._directory is not None and all(turn.snapshot for turn in self._turns.values()):
             try:
                 self._directory.write_state(self._state)
@@ -180,7 +180,7 @@ class Checkpoints:
                     snapshot.discard()
 
     def close(self, *, finished: bool) -> None:
-        """Discard what nobody needs: everything when the attempt is finished or cannot be resumed."""
+        """Discard what nobody needs: all snapshots when the attempt is finished or cannot be resumed."""
         with self._lock:
             if self._directory is not None:
                 if not finished and self._turns:
@@ -211,7 +211,7 @@ def keep_state(context: TrialContext, index: int, snapshot: Snapshot) -> None:
 
 
 def memory_of(agent: Agent) -> Any:
-    """What an agent remembers, as JSON has it, and so a copy: its next turn begins before this is last written.
+    """Return what an agent remembers, as a copy in JSON's types: its next turn begins before it is last written.
 
     Raises :class:`~pytest_evocode.errors.AgentFault` when JSON has no form for it.
     """

@@ -1,4 +1,4 @@
-"""The fork in which a round's suite failed, held until somebody has looked at it."""
+"""Forks in which a round's suite failed, held for a person to look into."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HeldFork:
         return Command(("bash", "--norc"), user=self.round.verifier_user, env=self.settings.env)
 
     def debugging(self, cases: Sequence[str]) -> Command | None:
-        """Make ready to run cases again under pytest's ``--pdb`` on a terminal; None where the suite is a script.
+        """Return a command for a terminal that runs cases again under ``--pdb``; None where the suite is a script.
 
         Raises :class:`~pytest_evocode.errors.EnvironmentFault`.
         """

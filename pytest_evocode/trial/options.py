@@ -19,7 +19,7 @@ class TrialOptions:
     agent: Mapping[str, Any] = field(default_factory=dict)
     """What made the agent, for records."""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    """Resolves the ``${VAR}`` of task.toml."""
+    """The host's variables, which the ``${VAR}`` of task.toml are taken from."""
     timeout_multiplier: float = 1.0
     """What the timeouts of agents and suites are multiplied by."""
     verifiers: int | None = None
@@ -27,7 +27,7 @@ class TrialOptions:
     strict: bool = False
     """Whether a round fails in which the agent had changed the image's tools."""
     resume: bool = False
-    """Whether to go on with what ``directory`` has of the attempt."""
+    """Whether to go on with what the trial's directory has of the attempt."""
     hold_forks: bool = False
     """Whether the forks of failed rounds stay until :meth:`Trial.drop_fork`."""
     budget: Budget = field(default_factory=Budget)

@@ -1,4 +1,4 @@
-"""How far an attempt is while it runs, for whoever shows it."""
+"""How far an attempt is while it runs, for displays."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ Doing = Literal["starting", "preparing", "working", "verifying"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """An attempt at one moment: the environment starts, a round is prepared, the agent works, its work is verified.
+    """What an attempt does at one moment: start its environment, prepare a round, let the agent work, or verify.
 
     Suites that run beside the agent's next round do not show.
     """
 
     doing: Doing = "starting"
     index: int = 0
-    """The round's, from 1; 0 before the first."""
+    """The round's index, from 1; 0 before the first."""
     rounds: int = 0
-    """The last that will be run."""
+    """The index of the last round that will be run."""
     since: float = field(default_factory=time.time)
     """When ``doing`` began, in seconds since the epoch."""
     limit: float | None = None
     """Seconds that the agent has from then on; None for no limit."""
     turns: int = 0
-    """Replies of the model in all rounds so far, as of tokens and cost; 0 where nothing is known."""
+    """Replies of the model in all rounds so far; 0 where nothing is known, as for tokens and cost."""
     tokens: int = 0
     cost_usd: float = 0.0

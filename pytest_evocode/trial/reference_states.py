@@ -1,4 +1,4 @@
-"""The states that reference solutions lead to, kept by content, so that a single round need not replay those before."""
+"""Keeps the states that reference solutions lead to, so that a round need not play those before it again."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from filelock import Timeout
 
 from pytest_evocode.environments import Engine, Installation, ReferenceKeepingEngine, Snapshot
 from pytest_evocode.environments.reference_index import ReferenceIndex, ReferenceState
+from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import Cancelled, EnvironmentFault
 from pytest_evocode.tasks import Task, resolve_env, resolve_solution_env
 from pytest_evocode.tasks.content_hash import hash_directory
 
-#: Bytes that the states of one engine may take on this machine; those that were not used for longest go first.
 LIMIT = 4 * 2**30
-_PATIENCE = 0.1  # seconds
-#: Raised when the same solutions would lead to another state by this code.
+"""Bytes that the states of one engine may take on this machine; the least recently used are dropped first."""
+_WAIT = 0.1  # seconds between two looks at whether the attempt is cancelled
 _FORMAT = "2"
+"""Part of every key; changed when this code would make other states of the same solutions."""
 
 
 class ReferenceStates:
@@ -53,29 +54,29 @@ class ReferenceStates:
         self._keys: dict[int, str] = {}
 
     def held(self) -> AbstractContextManager[object]:
-        """Keep all states as they are; nobody else finds or keeps one meanwhile."""
-        self._key(1)  # Or the image would be built while others wait.
+        """Return a context in which nobody else finds, keeps or drops a state."""
+        self._key(1)  # It may build the image, which others should not have to wait for.
         return self._index.locked()
 
     @contextlib.contextmanager
     def making(self, cancelled: threading.Event) -> Iterator[None]:
-        """Be the only one who plays this task's solutions, or those of another task of its name.
+        """Keep other sessions and workers from playing the solutions of a task of this name.
 
-        Raises :class:`~pytest_evocode.errors.Cancelled` when it is told to wait no longer.
+        Raises :class:`~pytest_evocode.errors.Cancelled` once ``cancelled`` is set.
         """
         lock = self._index.making(self._task.name)
         while not lock.is_locked:
             if cancelled.is_set():
-                raise Cancelled("the session was stopped")
+                raise Cancelled(STOPPED)
             with contextlib.suppress(Timeout):
-                lock.acquire(timeout=_PATIENCE)
+                lock.acquire(timeout=_WAIT)
         try:
             yield
         finally:
             lock.release()
 
     def find(self, index: int) -> Snapshot | None:
-        """The state after a round (from 1); None where there is none. To be used while :meth:`held`."""
+        """Return the state after a round (from 1), None where none is kept; to be called while :meth:`held`."""
         state = self._index.read(self._key(index))
         if state is None or self._store is None:
             return None
@@ -87,7 +88,7 @@ class ReferenceStates:
         return found
 
     def keep(self, index: int, snapshot: Snapshot) -> None:
-        """Keep the state after a round beyond the attempt, unless it is there; nothing depends on its success."""
+        """Keep the state after a round beyond the attempt, unless one is kept; a failure to do so is passed over."""
         store = self._store
         if store is None or index >= len(self._task.rounds):
             return  # No round begins after the last.
@@ -105,13 +106,13 @@ class ReferenceStates:
         excess = sum(state.size for state in states) - self._limit
         for state in states:
             if excess > 0 and state.key != newest:
-                self._index.forget(state.key)  # First: half a state must not be found.
+                self._index.forget(state.key)  # First, so that nobody finds half a state.
                 with contextlib.suppress(EnvironmentFault):
                     store.drop_reference(state.key)
                 excess -= state.size
 
     def _key(self, index: int) -> str:
-        """A hash over all that the state depends on: the image, and the files of the task up to that round."""
+        """Return a hash of all that the state depends on: the image, and the files of the task up to that round."""
         if not self._keys:
             digest = hashlib.sha256(f"{_FORMAT}\0{self._engine.image_key(self._task)}\0".encode())
             if self._installation is not None:
@@ -121,7 +122,7 @@ class ReferenceStates:
             for round_ in self._task.rounds:
                 env |= resolve_solution_env(self._task, round_, self._environ, self._withheld)
                 digest.update(json.dumps([round_.name, env], sort_keys=True).encode())
-                # Not on tests: an author who edits those begins where the solutions had led to before.
+                # Tests are left out: the state stays the same for an author who edits them.
                 for directory in (round_.workdir, round_.solution):
                     digest.update(hash_directory(directory).encode() if directory else b"-")
                 self._keys[round_.index] = digest.hexdigest()[:32]

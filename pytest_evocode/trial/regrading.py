@@ -1,4 +1,4 @@
-"""Verifying again what rounds were left with: today's suites on the snapshots of then, and no agent anywhere."""
+"""Verifies recorded attempts again: today's suites on the kept snapshots, without an agent."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from pytest_evocode.verifier import SuiteRun, compare_cases, ended_by, judge
 
 @dataclass(slots=True)
 class Regraded:
-    """An attempt that was looked at."""
+    """What came of verifying an attempt again."""
 
     attempt: StoredAttempt
     before: tuple[RoundRecord, ...] = ()
-    """Its rounds as they were, with all cases; empty where nothing could be verified."""
+    """The attempt's rounds as they were, with all cases; empty where nothing could be verified."""
     after: tuple[RoundRecord, ...] = ()
-    """As they are now, in the same order."""
+    """The rounds as they are now, in the same order."""
     verified: int = 0
-    """Rounds that have a new verdict."""
+    """How many rounds have a new verdict."""
     problems: list[str] = field(default_factory=list)
-    """Why the attempt, or rounds of it, kept the verdicts that they had."""
+    """Why the attempt, or some of its rounds, kept the verdicts that they had."""
 
 
 class Regrader:
-    """Verifies attempts again, with the ``tasks`` by name, or else those that lie where they lay then."""
+    """Verifies attempts again, with the ``tasks`` given by name, or else those in the recorded directories."""
 
     def __init__(self, tasks: Mapping[str, Path], environ: Mapping[str, str] = os.environ) -> None:
         self._tasks = tasks
@@ -109,7 +109,7 @@ class Regrader:
         return self._engines[name]
 
     def _verify(self, task: Task, kept: Mapping[int, SnapshotFile], found: Regraded) -> dict[int, SuiteRun]:
-        """Run the suites, several at once; those that give no verdict are told as problems."""
+        """Run the suites, several at once; those that give no verdict become problems of the attempt."""
         first = next(iter(kept.values()))
         options = TrialOptions(environ=self._environ, timeout_multiplier=first.timeout_multiplier, strict=first.strict)
         context = TrialContext.of(task, self._engine(first.environment), options)
@@ -149,7 +149,7 @@ class Regrader:
         kept: Mapping[int, SnapshotFile],
         suites: Mapping[int, SuiteRun],
     ) -> tuple[RoundRecord, ...]:
-        """All rounds, in order, with what the suites say of them now."""
+        """Return all rounds in order, with what the suites say of them now."""
         rounds: list[RoundRecord] = []
         last, alone = "", record.mode == "single-round"
         for old in record.rounds:
@@ -189,7 +189,7 @@ class Regrader:
         rounds: tuple[RoundRecord, ...],
         suites: Mapping[int, SuiteRun],
     ) -> None:
-        """The old verdicts first, so that none is lost."""
+        """Write the new verdicts, after the old ones were set aside."""
         directory.set_aside()
         for round_ in rounds:
             if (suite := suites.get(round_.index)) is not None:
@@ -217,7 +217,7 @@ def _not_reached(record: RoundRecord, by: str) -> RoundRecord:
 
 @contextlib.contextmanager
 def _stopping(context: TrialContext, suites: SuiteRunner) -> Iterator[None]:
-    """Have nobody wait for suites once this is left by an exception, such as Ctrl-C."""
+    """Stop all suites when the context is left by an exception, such as Ctrl-C."""
     try:
         yield
     except BaseException:

@@ -1,4 +1,4 @@
-"""The verifier's part of a round: its suite, run in a fork of the round's snapshot or where the agent works."""
+"""Runs the verifier's part of a round: its suite, in a fork of the round's snapshot or where the agent works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One attempt of one agent through one task, from the first round to the last; knows nothing of pytest."""
+"""Runs one attempt of one agent through one task, from the first round to the last; knows nothing of pytest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a turn that has ended to the record of its round: suites run beside the turns that follow."""
+"""Takes a round from the end of its turn to its record, while the turns of later rounds go on."""
 
 from __future__ import annotations
 
