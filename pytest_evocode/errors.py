@@ -43,7 +43,10 @@ from __future__ import annotations
 
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class EvocodeError(Exception):
@@ -194,3 +197,11 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, EvocodeError):
         return str(error)
     return "".join(traceback.format_exception(error))
+
+
+def describe_validation(error: ValidationError) -> str:
+    """Return the first thing that is wrong with a value, where in it that is, and how many more there are."""
+    first, *others = error.errors(include_url=False)
+    where = "".join(f"{part}." for part in first["loc"])[:-1]
+    more = f" and {len(others)} more" if others else ""
+    return f"{where}: {first['msg']}{more}" if where else f"{first['msg']}{more}"

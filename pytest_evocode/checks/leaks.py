@@ -199,7 +199,7 @@ def _stretches(text: Text, hidden: Mapping[int, _Hidden]) -> Iterator[_Stretch]:
 
 
 def _describe(found: Iterable[_Stretch], visible: _VisibleFiles) -> Iterator[tuple[int, str]]:
-    """Yield a line number and a message for each round and file: on its longest stretch, and how many more there are."""
+    """Yield a line number and a message for each round and file, about its longest stretch."""
     by_origin: dict[tuple[str, str], list[_Stretch]] = {}
     for stretch in found:
         by_origin.setdefault((stretch.what.round, stretch.what.path), []).append(stretch)

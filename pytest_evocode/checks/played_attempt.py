@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pytest_evocode.agents import Agent
+from pytest_evocode.checks.leaks import Files
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.errors import EnvironmentFault, TaskError
 from pytest_evocode.tasks import Round
@@ -18,9 +19,6 @@ from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.suite_runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun
-
-Files = Mapping[str, bytes]
-"""Contents by path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pytest_evocode.errors import UsageError
+from pytest_evocode.errors import UsageError, describe_validation
 
 _TABLE = Path(__file__).with_name("prices.json")
 # What providers append to a model's name for one version of it: -2026-04-23, -20251001, @20251001, -latest.
@@ -101,8 +101,6 @@ def _read(path: Path) -> _Table:
         data: Mapping[str, Any] = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
         return _Table.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{path}: {where}: {first['msg']}; see the form of {_TABLE.name}") from None
+        raise UsageError(f"{path}: {describe_validation(error)}; see the form of {_TABLE.name}") from None
     except (OSError, ValueError) as error:  # a file that is not there, and JSON, TOML or UTF-8 that is none
         raise UsageError(f"{path}: the prices cannot be read: {error}") from None

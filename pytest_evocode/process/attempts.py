@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from pytest_evocode.errors import TaskError, UsageError
+from pytest_evocode.errors import TaskError, UsageError, describe_validation
 from pytest_evocode.names import natural_key
 from pytest_evocode.process.protocols import Executor, Judge
 from pytest_evocode.process.scores.records import AttemptProcess
@@ -209,8 +209,6 @@ def read_trajectory(path: Path) -> Trajectory:
     try:
         return Trajectory.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{path}: no trajectory in ATIF: {where + ': ' if where else ''}{first['msg']}") from None
+        raise UsageError(f"{path}: no trajectory in ATIF: {describe_validation(error)}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None

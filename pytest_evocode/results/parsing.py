@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from pytest_evocode.errors import RecordFault
+from pytest_evocode.errors import RecordFault, describe_validation
 from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundRecord
 
 Record = TypeVar("Record", bound=BaseModel)
@@ -76,7 +76,7 @@ def read_record(kind: type[Record], values: dict[str, Any], *, cases: bool = Tru
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise RecordFault(_explained(error)) from None
+        raise RecordFault(describe_validation(error)) from None
 
 
 def _leave_out_cases(round_: Any) -> None:
@@ -88,10 +88,3 @@ def _leave_out_cases(round_: Any) -> None:
     if cases and isinstance(cases, list) and verdict.get("counts") is None:
         passed = sum(isinstance(case, dict) and case.get("status") == "passed" for case in cases)
         verdict["counts"] = (passed, len(cases))
-
-
-def _explained(error: ValidationError) -> str:
-    first, *others = error.errors(include_url=False)
-    where = ".".join(map(str, first["loc"]))
-    more = f" and {len(others)} more" if others else ""
-    return f"{where}: {first['msg']}{more}" if where else f"{first['msg']}{more}"

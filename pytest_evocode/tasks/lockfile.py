@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pytest_evocode.errors import TaskError
+from pytest_evocode.errors import TaskError, describe_validation
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.content_hash import hash_directory
 
@@ -80,13 +80,8 @@ def read_lock(directory: Path) -> Lock | None:
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
-        why = _explained(error) if isinstance(error, ValidationError) else error.strerror
+        why = describe_validation(error) if isinstance(error, ValidationError) else error.strerror
         raise TaskError(f"cannot be read ({why}); remove it, and write it anew with --evocode-pin", path) from None
-
-
-def _explained(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return ": ".join(part for part in (".".join(map(str, first["loc"])), first["msg"]) if part)
 
 
 def write_lock(directory: Path, lock: Lock) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from pytest_evocode.errors import AgentFault, UsageError
+from pytest_evocode.errors import AgentFault, UsageError, describe_validation
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trajectories.atif import Trajectory
 
@@ -45,8 +45,7 @@ class RecordedAttempt:
         except OSError as error:
             raise AgentFault(f"{path}: the trajectory cannot be read: {error.strerror}") from None
         except ValidationError as error:
-            where = ".".join(map(str, error.errors()[0]["loc"]))
-            why = f"{where}: {error.errors()[0]['msg']}" if where else error.errors()[0]["msg"]
+            why = describe_validation(error)
             raise AgentFault(f"{path}: this is no trajectory in ATIF: {why}; record it anew") from None
 
 

@@ -20,14 +20,14 @@ def read_facts(path: Path) -> TaskFacts | None:
         task = tomli.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    metadata = _table(task.get("metadata"))
-    names = tuple(str(step["name"]) for step in _tables(task.get("steps")) if step.get("name"))
-    if not names and isinstance(count := _table(metadata.get("multiround")).get("num_rounds"), int):
+    metadata = table_in(task.get("metadata"))
+    names = tuple(str(step["name"]) for step in tables_in(task.get("steps")) if step.get("name"))
+    if not names and isinstance(count := table_in(metadata.get("multiround")).get("num_rounds"), int):
         names = tuple(old_round_name(number) for number in range(1, count + 1))
     names = names or ("round-1",)
     changes = {
         str(step.get("step")): _texts(step.get("change_types"))
-        for step in _tables(_table(metadata.get("requirement_chain")).get("steps"))
+        for step in tables_in(table_in(metadata.get("requirement_chain")).get("steps"))
     }
 
     def text(key: str) -> str:
@@ -84,11 +84,13 @@ class TaskLookup:
         return None
 
 
-def _table(value: Any) -> dict[str, Any]:
+def table_in(value: Any) -> dict[str, Any]:
+    """Return a table, or an empty one in place of anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def _tables(value: Any) -> list[dict[str, Any]]:
+def tables_in(value: Any) -> list[dict[str, Any]]:
+    """Return the tables of a list, without anything else."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 

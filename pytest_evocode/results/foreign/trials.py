@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pytest_evocode.errors import RecordFault, UnreadableCases, VerifierFault
 from pytest_evocode.names import natural_key
 from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines
-from pytest_evocode.results.foreign.tasks import TaskLookup, old_round_name
+from pytest_evocode.results.foreign.tasks import TaskLookup, old_round_name, table_in, tables_in
 from pytest_evocode.results.foreign.turns import ForeignTurn, read_turn, read_turns_by_round
 from pytest_evocode.results.records import AttemptRecord, Case, Mode, RoundRecord, Verdict
 from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward
@@ -51,7 +51,7 @@ class HarborTrial:
     @property
     def config(self) -> dict[str, Any]:
         """The configuration that the trial was run with."""
-        return _table(self.values.get("config")) or self.values
+        return table_in(self.values.get("config")) or self.values
 
     @property
     def bench(self) -> tuple[Path, str] | None:
@@ -67,7 +67,7 @@ class HarborTrial:
         """The name of the task's directory."""
         if self.bench:
             return self.bench[0].name
-        path = _table(self.config.get("task")).get("path")
+        path = table_in(self.config.get("task")).get("path")
         name = path if isinstance(path, str) else self.values.get("task_name") or self.values["trial_name"]
         return str(name).rstrip("/").rpartition("/")[2]
 
@@ -76,9 +76,9 @@ class HarborTrial:
         """The agent and its model, as Harbor's own statistics name them."""
         if self.bench:
             return self.bench[1]
-        info, config = _table(self.values.get("agent_info")), _table(self.config.get("agent"))
+        info, config = table_in(self.values.get("agent_info")), table_in(self.config.get("agent"))
         name = str(info.get("name") or config.get("name") or config.get("import_path") or "unknown")
-        model = _table(info.get("model_info")).get("name") or config.get("model_name")
+        model = table_in(info.get("model_info")).get("name") or config.get("model_name")
         if not isinstance(model, str) or name in ("oracle", "nop"):
             return name
         return f"{name}__{model.rpartition('/')[2]}"
@@ -86,13 +86,13 @@ class HarborTrial:
     @property
     def directories(self) -> list[Path]:
         """The directories where the task may lie."""
-        path = _table(self.config.get("task")).get("path")
+        path = table_in(self.config.get("task")).get("path")
         found = [self.bench[0]] if self.bench else []
         return [*found, Path(path)] if isinstance(path, str) and Path(path).is_absolute() else found
 
     def window(self) -> tuple[int, int | None]:
         """Return the first and the last round that were run, from 1; None is the last round of the task."""
-        verifier = _table(self.config.get("verifier"))
+        verifier = table_in(self.config.get("verifier"))
         first = self.config.get("multi_step_start_step") or verifier.get("multiround_start_round")
         last = self.config.get("multi_step_end_step") or verifier.get("multiround_max_round")
         # One that goes on with another trial has its earlier rounds as that one had them.
@@ -136,7 +136,7 @@ def read_trial(path: Path, values: dict[str, Any], number: int, tasks: TaskLooku
         attempt=number,
         mode=mode,
         from_round=names[first - 1] if 1 < first <= len(names) else None,
-        environment=str(_table(trial.config.get("environment")).get("type") or ""),
+        environment=str(table_in(trial.config.get("environment")).get("type") or ""),
         task_hash=str(values.get("task_checksum") or ""),
         started=str(values.get("started_at") or ""),
         finished=str(values.get("finished_at") or ""),
@@ -180,7 +180,7 @@ class _Steps:
         return _Evidence(step / "verifier", told, turn, reached=bool(told) or step.is_dir())
 
     def _told(self) -> list[dict[str, Any]]:
-        return _tables(self.trial.values.get("step_results"))
+        return tables_in(self.trial.values.get("step_results"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class _OldRounds:
             raise RecordFault(f"{OLD_RESULTS} is not JSON: {error}") from None
         if not isinstance(entries, list):
             raise RecordFault(f"{OLD_RESULTS} is JSON, but no list")
-        self._entries = {each["round"]: each for each in _tables(entries) if isinstance(each.get("round"), int)}
+        self._entries = {each["round"]: each for each in tables_in(entries) if isinstance(each.get("round"), int)}
         self._turns = read_turns_by_round(trial.path / "agent" / "trajectory.json")
 
     def names(self) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ def _record(
     trial: HarborTrial, number: int, evidence: _Evidence, *, name: str, index: int, declared: int, cases: bool
 ) -> RoundRecord:
     outcome, cause, verdict = _verdict(evidence, cases=cases)
-    exception = _table(evidence.told.get("exception_info"))
+    exception = table_in(evidence.told.get("exception_info"))
     if exception and verdict is None:
         cause = f"{exception.get('exception_type')}: {exception.get('exception_message')}"
     kind = str(exception.get("exception_type") or "")
@@ -285,7 +285,7 @@ def _rewards(evidence: _Evidence) -> dict[str, float] | None:
     for name, parse in REWARD_FILES.items():
         if (text := _text(evidence.verifier, name)) is not None:
             return parse(text)
-    told = _table(_table(evidence.told.get("verifier_result")).get("rewards"))
+    told = table_in(table_in(evidence.told.get("verifier_result")).get("rewards"))
     return {str(key): float(value) for key, value in told.items() if isinstance(value, int | float)} or None
 
 
@@ -322,16 +322,8 @@ def _text(verifier: Path, name: str) -> str | None:
 
 def _seconds(timing: Any) -> float | None:
     """Return how many seconds a phase took, or None where it does not say when it began and ended."""
-    begun, ended = (_table(timing).get(key) for key in ("started_at", "finished_at"))
+    begun, ended = (table_in(timing).get(key) for key in ("started_at", "finished_at"))
     try:
         return (datetime.fromisoformat(str(ended)) - datetime.fromisoformat(str(begun))).total_seconds()
     except (TypeError, ValueError):
         return None
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _tables(value: Any) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
