@@ -59,12 +59,7 @@ class TaskFile(pytest.File):
         for agent in session.roster.agents:
             for number in range(1, session.settings.attempts + 1):
                 yield AttemptCollector.from_parent(
-                    self,
-                    name=attempt_name(agent.id, number),
-                    agent=agent,
-                    number=number,
-                    task=task,
-                    first=first,
+                    self, name=attempt_name(agent.id, number), agent=agent, number=number, task=task, first=first
                 )
 
     def _first_round(self, task: Task, name: str | None) -> int | None:

@@ -96,11 +96,7 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
         metavar="RUN",
         help="continue a run's unfinished attempts (default: newest)",
     )
-    group.addoption(
-        "--evocode-shard",
-        metavar="I/N",
-        help="make only the I-th of N equal parts of the attempts",
-    )
+    group.addoption("--evocode-shard", metavar="I/N", help="make only the I-th of N equal parts of the attempts")
     group.addoption(
         "--evocode-fail-under",
         type=float,
@@ -113,38 +109,26 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
         help="also score how agents work: RigorBench's seven pillars of engineering discipline",
     )
     group.addoption(
-        "--evocode-judge",
-        metavar="PROVIDER/MODEL",
-        help="with --evocode-process: let a model judge it as well",
+        "--evocode-judge", metavar="PROVIDER/MODEL", help="with --evocode-process: let a model judge it as well"
     )
 
 
 def _add_debugging_options(group: pytest.OptionGroup) -> None:
     """Declare what is left of rounds for a person to look at."""
-    group.addoption(
-        "--evocode-shell",
-        action="store_true",
-        help="open a shell in the environment where a suite failed",
-    )
+    group.addoption("--evocode-shell", action="store_true", help="open a shell in the environment where a suite failed")
     group.addoption(
         "--evocode-keep",
         action="store_true",
         help="keep the environments where suites failed, and print how to enter them",
     )
     group.addoption(
-        "--evocode-snapshots",
-        action="store_true",
-        help="keep the files of every round for 'evocode regrade'",
+        "--evocode-snapshots", action="store_true", help="keep the files of every round for 'evocode regrade'"
     )
 
 
 def _add_author_options(group: pytest.OptionGroup) -> None:
     """Declare what authors of tasks need."""
-    group.addoption(
-        "--evocode-check",
-        action="store_true",
-        help="check the tasks themselves, and run no agent",
-    )
+    group.addoption("--evocode-check", action="store_true", help="check the tasks themselves, and run no agent")
     group.addoption(
         "--evocode-pin",
         action="store_true",

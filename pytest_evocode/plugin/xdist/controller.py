@@ -233,12 +233,7 @@ class ControllerPlugin:
         self._log(nodeid, location, phases, shown, report_properties(record, self._session.settings.protocol))
 
     def _log(
-        self,
-        nodeid: str,
-        location: tuple[str, int, str],
-        phases: Phases,
-        shown: Any,
-        properties: list[tuple[str, Any]],
+        self, nodeid: str, location: tuple[str, int, str], phases: Phases, shown: Any, properties: list[tuple[str, Any]]
     ) -> None:
         hook = self._config.hook
         hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
