@@ -82,8 +82,8 @@ class AttemptCollector(pytest.Collector):
             self.warn(pytest.PytestWarning(f"{self.path}: no effect in the {engine.name}: {', '.join(ignored)}"))
         if not session.settings.pin:
             self._warn_of_stale_pins()
-        self.trial = session.running = trial = self._make_trial(alone)
-        trial.__enter__()
+        session.running = trial = self._make_trial(alone)
+        self.trial = trial.__enter__()
 
     def _make_trial(self, alone: RoundItem | None) -> Trial:
         from pytest_evocode.llm.budget import RunSpending
