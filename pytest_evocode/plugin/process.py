@@ -1,4 +1,4 @@
-"""``--evocode-process``: how agents went about their work, scored after each attempt and shown beside the scores."""
+"""``--evocode-process``: score how agents worked after each attempt, and show the pillars beside the scores."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ProcessPlugin:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
-        """Score an attempt after its last round, when its container is gone."""
+        """Score an attempt after its last round, when its environment is gone."""
         yield
         if isinstance(item, RoundItem) and getattr(nextitem, "parent", None) is not item.parent:
             self._score(item.parent)
@@ -55,7 +55,7 @@ class ProcessPlugin:
         session = self._session
         directory = self._directory(attempt.task.name, attempt.agent.id, attempt.number)
         if not any(directory.glob("steps/*/agent/trajectory.json")):
-            return  # Such as the oracle's: without a trajectory there is no process.
+            return  # Agents such as the oracle leave no trajectory.
         try:
             with Execution(attempt.task, session.engine, budget=self._budget) as execution:
                 scored = score_attempt(directory, attempt.task, executor=execution, judge=self._judge)
@@ -68,7 +68,7 @@ class ProcessPlugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the pillars of each agent, which workers have written beside the records of attempts."""
+        """Print the pillars of each agent, from the files beside the attempts' records."""
         found = list(self._found())
         if not self._session.records:
             return

@@ -44,7 +44,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
-    """A task named budget, two levels below the present directory."""
+    """Write a task named budget, two levels below the current directory."""
     files = {"task.toml": TOML, "environment/Dockerfile": "FROM scratch\nWORKDIR /app\nCOPY ledger.py .\n"}
     files["environment/ledger.py"] = LEDGER
     for name in ("round-1", "round-2"):

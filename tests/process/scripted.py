@@ -1,7 +1,7 @@
-"""An agent that says and runs what a script has, so that example trajectories are of things that really happened.
+"""An agent that follows a script, so that the example trajectories show what really happened.
 
-A script is a TOML file with a table for each turn, ``[[round-1]]`` and so on for each round: what the agent ``says``,
-and the commands that it ``runs``.
+A script is a TOML file with one table for each message of the agent, ``[[round-1]]`` and so on for each round: what the
+agent ``says``, and the commands that it ``runs``.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ EXAMPLES = Path(__file__).parents[2] / "example_tasks"
 
 
 @dataclass(frozen=True)
-class Turn:
+class ScriptedReply:
     """One message of the agent with the commands that it calls for."""
 
     says: str
     runs: tuple[str, ...] = ()
 
 
-def read_script(path: Path) -> dict[str, tuple[Turn, ...]]:
-    """The turns of each round."""
+def read_script(path: Path) -> dict[str, tuple[ScriptedReply, ...]]:
+    """Return the messages of each round."""
     script = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {round_: tuple(map(_turn, turns)) for round_, turns in script.items()}
+    return {round_: tuple(map(_reply, replies)) for round_, replies in script.items()}
 
 
-def _turn(turn: dict[str, object]) -> Turn:
-    says, runs = turn.pop("says"), turn.pop("runs", [])
-    if turn or not isinstance(says, str) or not isinstance(runs, list):
-        raise ValueError(f"a turn says a text and runs a list of commands, and nothing else: {turn or says or runs}")
-    return Turn(says, tuple(command.strip("\n") for command in runs))
+def _reply(reply: dict[str, object]) -> ScriptedReply:
+    says, runs = reply.pop("says"), reply.pop("runs", [])
+    if reply or not isinstance(says, str) or not isinstance(runs, list):
+        raise ValueError(f"a reply says a text and runs a list of commands, and nothing else: {reply or says or runs}")
+    return ScriptedReply(says, tuple(command.strip("\n") for command in runs))
 
 
 def example_scripts() -> list[Path]:
-    """The scripts of all example tasks: ``example_tasks/TASK/recorded/NAME.toml``."""
+    """Return the scripts of all example tasks: ``example_tasks/TASK/recorded/NAME.toml``."""
     return sorted(EXAMPLES.glob("*/recorded/*.toml"))
 
 
@@ -51,18 +51,18 @@ class ScriptedAgent:
         self.name = Path(script).stem
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
-        """See :class:`~pytest_evocode.agents.Agent`."""
+        """Say and run what the script has for the round."""
         recorder = context.recorder
         recorder.agent = AgentInfo(name=self.name, version="1")
         recorder.say("user", context.instruction)
         made = 0
-        for turn in self._script[context.round.name]:
+        for reply in self._script[context.round.name]:
             calls = [
                 ToolCall(tool_call_id=f"call-{number}", function_name="bash", arguments={"command": command})
-                for number, command in enumerate(turn.runs, start=made + 1)
+                for number, command in enumerate(reply.runs, start=made + 1)
             ]
             made += len(calls)
-            recorder.reply(turn.says, calls)
+            recorder.reply(reply.says, calls)
             for call in calls:
                 self.act(context, call)
         return RoundTranscript()

@@ -23,7 +23,7 @@ RECORDED = sorted(path.parent.name for path in TASKS.glob("*/recorded"))
 
 
 def scored(task: Task, recorded: Path, execution: Execution | None = None) -> dict[str, AttemptProcess]:
-    """The attempts by agent."""
+    """Score the attempts, and return them by agent."""
     found = find_attempts(recorded)
     return {each.agent: score_found(each, task, executor=execution) for each in found}
 

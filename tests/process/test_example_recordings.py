@@ -28,13 +28,13 @@ EVERY_SCRIPT = pytest.mark.parametrize("script", example_scripts(), ids=lambda p
 
 
 def trajectories(attempt: Path) -> dict[str, Trajectory]:
-    """Those of an attempt's directory, by round."""
+    """Return the trajectories in an attempt's directory, by round."""
     paths = sorted(attempt.glob("steps/*/agent/trajectory.json"))
     return {path.parts[-3]: Trajectory.model_validate_json(path.read_bytes()) for path in paths}
 
 
 def deeds(trajectory: Trajectory) -> Iterator[tuple[Any, ...]]:
-    """What a trajectory's actions came to, without times: exit codes, and what became of which files."""
+    """Yield the results of a trajectory's actions without times: exit codes and changed files."""
     for step in trajectory.steps:
         for action in actions_of(step):
             changes = [(each["path"], each["kind"], each.get("sha256")) for each in action.get("changes", ())]
@@ -65,7 +65,9 @@ def test_a_recording_is_of_its_script_and_its_task(script: Path) -> None:
         ]
         for name, trajectory in recorded.items()
     }
-    assert said == {name: [(turn.says, turn.runs) for turn in turns] for name, turns in read_script(script).items()}
+    assert said == {
+        name: [(reply.says, reply.runs) for reply in replies] for name, replies in read_script(script).items()
+    }
     task = load_task(script.parents[1])
     asked = {name: trajectory.steps[0].message for name, trajectory in recorded.items()}
     assert asked == {round_.name: round_.instruction.read_text(encoding="utf-8") for round_ in task.rounds}

@@ -45,7 +45,7 @@ def test_limits_are_read():
 
 
 class Recording:
-    """A round as an agent plays it; every method adds a step and returns the recording."""
+    """A round as an agent plays it; methods such as :meth:`say` add a step and return the recording."""
 
     def __init__(
         self, instruction: str = INSTRUCTION, files: Mapping[str, str] | None = None, *, name: str = "round-1"
@@ -53,7 +53,7 @@ class Recording:
         self.name = name
         self.instruction = instruction
         self.files = dict({"ledger.py": LEDGER} if files is None else files)
-        """The workspace as it is now."""
+        """The current files of the workspace."""
         self.originals = dict(self.files)
         self._steps = [Step(step_id=1, source="user", message=instruction)]
 
@@ -63,7 +63,7 @@ class Recording:
         return self._steps[-1].step_id
 
     def say(self, text: str, *, tokens: int | None = None) -> Recording:
-        """A message without a call."""
+        """Add a message without a call."""
         self._steps.append(Step(step_id=self.step + 1, source="agent", message=text, metrics=_metrics(tokens)))
         return self
 
@@ -78,13 +78,13 @@ class Recording:
         say: str = "",
         timed_out: bool = False,
     ) -> Recording:
-        """A shell line of our own agent; ``changes`` has new texts, None for a deleted file."""
+        """Add a shell line of our own agent; ``changes`` has the new texts, None for a deleted file."""
         action: dict[str, Any] = {"exit_code": exit_code, "seconds": 0.1, "timed_out": timed_out}
         action["changes"] = [self._change(path, text) for path, text in (changes or {}).items()]
         return self.call("bash", {"command": command}, output, action=action, tokens=tokens, say=say)
 
     def write(self, path: str, text: str, *, tokens: int | None = None) -> Recording:
-        """A file written with a here-document."""
+        """Add a here-document that writes a file."""
         end = "" if text.endswith("\n") else "\n"
         return self.bash(f"cat > {path} <<'EOF'\n{text}{end}EOF", changes={path: text}, tokens=tokens)
 
@@ -98,7 +98,7 @@ class Recording:
         tokens: int | None = None,
         say: str = "",
     ) -> Recording:
-        """A call of any tool."""
+        """Add a call of any tool."""
         number = self.step + 1
         call = ToolCall(tool_call_id=f"c{number}", function_name=tool, arguments=dict(arguments))
         result = ObservationResult(source_call_id=f"c{number}", content=output)
@@ -125,11 +125,11 @@ class Recording:
         return {"path": path, "kind": kind, "mode": "0644", "diff": unified_diff(path, before, text), "sha256": digest}
 
     def trajectory(self) -> Trajectory:
-        """In ATIF."""
+        """Return the recording in ATIF."""
         return Trajectory(session_id="s", agent=AgentInfo(name="hand", version="1"), steps=tuple(self._steps))
 
     def input(self, index: int = 1) -> RecordedRound:
-        """For the reader."""
+        """Return the recording as the reader takes it."""
         return RecordedRound(self.name, index, self.trajectory(), self.instruction)
 
 
@@ -137,29 +137,29 @@ def _metrics(tokens: int | None) -> StepMetrics | None:
     return None if tokens is None else StepMetrics(prompt_tokens=tokens - tokens // 4, completion_tokens=tokens // 4)
 
 
-def read(*recordings: Recording, reading: TaskContext | None = None) -> list[RoundActivity]:
-    """The activity of rounds, one recording each; the first one's files are the task's."""
+def read(*recordings: Recording, context: TaskContext | None = None) -> list[RoundActivity]:
+    """Return the activity of rounds, one for each recording; the files of the first one are the task's."""
     originals = recordings[0].originals
 
     def find(path: str) -> Iterable[str]:
         return [originals[path]] if path in originals else []
 
-    reading = reading or TaskContext(workdir="/app", originals=find)
-    return list(read_rounds([each.input(index) for index, each in enumerate(recordings, 1)], reading))
+    context = context or TaskContext(workdir="/app", originals=find)
+    return list(read_rounds([each.input(index) for index, each in enumerate(recordings, 1)], context))
 
 
 def activity_of(recording: Recording) -> RoundActivity:
-    """The activity of one round."""
+    """Return the activity of one round."""
     return read(recording)[0]
 
 
 def score(
     recording: Recording, declared: RoundDeclaration | None = None, executed: ExecutedMeasures | None = None
 ) -> RoundProcess:
-    """One round's process."""
+    """Score one round."""
     return score_round(activity_of(recording), FileRoles(), declared, executed)
 
 
 def part(process: RoundProcess, pillar: str, name: str) -> float | None:
-    """A sub-metric's value."""
+    """Return the value of a sub-metric."""
     return process.pillars[pillar].parts[name].value

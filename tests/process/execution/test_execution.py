@@ -44,7 +44,7 @@ MakeTask = Callable[..., Task]
 
 @pytest.fixture
 def make_task(tmp_path: Path) -> MakeTask:
-    """A task of two rounds whose image has a module and its test; ``files`` are more of the task's."""
+    """Return a function that makes a task of two rounds, whose image has a module, its test and further ``files``."""
 
     def make(toml: str = DECLARED, files: Mapping[str, str] | None = None) -> Task:
         texts = {
@@ -65,24 +65,24 @@ def make_task(tmp_path: Path) -> MakeTask:
 
 @pytest.fixture
 def cache(tmp_path: Path) -> ResultCache:
-    """One of the test's own."""
+    """Return an empty cache."""
     return ResultCache(tmp_path / "cache")
 
 
 def recording(name: str = "round-1") -> Recording:
-    """Of a workspace as the image has it."""
+    """Return a recording that starts from the files of the image."""
     return Recording(files={"ledger.py": LEDGER, "test_ledger.py": TEST}, name=name)
 
 
 def execute(task: Task, engine: Engine | None, cache: ResultCache, *recordings: Recording) -> list[ExecutedMeasures]:
-    """What running the rounds of some recordings shows."""
+    """Run the rounds of some recordings, and return what was measured."""
     originals = recordings[0].originals
     roles = FileRoles(task.process.source, task.process.tests)
-    reading = TaskContext(
+    context = TaskContext(
         roles=roles, workdir="/app", originals=lambda path: [originals[path]] if path in originals else []
     )
     with Execution(task, engine, cache=cache) as execution:
-        return [execution.run_round(activity) for activity in read(*recordings, reading=reading)]
+        return [execution.run_round(activity) for activity in read(*recordings, context=context)]
 
 
 def test_builds_and_tests_are_run_after_every_edit(make_task: MakeTask, engine: Engine, cache: ResultCache) -> None:

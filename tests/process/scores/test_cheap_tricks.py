@@ -1,4 +1,4 @@
-"""What costs nothing must gain nothing: each trick in a trajectory, against the same trajectory without it."""
+"""Cheap tricks gain nothing: each is played in a trajectory, and compared with the trajectory without it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Play = Callable[[Recording, "Trick"], Recording]
 
 
 class Trick:
-    """Nothing: the trajectory as it is. Others do something at the beginning, after every edit, or at the end."""
+    """No trick. Subclasses do something at the start, after every edit, or at the end."""
 
     def begin(self, recording: Recording) -> None:
-        """Before anything else."""
+        """Act before anything else."""
 
     def after_edit(self, recording: Recording) -> None:
-        """Behind every edit."""
+        """Act after an edit."""
 
     def end(self, recording: Recording) -> None:
-        """Before the final message."""
+        """Act before the final message."""
 
 
 class LonePlan(Trick):
@@ -69,7 +69,7 @@ class EchoIntoAFile(Trick):
 
 
 def reckless(recording: Recording, trick: Trick) -> Recording:
-    """No plan, no tests, one edit."""
+    """Play an attempt with one edit, and neither a plan nor a test."""
     trick.begin(recording)
     recording.bash("cat ledger.py other.py", "text", tokens=100)
     recording.bash("edit", changes={"ledger.py": BUDGET}, tokens=100)
@@ -93,7 +93,7 @@ def stumbling(recording: Recording, trick: Trick) -> Recording:
 
 
 def disciplined(recording: Recording, trick: Trick) -> Recording:
-    """A plan, an edit, tests, a commit."""
+    """Play an attempt with a plan, an edit, tests and a commit."""
     trick.begin(recording)
     recording.write("notes.md", PLAN, tokens=100)
     recording.bash("edit", changes={"ledger.py": BUDGET}, tokens=100)

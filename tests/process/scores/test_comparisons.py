@@ -15,7 +15,7 @@ from pytest_evocode.report.process import outcome_lines, process_lines
 def attempt(
     agent: str, task: str = "t", number: int = 1, *, edited: bool = True, outcome: float | None = None, **values: float
 ) -> AttemptProcess:
-    """An attempt of one round with some pillars."""
+    """Return an attempt of one round with some pillars."""
     pillars = {name: Pillar(value=values.get(name), parts={}) for name in PARTS}
     round_ = RoundProcess(round="round-1", index=1, edited=edited, pillars=pillars, outcome=outcome)
     return AttemptProcess(task=task, agent=agent, attempt=number, rounds=(round_,))

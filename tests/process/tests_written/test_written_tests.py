@@ -18,7 +18,7 @@ def density(path: str, text: str) -> tuple[int, int]:
 
 
 def covered(source: str, text: str, tests: str, test_text: str) -> list[str]:
-    """The product's names that the tests import and call."""
+    """Return the product's names that the tests import and call."""
     (activity,) = read(Recording(files={}).write(source, text).write(tests, test_text))
     symbols, unread = changed_symbols(activity, FileRoles())
     assert not unread

@@ -168,9 +168,9 @@ def test_texts_go_on_from_round_to_round() -> None:
 
 
 def test_a_declared_test_command_is_known_as_one() -> None:
-    reading = TaskContext(purposes=CommandPurposes(build="./scripts/build.sh", test="./scripts/verify --all"))
+    context = TaskContext(purposes=CommandPurposes(build="./scripts/build.sh", test="./scripts/verify --all"))
     recording = Recording().bash("./scripts/verify --all --fast", "", 0).bash("./scripts/build.sh", "", 2)
-    (activity,) = read(recording, reading=reading)
+    (activity,) = read(recording, context=context)
     assert [(run.purpose, run.passed) for run in activity.runs] == [("test", True), ("build", False)]
 
 
