@@ -109,14 +109,8 @@ class _RoundReplay:
         self._context.recorder.observe(call.tool_call_id, content, action, {"replayed": notes} if notes else None)
 
     def _run(self, command: ShellCommand, recorded: Mapping[str, Any] | None) -> tuple[str, Action]:
-        return run_script(
-            command.script,
-            self._context,
-            self._deadline,
-            seconds=_limit(command, recorded),
-            limit=_SHOWN,
-            cwd=command.cwd,
-        )
+        script, seconds = command.script, _limit(command, recorded)
+        return run_script(script, self._context, self._deadline, seconds=seconds, limit=_SHOWN, cwd=command.cwd)
 
     def _restore(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
         """Restore the workspace to its state after a recorded action, and return notes on what differed.

@@ -8,8 +8,9 @@ from typing import Any
 from pytest_evocode.errors import RequestRefused
 from pytest_evocode.llm.base_client import BaseClient
 from pytest_evocode.llm.connection import Json
+from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
-from pytest_evocode.llm.replies import arguments_of, native_of, priced_usage, tagged, without_open_end
+from pytest_evocode.llm.replies import arguments_of, native_of, tagged, without_open_end
 from pytest_evocode.results.records import Usage
 
 _API = "messages"

@@ -12,6 +12,8 @@ from pathlib import Path
 from pytest_evocode.errors import UsageError
 from pytest_evocode.results.records import Spent, Usage
 
+_NOTHING = Usage(prompt_tokens=0, completion_tokens=0, cost_usd=0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -128,14 +130,12 @@ class AttemptSpending:
 
     def charge(self, usage: Usage | None, *, turns: int = 1, paid_before: bool = False) -> None:
         """Count replies of a model; those ``paid_before`` by an earlier session do not count for the run again."""
-        if usage is not None:
-            self._count(_countable(usage.tokens), _countable(usage.cost_usd), turns, paid_before=paid_before)
-        else:
-            self._count(0, 0.0, turns, paid_before=paid_before)
+        usage = usage or _NOTHING
+        self._count(_countable(usage.tokens), _countable(usage.cost_usd), turns, paid_before=paid_before)
 
     def correct(self, before: Usage | None, now: Usage) -> None:
         """Correct a charge from what it was ``before`` to what it is ``now`` known to be."""
-        before = before or Usage(prompt_tokens=0, completion_tokens=0, cost_usd=0.0)
+        before = before or _NOTHING
         tokens = 0 if now.tokens is None else _countable(now.tokens) - _countable(before.tokens)
         cost = 0.0 if now.cost_usd is None else _countable(now.cost_usd) - _countable(before.cost_usd)
         self._count(tokens, cost, turns=0, paid_before=False)

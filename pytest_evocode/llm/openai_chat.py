@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from pytest_evocode.errors import RequestRefused
 from pytest_evocode.llm.base_client import BaseClient
-from pytest_evocode.llm.connection import Json, ProviderConnection
-from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.prices import ModelFacts
+from pytest_evocode.llm.connection import Json
+from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
-from pytest_evocode.llm.replies import arguments_of, native_of, priced_usage, tagged
+from pytest_evocode.llm.replies import arguments_of, native_of, tagged
 from pytest_evocode.results.records import Usage
 
 _API = "chat"
@@ -23,12 +23,13 @@ _ANSWER_ONLY = frozenset({"annotations", "audio", "function_call", "refusal"})
 class ChatClient(BaseClient):
     """Client of the Chat Completions API."""
 
-    def __init__(
-        self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
-    ) -> None:
-        super().__init__(connection, model, options, facts)
-        # OpenAI's reasoning models refuse the old name; compatible servers may not know the new one.
-        self._limit = "max_completion_tokens" if connection.is_official else "max_tokens"
+    @cached_property
+    def _limit(self) -> str:
+        """Name of the option for the limit of a reply.
+
+        OpenAI's reasoning models refuse the old name, and compatible servers may not know the new one.
+        """
+        return "max_completion_tokens" if self._connection.is_official else "max_tokens"
 
     def _resource(self, sdk: Any) -> Any:
         return sdk.chat.completions

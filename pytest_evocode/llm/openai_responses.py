@@ -8,12 +8,11 @@ from typing import Any
 
 from pytest_evocode.errors import RequestRefused
 from pytest_evocode.llm.base_client import BaseClient
-from pytest_evocode.llm.connection import Json, ProviderConnection
-from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.prices import ModelFacts
+from pytest_evocode.llm.connection import Json
+from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
-from pytest_evocode.llm.replies import arguments_of, native_of, priced_usage, tagged, without_open_end
+from pytest_evocode.llm.replies import arguments_of, native_of, tagged, without_open_end
 from pytest_evocode.results.records import Usage
 
 _API = "responses"
@@ -22,11 +21,7 @@ _API = "responses"
 class ResponsesClient(BaseClient):
     """Client of the Responses API."""
 
-    def __init__(
-        self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
-    ) -> None:
-        super().__init__(connection, model, options, facts)
-        self._refused_parts: set[str] = set()
+    _refused_parts: frozenset[str] = frozenset()
 
     def _resource(self, sdk: Any) -> Any:
         return sdk.responses
@@ -68,7 +63,7 @@ class ResponsesClient(BaseClient):
         }
         for part, is_refused in signs.items():
             if fault.status == 400 and is_refused and part not in self._refused_parts:
-                self._refused_parts.add(part)
+                self._refused_parts |= {part}
                 return
         raise self._connection.explain(fault) from None
 

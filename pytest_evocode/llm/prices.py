@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pytest_evocode.errors import UsageError, describe_validation
+from pytest_evocode.results.records import Usage
 
 _TABLE = Path(__file__).with_name("prices.json")
 # What providers append to a model's name for one version of it: -2026-04-23, -20251001, @20251001, -latest.
@@ -88,6 +89,28 @@ def find_model_facts(model: str, prices: Path | None = None) -> ModelFacts | Non
     tables = ([] if prices is None else [_read(prices).models]) + [_own_table().models]
     names = dict.fromkeys([model, _VERSION.sub("", model), _VERSION.sub("", model.rpartition("/")[2])])
     return next((table[name] for table in tables for name in names if name in table), None)
+
+
+def priced_usage(
+    facts: ModelFacts | None,
+    prompt: int | None,
+    completion: int | None,
+    cached: int | None = None,
+    written: int | None = None,
+) -> Usage:
+    """Return the usage of one reply, with its cost where the price and the tokens are known.
+
+    Args:
+        facts: The model's prices; None where unknown.
+        prompt: All tokens sent; None where the provider does not say.
+        completion: All tokens that the model wrote.
+        cached: Of the prompt, those read from the cache.
+        written: Of the prompt, those written to the cache.
+    """
+    cost = None
+    if facts is not None and prompt is not None and completion is not None:
+        cost = facts.cost(prompt, completion, cached or 0, written or 0)
+    return Usage(prompt_tokens=prompt, cached_tokens=cached, completion_tokens=completion, cost_usd=cost, requests=1)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Parts of replies that all APIs have: arguments of tool calls, usage, messages in the provider's own format."""
+"""Parts of replies that all APIs have: arguments of tool calls, and messages in the provider's own format."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message
-from pytest_evocode.results.records import Usage
 
 
 def tagged(api: str, native: Any) -> dict[str, Any]:
@@ -45,25 +43,3 @@ def arguments_of(given: Any) -> tuple[dict[str, Any] | None, str]:
     except ValueError:
         arguments = None
     return (arguments if isinstance(arguments, dict) else None), written
-
-
-def priced_usage(
-    facts: ModelFacts | None,
-    prompt: int | None,
-    completion: int | None,
-    cached: int | None = None,
-    written: int | None = None,
-) -> Usage:
-    """Return the usage of one reply, with its cost where the price and the tokens are known.
-
-    Args:
-        facts: The model's prices; None where unknown.
-        prompt: All tokens sent; None where the provider does not say.
-        completion: All tokens that the model wrote.
-        cached: Of the prompt, those read from the cache.
-        written: Of the prompt, those written to the cache.
-    """
-    cost = None
-    if facts is not None and prompt is not None and completion is not None:
-        cost = facts.cost(prompt, completion, cached or 0, written or 0)
-    return Usage(prompt_tokens=prompt, cached_tokens=cached, completion_tokens=completion, cost_usd=cost, requests=1)

@@ -25,6 +25,8 @@ from pytest_evocode.trajectories.atif import (
 
 #: Writes are at least this many times their own duration apart, so that a long turn is not spent on writing.
 _WRITES_APART = 20
+#: What usage and ATIF's metrics both have.
+_COUNTED = {"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +114,19 @@ class Recorder:
         """Note how the turn has ended, and what changed in the workspace after the last observed action."""
         if timed_out or stopped:
             self.remarks |= {"timed_out": timed_out, "stopped": stopped}
-        if self._change_source is not None and self._begun:
-            if changes := self._change_source.changes():
-                self.remarks["changes"] = changes
-            self.remarks |= self._change_source.remarks()
+        if self._begun:
+            self.remarks |= self._changes()
+
+    def _changes(self) -> dict[str, Any]:
+        """Return what has changed since the last look, with notes on it."""
+        if self._change_source is None:
+            return {}
+        changes = self._change_source.changes()
+        return ({"changes": changes} if changes else {}) | self._change_source.remarks()
 
     def say(self, source: Literal["system", "user"], message: str, extra: Mapping[str, Any] | None = None) -> None:
         """Add a message to the agent; ``extra`` goes under ``extra.evocode``."""
-        self._add(
-            Step(step_id=len(self._steps) + 1, timestamp=now(), source=source, message=message, extra=_ours(extra))
-        )
+        self._add(source, message, extra)
 
     def reply(
         self,
@@ -151,17 +156,13 @@ class Recorder:
             if usage.cached_tokens is not None:
                 extra = {"cached_tokens": usage.cached_tokens, **(extra or {})}
         self._add(
-            Step(
-                step_id=len(self._steps) + 1,
-                timestamp=now(),
-                source="agent",
-                message=message,
-                reasoning_content=reasoning or None,
-                tool_calls=tuple(calls) or None,
-                metrics=metrics,
-                llm_call_count=usage.requests if usage is not None else None,
-                extra=_ours(extra),
-            )
+            "agent",
+            message,
+            extra,
+            reasoning_content=reasoning or None,
+            tool_calls=tuple(calls) or None,
+            metrics=metrics,
+            llm_call_count=usage.requests if usage is not None else None,
         )
 
     def observe(
@@ -180,11 +181,7 @@ class Recorder:
         done: dict[str, Any] = {"tool_call_id": call_id}
         if action is not None:
             done |= {"exit_code": action.exit_code, "seconds": round(action.seconds, 3), "timed_out": action.timed_out}
-        if self._change_source is not None:
-            if changes := self._change_source.changes():
-                done["changes"] = changes
-            done |= self._change_source.remarks()
-        done |= extra or {}
+        done |= {**self._changes(), **(extra or {})}
         ours = dict((step.extra or {}).get("evocode", {}))
         ours["actions"] = [*ours.get("actions", []), done]
         results = step.observation.results if step.observation else ()
@@ -226,8 +223,16 @@ class Recorder:
         self._usages = [usage]
         self._written()
 
-    def _add(self, step: Step) -> None:
+    def _add(
+        self,
+        source: Literal["system", "user", "agent"],
+        message: str,
+        extra: Mapping[str, Any] | None,
+        **fields: Any,
+    ) -> None:
         self.begin()
+        number = len(self._steps) + 1
+        step = Step(step_id=number, timestamp=now(), source=source, message=message, extra=_ours(extra), **fields)
         self._steps.append(step)
         self._written()
 
@@ -280,11 +285,7 @@ class Recorder:
             agent=self.agent,
             steps=steps,
             final_metrics=FinalMetrics(
-                total_prompt_tokens=usage.prompt_tokens,
-                total_completion_tokens=usage.completion_tokens,
-                total_cached_tokens=usage.cached_tokens,
-                total_cost_usd=usage.cost_usd,
-                total_steps=len(steps),
+                **{f"total_{name}": getattr(usage, name) for name in _COUNTED}, total_steps=len(steps)
             ),
             # Tells readers that an action without changes changed nothing.
             extra=_ours({**({"watched": True} if self._begun else {}), **self.remarks}),
@@ -292,12 +293,7 @@ class Recorder:
 
 
 def _metrics(usage: Usage) -> StepMetrics:
-    return StepMetrics(
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        cached_tokens=usage.cached_tokens,
-        cost_usd=usage.cost_usd,
-    )
+    return StepMetrics(**usage.model_dump(include=_COUNTED))
 
 
 def trajectory_usage(trajectory: Trajectory) -> Usage | None:
@@ -308,13 +304,8 @@ def trajectory_usage(trajectory: Trajectory) -> Usage | None:
 def _usage_of(step: Step) -> Usage | None:
     if step.metrics is None:
         return None
-    return Usage(
-        prompt_tokens=step.metrics.prompt_tokens,
-        cached_tokens=step.metrics.cached_tokens,
-        completion_tokens=step.metrics.completion_tokens,
-        cost_usd=step.metrics.cost_usd,
-        requests=1 if step.llm_call_count is None else step.llm_call_count,
-    )
+    requests = 1 if step.llm_call_count is None else step.llm_call_count
+    return Usage(**step.metrics.model_dump(include=_COUNTED), requests=requests)
 
 
 def with_remarks(trajectory: Trajectory, remarks: Mapping[str, Any]) -> Trajectory:

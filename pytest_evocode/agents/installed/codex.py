@@ -39,10 +39,8 @@ class CodexReader(LoggedEventReader):
     The tokens of a request are in the session's log as soon as it is answered, in the events only at the turn's end.
     """
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._updates = 0
-        self._counted = self._resumed = False
+    _updates = 0
+    _counted = _resumed = False
 
     def pattern(self, session: str) -> str:
         """See :class:`~pytest_evocode.agents.installed.session_log.LoggedEventReader`."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
-from pytest_evocode.llm.prices import ModelFacts
+from pytest_evocode.llm.prices import ModelFacts, priced_usage
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
 from pytest_evocode.trajectories.recorder import Action, Recorder
@@ -142,13 +142,7 @@ class EventReader(ABC):
 
     def usage(self, *, prompt: int, completion: int, cached: int = 0, written: int = 0) -> Usage:
         """Return the usage of one request; ``cached`` and ``written`` are parts of ``prompt``."""
-        return Usage(
-            prompt_tokens=prompt,
-            cached_tokens=cached,
-            completion_tokens=completion,
-            cost_usd=None if self.facts is None else self.facts.cost(prompt, completion, cached, written),
-            requests=1,
-        )
+        return priced_usage(self.facts, prompt, completion, cached, written)
 
 
 def text_of(content: Any) -> str:

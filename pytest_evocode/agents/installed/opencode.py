@@ -36,9 +36,8 @@ class OpenCodeOptions(CliOptions):
 class OpenCodeReader(EventReader):
     """Reads the output of ``--format json``: the parts of a reply, its calls as they are done, and last its tokens."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._answered = False
+    _answered = False
+    """Whether the reply that is being printed is recorded, at least in part."""
 
     def take(self, event: Event) -> None:
         """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""

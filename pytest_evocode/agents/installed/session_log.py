@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from abc import abstractmethod
-from typing import Any
 
 from pytest_evocode.agents.installed.event_reader import Event, EventReader
 from pytest_evocode.agents.protocol import RoundContext
@@ -48,10 +47,8 @@ class SessionLog:
 class LoggedEventReader(EventReader):
     """Reads events, and beside them the log of the session."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._context: RoundContext | None = None
-        self._log: SessionLog | None = None
+    _context: RoundContext | None = None
+    _log: SessionLog | None = None
 
     @abstractmethod
     def pattern(self, session: str) -> str:
