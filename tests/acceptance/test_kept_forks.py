@@ -66,8 +66,13 @@ def enter(line: str, script: str) -> str:
     return printed.replace("\r\n", "\n")
 
 
-@EITHER
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["one process", "two workers"])
+@pytest.mark.parametrize(
+    ("env", "workers"),
+    [
+        pytest.param("sandbox", ("-n2",), id="sandbox, two workers"),
+        pytest.param("docker", (), id="docker, one process", marks=pytest.mark.docker),
+    ],
+)
 def test_the_forks_of_failed_rounds_stay(
     write_task: WriteTask, run_tasks: RunTasks, env: str, workers: tuple[str, ...]
 ) -> None:

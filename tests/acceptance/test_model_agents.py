@@ -52,8 +52,9 @@ def plays(solution: Path) -> Run:
     )
 
 
-@pytest.mark.parametrize("spec", [GPT, OPUS])
-@pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.mark.parametrize(
+    ("spec", "env"), [(GPT, "sandbox"), pytest.param(OPUS, "docker", marks=pytest.mark.docker), (OPUS, "sandbox")]
+)
 def test_a_model_solves_an_example_task_and_the_summary_has_what_it_took(
     run_tasks: RunTasks, priced: str, spec: str, env: str
 ) -> None:
@@ -254,7 +255,6 @@ def test_the_limit_of_a_whole_run_holds_over_its_workers(
             "-n2",
             "tasks",
             agent=None,
-            subprocess=True,
         )
         # One of the two may have asked at the moment when the other reached the limit.
         assert 4 <= len(server.asked) <= 5
