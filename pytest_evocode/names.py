@@ -33,8 +33,8 @@ def scored_name(agent: str, mode: str, from_round: str | None) -> str:
     >>> scored_name("gpt", "chain", None), scored_name("gpt", "fail-stop", "round-3")
     ('gpt', 'gpt (fail-stop, from round-3)')
     """
-    said = protocol(mode, from_round)
-    return f"{agent} ({said})" if said else agent
+    suffix = protocol(mode, from_round)
+    return f"{agent} ({suffix})" if suffix else agent
 
 
 def agent_id(agent: str) -> str:

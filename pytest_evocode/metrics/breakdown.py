@@ -79,8 +79,8 @@ def _names(task: TaskRounds, index: int, by: Dimension, facts: TaskFacts | None)
         case "change":
             return (facts.changes(index) if facts else ()) or (NOT_GIVEN,)
         case _:
-            said: str = getattr(facts, by, "")
-            return (said or NOT_GIVEN,)
+            value: str = getattr(facts, by, "")
+            return (value or NOT_GIVEN,)
 
 
 def _group(grid: Grid) -> Group:

@@ -117,14 +117,14 @@ def _ratio(pairs: Sequence[tuple[float, float]]) -> float | None:
 
 
 def _of_gap(chain: Grid, single: Grid) -> Interval | None:
-    alone = {task.task: _passed_of(task) for task in single.tasks}
-    together = {task.task: task_values.fail_stop_share(task) for task in chain.tasks}
-    if alone.keys() != together.keys():
+    single_passed = {task.task: _passed_of(task) for task in single.tasks}
+    chain_passed = {task.task: task_values.fail_stop_share(task) for task in chain.tasks}
+    if single_passed.keys() != chain_passed.keys():
         return None
 
     def difference(tasks: Sequence[str]) -> float:
-        rate = _ratio([alone[task] for task in tasks])
+        rate = _ratio([single_passed[task] for task in tasks])
         assert rate is not None  # No task is without rounds.
-        return rate - mean([together[task] for task in tasks])
+        return rate - mean([chain_passed[task] for task in tasks])
 
-    return bootstrap(sorted(alone), difference)
+    return bootstrap(sorted(single_passed), difference)

@@ -103,8 +103,8 @@ class ScoreTable:
         """Return the row with the single rounds of the agent whose chains ``row`` has; None where there is none."""
         if row.mode == "single-round" or row.from_round is not None:
             return None
-        alone = (each for each in self.rows if each.agent == row.agent and each.mode == "single-round")
-        return next(alone, None)
+        single = (each for each in self.rows if each.agent == row.agent and each.mode == "single-round")
+        return next(single, None)
 
     def scores(self, row: ScoreRow) -> Scores:
         """Return all scores of a row; SR and Gap come from the single rounds of the same agent."""
@@ -202,8 +202,8 @@ def _missing(
                         missing[place][key] = None
     found = {place: [(task, number) for _, task, number in keys] for place, keys in missing.items()}
     for place, attempts in places.items():
-        told = {attempt.record.task for attempt in attempts} | {task for task, _ in found.get(place, ())}
-        found.setdefault(place, []).extend((task, 1) for task in tasks or () if task not in told)
+        known = {attempt.record.task for attempt in attempts} | {task for task, _ in found.get(place, ())}
+        found.setdefault(place, []).extend((task, 1) for task in tasks or () if task not in known)
     return found
 
 

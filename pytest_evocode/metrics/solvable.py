@@ -39,12 +39,12 @@ def solvable(rounds: Rounds, single_round: Rounds, facts: Mapping[str, TaskFacts
     >>> found.overall, found.by_round[3], found.by_change["extension"]
     (Share(passed=1, of=2), Share(passed=1, of=1), Share(passed=1, of=2))
     """
-    alone = {(task.agent, task.task): task for task in as_grid(single_round).tasks}
+    single_tasks = {(task.agent, task.task): task for task in as_grid(single_round).tasks}
     overall: list[bool] = []
     by_round: dict[int, list[bool]] = defaultdict(list)
     by_change: dict[str, list[bool]] = defaultdict(list)
     for task in as_grid(rounds).tasks:
-        single = alone.get((task.agent, task.task))
+        single = single_tasks.get((task.agent, task.task))
         if single is None:
             continue
         known = (facts or {}).get(task.task)

@@ -99,7 +99,7 @@ class AttemptCollector(pytest.Collector):
             attempt=self.number,
             rounds=self.rounds if alone is None else RoundSelection.single(alone.index),
             directory=session.attempt_directory(
-                self.task.name, self.agent.id, self.number, alone=alone.name if alone is not None else ""
+                self.task.name, self.agent.id, self.number, only_round=alone.name if alone is not None else ""
             ),
             options=TrialOptions(
                 mode=settings.mode,

@@ -86,10 +86,10 @@ class EvocodeSession:
             return str(self.worker_input["evocode_run"])
         return self.run.name if self.run is not None else ""
 
-    def attempt_directory(self, task: str, agent: str, attempt: int, alone: str = "") -> AttemptDirectory:
+    def attempt_directory(self, task: str, agent: str, attempt: int, only_round: str = "") -> AttemptDirectory:
         """Return where this run keeps an attempt; ``alone`` names the round of a single-round attempt."""
         results = self.settings.results
-        return AttemptDirectory.of(results, task, agent, self.run_name, attempt, self.scrubber, alone=alone)
+        return AttemptDirectory.of(results, task, agent, self.run_name, attempt, self.scrubber, only_round=only_round)
 
     def output_of(self, record: RoundRecord) -> Path:
         """Return where the output of a round's suite was written."""

@@ -52,16 +52,16 @@ def parse_case_lines(output: str) -> tuple[tuple[Case, ...], tuple[str, ...]]:
     flags = []
     summaries = _SUMMARY_LINE.findall(output)
     if summaries:
-        told = dict(_fields(summaries[-1]))
+        summary = dict(_fields(summaries[-1]))
         counted = {
             "total_cases": len(cases),
             "success_count": sum(case.status == "passed" for case in cases),
             "fail_count": sum(case.failing for case in cases),
         }
         flags = [
-            f"CASE_SUMMARY says {name}={told[name]}, its CASE_RESULT lines give {count}"
+            f"CASE_SUMMARY says {name}={summary[name]}, its CASE_RESULT lines give {count}"
             for name, count in counted.items()
-            if name in told and told[name] != str(count)
+            if name in summary and summary[name] != str(count)
         ]
     return cases, tuple(flags)
 

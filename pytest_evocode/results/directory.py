@@ -78,7 +78,7 @@ class AttemptDirectory:
 
     path: Path
     scrubber: Scrubber = field(default_factory=Scrubber, compare=False)
-    alone: str = ""
+    only_round: str = ""
     """In single-round mode, the name of the round that this object is about; empty where it is about all rounds."""
 
     @classmethod
@@ -91,19 +91,19 @@ class AttemptDirectory:
         attempt: int,
         scrubber: Scrubber | None = None,
         *,
-        alone: str = "",
+        only_round: str = "",
     ) -> AttemptDirectory:
         """Return the directory of one attempt of a run.
 
         Without a scrubber it gets one that knows the secrets of the process's environment.
         """
         path = results / task / "harbor_jobs" / agent / run / f"{task}__a{attempt}"
-        return cls(path, scrubber or Scrubber(), alone)
+        return cls(path, scrubber or Scrubber(), only_round)
 
     @property
     def state_directory(self) -> Path:
         """The directory that :data:`STATE_FILE` is in."""
-        return self.path / "steps" / self.alone if self.alone else self.path
+        return self.path / "steps" / self.only_round if self.only_round else self.path
 
     def artifacts(self, round_name: str) -> Path:
         """Return the directory for the artifacts of a round."""
@@ -124,7 +124,7 @@ class AttemptDirectory:
     @property
     def session(self) -> str:
         """The attempt's name in trajectories: agent, run, task and number, and in single-round mode the round."""
-        return "/".join((*self.path.parts[-3:], *([self.alone] if self.alone else [])))
+        return "/".join((*self.path.parts[-3:], *([self.only_round] if self.only_round else [])))
 
     def write_round(self, record: RoundRecord, *, output: str | None, done: bool) -> None:
         """Write the record of a round, its cases, its reward and its suite's output.
@@ -214,7 +214,7 @@ class AttemptDirectory:
             RecordFault: The record that is there cannot be read.
             OSError: The directory cannot be made or locked.
         """
-        if not self.alone:
+        if not self.only_round:
             yield None
             return
         self.path.mkdir(parents=True, exist_ok=True)
@@ -236,7 +236,7 @@ class AttemptDirectory:
         record = self._read_result()
         if record is None:
             return None
-        rounds = (round_ for round_ in record.rounds if self.alone in ("", round_.round))
+        rounds = (round_ for round_ in record.rounds if self.only_round in ("", round_.round))
         return record.model_copy(update={"rounds": tuple(map(self.with_cases, rounds))})
 
     def _read_result(self) -> AttemptRecord | None:
@@ -291,7 +291,7 @@ def _read(kind: type[Record], path: Path, *, cases: bool = True) -> Record:
         raise RecordFault(f"{path}: {error}") from None
 
 
-def last_seconds(results: Path, task: str, agent: str, mode: Mode = "chain", alone: str = "") -> float | None:
+def last_seconds(results: Path, task: str, agent: str, mode: Mode = "chain", only_round: str = "") -> float | None:
     """Return how long, in seconds, the newest complete attempt of an agent at a task took, or None where there is none.
 
     Args:
@@ -299,7 +299,7 @@ def last_seconds(results: Path, task: str, agent: str, mode: Mode = "chain", alo
         task: The task's name.
         agent: The agent's id.
         mode: Attempts in other modes are passed over.
-        alone: In single-round mode, the round whose time is asked for.
+        only_round: In single-round mode, the round whose time is asked for.
     """
     runs = results / task / "harbor_jobs" / agent
     for record in sorted(runs.glob("*/*/result.json"), reverse=True):
@@ -307,10 +307,10 @@ def last_seconds(results: Path, task: str, agent: str, mode: Mode = "chain", alo
             attempt = _read(AttemptRecord, record, cases=False)
             if attempt.mode != mode:
                 continue
-            for round_ in attempt.rounds if alone else ():
-                if round_.round == alone and round_.agent_seconds is not None:
+            for round_ in attempt.rounds if only_round else ():
+                if round_.round == only_round and round_.agent_seconds is not None:
                     return round_.agent_seconds + (round_.verifier_seconds or 0.0)
-            if not alone and len(attempt.rounds) == len(attempt.declared_rounds):
+            if not only_round and len(attempt.rounds) == len(attempt.declared_rounds):
                 begun, ended = map(datetime.fromisoformat, (attempt.started, attempt.finished))
                 return (ended - begun).total_seconds()
     return None

@@ -131,8 +131,8 @@ class _Loader:
             if attempt.layout == "evocode" and not attempt.finished and len(attempt.path.parents) > 4:
                 run = runs.get((attempt.path.parents[4], attempt.run))
                 if run is not None:
-                    told = {"mode": run.mode, "from_round": run.from_round}
-                    record = attempt.record.model_copy(update=told)
+                    of_run = {"mode": run.mode, "from_round": run.from_round}
+                    record = attempt.record.model_copy(update=of_run)
                     self.results.attempts[index] = replace(attempt, record=record)
 
     def _load_own(self, place: str) -> bool:
@@ -155,7 +155,7 @@ class _Loader:
         directory, path = Path(place), f"{place}/result.json"
         try:
             values = self._parse(path)
-            if values is None:  # It is nobody's attempt, or cannot be told.
+            if values is None:  # Nobody wrote it as an attempt, or it cannot be read.
                 return bool(names & {"steps", "verifier"})
             if "declared_rounds" in values:
                 record = read_record(AttemptRecord, values, cases=self._cases)

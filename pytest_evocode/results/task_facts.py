@@ -39,10 +39,10 @@ class TaskFacts:
 
 def task_facts(task: Task) -> TaskFacts:
     """Return the facts about a task; what is not text below ``[metadata]``, which is free, counts as not said."""
-    said = task.config.metadata.model_extra or {}
+    metadata = task.config.metadata.model_extra or {}
 
     def text(key: str) -> str:
-        value = said.get(key)
+        value = metadata.get(key)
         return value.strip() if isinstance(value, str) else ""
 
     return TaskFacts(

@@ -73,7 +73,7 @@ class Checkpoints:
             if ended is None:
                 return Resumption()
             broken = any(each.outcome == "error" and each.round not in by_name for each in ended.rounds)
-            if self._directory.alone or not broken:
+            if self._directory.only_round or not broken:
                 self._refuse_other(ended)
             wanted = {round_.index for round_ in rounds}
             kept = {} if broken else {record.index: record for record in ended.rounds if record.index in wanted}

@@ -212,7 +212,7 @@ def test_artifacts_of_other_rounds_stay_as_their_own_attempts_left_them(
     task = make_task(PASS, PASS, toml=PLACE, files=files)
     write = "echo mine > /logs/artifacts/kept"
     for index in (1, 2):
-        directory = AttemptDirectory(tmp_path / "t__a1", alone=f"round-{index}")
+        directory = AttemptDirectory(tmp_path / "t__a1", only_round=f"round-{index}")
         options = TrialOptions(mode="single-round")
         finish(
             Trial(

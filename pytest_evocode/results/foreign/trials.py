@@ -24,7 +24,7 @@ from pytest_evocode.results.trial_rewards import trial_rewards
 OLD_RESULTS = Path("verifier", "multiround_results.json")
 
 _SUMMARY_LINE = re.compile(r"^CASE_SUMMARY total_cases=(\d+) success_count=(\d+) fail_count=(\d+)", re.MULTILINE)
-#: Harbor's names of exceptions, and what they are here; the model's interface being out of reach is nobody's failure.
+#: Harbor's names of exceptions, and what they are here; the model's interface being out of reach is not a failure of anybody.
 _TIMEOUTS: dict[str, Literal["agent", "verifier"]] = {"AgentTimeoutError": "agent", "VerifierTimeoutError": "verifier"}
 _AGENTS_OWN = {
     "AgentTimeoutError",
@@ -153,7 +153,7 @@ class _Evidence:
 
     verifier: Path
     """The directory of the verifier's files, or, where it ends with ``_``, the first part of their names."""
-    told: dict[str, Any]
+    entry: dict[str, Any]
     turn: ForeignTurn
     reached: bool
     rewards: dict[str, float] | None = None
@@ -168,18 +168,18 @@ class _Steps:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the rounds that were begun, in order."""
-        told = [str(step.get("step_name")) for step in self._told()]
+        listed = [str(step.get("step_name")) for step in self._entries()]
         there = (each.name for each in (self.trial.path / "steps").iterdir() if each.is_dir())
-        return tuple(dict.fromkeys([*told, *sorted(there, key=natural_key)]))
+        return tuple(dict.fromkeys([*listed, *sorted(there, key=natural_key)]))
 
     def read(self, index: int, name: str) -> _Evidence:
         """Return what the trial has of a round."""
         step = self.trial.path / "steps" / name
-        told = next((each for each in self._told() if each.get("step_name") == name), {})
-        turn = read_turn(step / "agent" / "trajectory.json", told)
-        return _Evidence(step / "verifier", told, turn, reached=bool(told) or step.is_dir())
+        entry = next((each for each in self._entries() if each.get("step_name") == name), {})
+        turn = read_turn(step / "agent" / "trajectory.json", entry)
+        return _Evidence(step / "verifier", entry, turn, reached=bool(entry) or step.is_dir())
 
-    def _told(self) -> list[dict[str, Any]]:
+    def _entries(self) -> list[dict[str, Any]]:
         return tables_in(self.trial.values.get("step_results"))
 
 
@@ -238,7 +238,7 @@ def _record(
     trial: HarborTrial, number: int, evidence: _Evidence, *, name: str, index: int, declared: int, cases: bool
 ) -> RoundRecord:
     outcome, cause, verdict = _verdict(evidence, cases=cases)
-    exception = table_in(evidence.told.get("exception_info"))
+    exception = table_in(evidence.entry.get("exception_info"))
     if exception and verdict is None:
         cause = f"{exception.get('exception_type')}: {exception.get('exception_message')}"
     kind = str(exception.get("exception_type") or "")
@@ -256,8 +256,8 @@ def _record(
         timed_out=_TIMEOUTS.get(kind),
         tool_calls=evidence.turn.tool_calls,
         usage=evidence.turn.usage,
-        agent_seconds=_seconds(evidence.told.get("agent_execution")),
-        verifier_seconds=_seconds(evidence.told.get("verifier")),
+        agent_seconds=_seconds(evidence.entry.get("agent_execution")),
+        verifier_seconds=_seconds(evidence.entry.get("verifier")),
     )
 
 
@@ -285,8 +285,8 @@ def _rewards(evidence: _Evidence) -> dict[str, float] | None:
     for name, parse in REWARD_FILES.items():
         if (text := _text(evidence.verifier, name)) is not None:
             return parse(text)
-    told = table_in(table_in(evidence.told.get("verifier_result")).get("rewards"))
-    return {str(key): float(value) for key, value in told.items() if isinstance(value, int | float)} or None
+    rewards = table_in(table_in(evidence.entry.get("verifier_result")).get("rewards"))
+    return {str(key): float(value) for key, value in rewards.items() if isinstance(value, int | float)} or None
 
 
 def _cases(verifier: Path, *, wanted: bool) -> tuple[tuple[Case, ...], tuple[int, int] | None]:

@@ -21,15 +21,15 @@ class ForeignTurn:
     usage: Usage | None = None
 
 
-def read_turn(path: Path, told: Mapping[str, Any]) -> ForeignTurn:
+def read_turn(path: Path, entry: Mapping[str, Any]) -> ForeignTurn:
     """Return the turn that a trajectory is of.
 
     Args:
         path: The trajectory's file, which need not exist.
-        told: The round's part of Harbor's ``result.json``; the agent's own token counts in it are preferred.
+        entry: The round's part of Harbor's ``result.json``; the agent's own token counts in it are preferred.
     """
     trajectory, steps = _read(path)
-    context = told.get("agent_result")
+    context = entry.get("agent_result")
     usage = _usage(
         context if isinstance(context, dict) else {},
         ("n_input_tokens", "n_cache_tokens", "n_output_tokens", "cost_usd"),
