@@ -130,7 +130,7 @@ class AttemptDirectory:
         """Write the record of a round, its cases, its reward and its suite's output.
 
         Args:
-            record: The round's record.
+            record: The round's record, which the caller has taken secrets out of for its own use as well.
             output: What the suite printed; None leaves the file as it is.
             done: Whether the round counts as done, so that a session that resumes the attempt does not run it again.
 
@@ -138,7 +138,6 @@ class AttemptDirectory:
             OSError: Something could not be written.
         """
         step = self.path / "steps" / record.round
-        record = scrubbed(record, self.scrubber)
         # First, so that they lie there unscrubbed for as short a time as can be.
         scrub_tree(self.artifacts(record.round), self.scrubber)
         verdict = record.verdict
