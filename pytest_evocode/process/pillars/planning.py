@@ -10,8 +10,8 @@ from math import sqrt
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
 from pytest_evocode.process.trajectory.events import Event, FileEdit, RoundActivity
 from pytest_evocode.process.trajectory.plans import (
-    PATH,
-    TESTING,
+    FILE_PATH,
+    RUNS_TESTS,
     FoundPlan,
     PlanStep,
     decomposition,
@@ -64,11 +64,11 @@ def _first_match(step: PlanStep, activity: RoundActivity, after: int) -> Event |
     looking = _LOOKING.match(step.text) is not None
     found: list[Event] = []
     for name in step.names:
-        if name == "run tests" or TESTING.search(name):
+        if name == "run tests" or RUNS_TESTS.search(name):
             found += [run for run in activity.runs if run.purpose == "test" and run.at > after][:1]
-        elif looking and PATH.fullmatch(name):
+        elif looking and FILE_PATH.fullmatch(name):
             found += [read for read in activity.reads if _is_path(name, read.path) and read.at > after][:1]
-        elif PATH.fullmatch(name):
+        elif FILE_PATH.fullmatch(name):
             found += [edit for edit in activity.edits if _is_path(name, edit.path) and edit.at > after][:1]
         else:
             word = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")

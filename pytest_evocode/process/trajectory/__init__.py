@@ -1,1 +1,11 @@
-"""Read from recorded trajectories what happened: files read and changed, commands run, plans, failures."""
+"""Read from recorded trajectories what happened in each round; nothing is run.
+
+``reader`` goes through a trajectory call by call. For each call,
+
+- ``call_results`` has the recorded output, exit code and changed files,
+- ``agent_tools`` tells what the call was asked to do, whatever the agent, and ``shell`` what a shell line does,
+- ``call_effects`` combines both, with the help of ``runner_output`` and ``failure_causes`` for commands that were run.
+
+``text_changes`` and ``workspace_texts`` follow texts of files; ``file_roles`` and ``project_kinds`` tell what they are.
+The events of the round (``events``) are the result; ``plans`` and ``recovery_cycles`` look for patterns in them.
+"""

@@ -26,11 +26,11 @@ _INTENT = re.compile(
     r"\bfirst\b.*\b(then|next|after)\b",
     re.IGNORECASE | re.DOTALL,
 )
-PATH = re.compile(r"(?<![\w/.-])(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,6}\b(?!\()")
+FILE_PATH = re.compile(r"(?<![\w/.-])(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,6}\b(?!\()")
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
 _NAME = re.compile(r"\b([a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b")
-TESTING = re.compile(
+RUNS_TESTS = re.compile(
     r"\brun\b.*\b(tests?|suite|pytest)\b|\b(pytest|unittest|npm test|go test|cargo test|make test)\b", re.IGNORECASE
 )
 
@@ -56,7 +56,7 @@ class PlanStep:
     @property
     def atomic(self) -> bool:
         """Whether the step names something, and at most one file."""
-        files = {posixpath.basename(name) for name in self.names if PATH.fullmatch(name)}
+        files = {posixpath.basename(name) for name in self.names if FILE_PATH.fullmatch(name)}
         return bool(self.names) and len(files) <= 1
 
 
@@ -133,10 +133,10 @@ def names_in(text: str) -> tuple[str, ...]:
     """
     names = {quoted.removesuffix("()").strip() for quoted in _QUOTED.findall(text)}
     rest = _QUOTED.sub(" ", text)
-    names.update(path for path in PATH.findall(rest) if not re.fullmatch(r"(e\.g|i\.e|etc)\.?\w?", path))
+    names.update(path for path in FILE_PATH.findall(rest) if not re.fullmatch(r"(e\.g|i\.e|etc)\.?\w?", path))
     names.update(_CALL.findall(rest))
     names.update(name[0] if isinstance(name, tuple) else name for name in _NAME.findall(rest))
-    if TESTING.search(rest):
+    if RUNS_TESTS.search(rest):
         names.add("run tests")
     return tuple(sorted(name for name in names if name))
 
@@ -158,7 +158,7 @@ def decomposition(text: str, known: set[str]) -> tuple[float, str]:
 
 def _is_known(name: str, known: set[str]) -> bool:
     parts = {name, posixpath.basename(name), name.partition(" ")[0], name.rpartition(".")[2]}
-    return name == "run tests" or TESTING.search(name) is not None or bool(parts & known)
+    return name == "run tests" or RUNS_TESTS.search(name) is not None or bool(parts & known)
 
 
 def names_of_work(activity: RoundActivity) -> set[str]:
