@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: What makes a directory a task.
+#: The file that makes a directory a task.
 TASK_FILE = "task.toml"
 
 

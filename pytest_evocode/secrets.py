@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import AnyStr, Generic
 from urllib.parse import quote, quote_plus
 
-#: Shorter values are no secrets: ``TOKEN=1`` would take every 1 out of what is written.
+#: Shorter values do not count as secrets: with ``TOKEN=1`` every 1 would be taken out of what is written.
 SHORTEST = 8
-#: So many characters of a value's beginning or end are taken out as well, for text that was cut somewhere.
+#: How many characters of a value's beginning or end are enough to take it out of a text that was cut off.
 _PIECE = 16
 
 _SECRET_WORDS = frozenset({
@@ -26,7 +26,7 @@ _SECRET_WORDS = frozenset({
     "TOKENS",
 })  # fmt: skip
 _SECRET_ENDINGS = ("APIKEY", "ACCESSKEY", "SECRETKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS")
-# What such a variable holds is where the secret is, how many there are or what kind it is.
+# Variables whose names end so hold where a secret is, how many there are or of what kind, and not the secret.
 _ABOUT_SECRETS = frozenset({
     "ALGORITHM", "BUDGET", "COUNT", "DIR", "DIRECTORY", "ENDPOINT", "EXPIRY", "FILE", "FILENAME", "FORMAT", "HOME",
     "HOST", "LENGTH", "LIMIT", "MAX", "MIN", "MODE", "NUM", "PATH", "PORT", "PROVIDER", "REGION", "SIZE", "SOCK",
@@ -64,7 +64,7 @@ def secret_value(name: str, value: str) -> str | None:
     """Return the secret part of a variable's value: all of it, the password of a URL in it, or None."""
     value = value.strip()
     if is_secret_name(name):
-        # The name of a file is none, and may be part of every path there is to show.
+        # The name of a file is not a secret, and may be part of every path that is shown.
         secret = len(value) >= SHORTEST and not (value.startswith("/") and os.path.exists(value))
         return value if secret else None
     found = _PASSWORD_IN_URL.search(value) if "://" in value else None
@@ -79,7 +79,7 @@ def secrets_in(environ: Mapping[str, str], *, more: Iterable[str] = ()) -> dict[
     """
     named = frozenset(more)
     found = {}
-    for name in list(environ):  # A list, because other threads may change the process's own.
+    for name in list(environ):  # A list, because other threads may change os.environ.
         value = environ.get(name, "")
         secret = value.strip() if name in named and len(value.strip()) >= SHORTEST else secret_value(name, value)
         if secret is not None:
@@ -193,7 +193,7 @@ class Scrubber:
         held = b""
         for chunk in chunks:
             held += chunk
-            # Whatever begins before the cut ends in what is held; what spans it waits for the next chunk.
+            # A secret that begins before the cut ends in what is held; one that spans it waits for the next chunk.
             cut = len(held) - longest
             cut = next((start for start, end, _ in _spans(held, needles) if start < cut < end), cut)
             if cut > 0:
@@ -232,7 +232,7 @@ def _needles(known: Mapping[str, str], values: list[str]) -> Iterator[_Needle[st
 
 def _forms(value: str) -> list[str]:
     """Return a value in the forms that programs write it in, the longest first."""
-    # Nothing is secret of the first and last line of a PEM file, which all of them share.
+    # The first and the last line of a PEM file are not secret; all such files have them.
     value = _PEM_LINE.sub("", value).strip() or value
     whole = [value, *(line.strip() for line in value.splitlines() if len(line.strip()) >= _PIECE)]
     forms: dict[str, None] = {}

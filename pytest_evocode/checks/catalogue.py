@@ -22,7 +22,7 @@ class CheckWarning(str):
     """A line about what a check could not look at; it is shown as a warning, and the check does not fail for it."""
 
 
-#: The only check of a task that cannot be loaded.
+#: The only check that a task has that cannot be loaded.
 LINT = Check("lint")
 
 
@@ -37,9 +37,9 @@ def checks_of(task: Task) -> list[Check]:
     if task.config.metadata.evocode.verify_in == "fork":
         checks += [Check("needs-work", name) for name in rounds]
         checks += [Check("deterministic", name) for name in rounds]
-        # A task that asks for a network gets one.
+        # A round that asks for a network is given one, so there is nothing to check.
         checks += [Check("hermetic", round_.name) for round_ in task.rounds if round_.verifier_network != "public"]
         checks += [Check("active", requirement.id) for requirement in task.requirements]
         if any(round_.has_script for round_ in task.rounds):
-            checks.append(Check("active"))  # What a script requires only its cases tell.
+            checks.append(Check("active"))  # The requirements of a script are known only from its cases.
     return [*checks, Check("starter-clean"), Check("time")]

@@ -59,7 +59,7 @@ def deterministic(attempt: PlayedAttempt, played: PlayedRound, second: SuiteRun)
         raise CannotBeChecked(_no_pass(played))
     found = _differences(first, second, "when run again")
     if found and played.round.verifier_network is None:
-        # What comes of the missing network comes each time, and is not counted here.
+        # A difference that is due to the missing network is there each time, and does not count here.
         offline = attempt.run_again(played, played.after, offline=True)
         if not _differences(second, offline, ""):
             found = _differences(first, attempt.run_again(played, played.after), "when run again")
@@ -78,7 +78,7 @@ def hermetic(attempt: PlayedAttempt, played: PlayedRound, offline: SuiteRun) -> 
     why = _why_not(offline)
     if not why or played.round.verifier_network == "no-network":
         return []
-    # One that fails now and then, and with a network as well, is not deterministic.
+    # A suite that fails now and then, with a network too, is not deterministic, which is another check.
     if not _why_not(attempt.run_again(played, played.after, offline=True)):
         return []
     if _why_not(attempt.run_again(played, played.after)):
@@ -109,7 +109,7 @@ def active(attempt: PlayedAttempt, played: PlayedRound, requirements: Sequence[s
         )
         failing = {case.requirement for case in run.verdict.cases if case.failing} if run.verdict else set()
         inactive -= failing
-        # A suite may break off without a word on its cases.
+        # A suite may break off before it lists its cases.
         why = "" if failing else _why_not(run).partition("\n")[0]
         name = paths[0] if len(paths) == 1 else f"{len(paths)} more together"
         tried.append(f"{name} ({why})" if why else name)

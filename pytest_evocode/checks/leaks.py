@@ -143,7 +143,7 @@ class _Finder:
         """Return whether a run was moved, copied within the workspace by a command, or put back into its file."""
         if run in self._lost(index) or any(run in self.texts.of(old).runs for old in self._earlier(index, path)):
             return True
-        # What a command copies or builds from the workspace does not stand in the solution itself.
+        # Lines that a command copies or builds from the workspace are not in the solution's own files.
         is_written = not self.rounds[index].solution or self._source(self.rounds[index], run)
         return not is_written and run in self._found(index)
 

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 RUN = 6
 """How many significant lines in a row two files do not share by chance."""
 
-# Past this many changed lines the exact difference takes too long.
+# With more changed lines than this, the exact difference takes too long.
 _DIFF_LIMIT = 3000
 _NO_STATEMENT = re.compile(
     r"""\W*$                                                    # blank, or nothing but brackets

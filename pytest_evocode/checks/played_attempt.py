@@ -90,7 +90,7 @@ class PlayedAttempt:
             yield
         finally:
             for snapshot in self._snapshots:
-                with contextlib.suppress(EnvironmentFault):  # The engine clears up when it closes.
+                with contextlib.suppress(EnvironmentFault):  # The engine removes it when it closes.
                     snapshot.discard()
             environment.stop()
 

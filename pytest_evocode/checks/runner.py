@@ -76,7 +76,7 @@ class CheckRunner:
             self._cancelled.set()
         while self._thread.is_alive():
             if self._cancelled.is_set():
-                # Again and again: what was just about to start when the first call came is stopped by the next.
+                # Repeatedly, because something may have been about to start during an earlier call.
                 self._oracle.stop()
                 self._nop.stop()
             self._thread.join(0.05)
@@ -86,7 +86,7 @@ class CheckRunner:
         of_nop = [check for check in self._answers if check.kind == "nop"]
         of_solutions = [check for check in self._answers if check.kind != "nop"]
         try:
-            self._engine.image_key(self._task)  # An image that cannot be built is tried once.
+            self._engine.image_key(self._task)  # Here, so that an image that cannot be built is tried only once.
             with ThreadPoolExecutor(2, thread_name_prefix="attempt") as players:
                 if of_solutions:
                     players.submit(self._play, self._oracle, self._play_solutions, of_solutions)
@@ -116,7 +116,7 @@ class CheckRunner:
         except EnvironmentFault:
             raise
         except EvocodeError:
-            pass  # A round that needs what an earlier one brings is out of reach for whoever does nothing.
+            pass  # Where nothing was done, a round that builds on an earlier one may not even be prepared.
         self._answer(pool, Check("nop"), lambda: executed_checks.nop(played_rounds))
 
     def _play_solutions(self, pool: Executor) -> None:
@@ -136,7 +136,7 @@ class CheckRunner:
                 Check("oracle"),
                 lambda: [*executed_checks.oracle(played_rounds), *([str(cause)] if cause else [])],
             )
-        # Only now, so that the suites which oracle waits for come first: where they fail, so do most checks.
+        # Only now, so that the suites of the check oracle come first: where they fail, so do most checks.
         for played in played_rounds:
             self._follow(pool, played)
         if cause is not None:

@@ -13,7 +13,7 @@ from pytest_evocode.checks.played_attempt import PlayedRound, read_tree, read_wo
 from pytest_evocode.environments import Environment
 from pytest_evocode.tasks import Task
 
-# What a distribution installs is no copy of a hidden file, though a solution may well bring a licence that is there.
+# A file that the distribution installed is not a leak, though a solution may well bring the same licence text.
 _LEFT_OUT = ("/proc", "/sys", "/dev", "/usr")
 _STARTS = ("/", "/usr/local", "/usr/src")
 

@@ -19,7 +19,7 @@ from pytest_evocode.metrics.scores import (
 from pytest_evocode.results.task_facts import TaskFacts
 
 Dimension = Literal["task", "round", "activity", "interaction", "change", "category"]
-#: The name of the group of those that do not say.
+#: The group of tasks or rounds where it is not given.
 NOT_GIVEN = "not given"
 
 

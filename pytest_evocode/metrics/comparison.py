@@ -8,7 +8,7 @@ from pytest_evocode.metrics.grid import Rounds, TaskRounds, as_grid
 from pytest_evocode.metrics.intervals import Interval, bootstrap, mean
 from pytest_evocode.metrics.task_values import MEANS, Metric
 
-_TIE = 1e-9  # What rounding makes of equal values.
+_TIE = 1e-9  # Rounding makes equal values differ by less.
 
 
 @dataclass(frozen=True, slots=True)

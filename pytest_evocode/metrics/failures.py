@@ -53,7 +53,7 @@ class _History:
             if not case.id:
                 continue
             if case.status == "skipped":
-                self._passed.setdefault(case.id, False)  # Skipped ones count as not passed in the Case Score too.
+                self._passed.setdefault(case.id, False)  # A skipped case counts as not passed, as in the Case Score.
             else:
                 self._passed[case.id] = case.status == "passed"
 

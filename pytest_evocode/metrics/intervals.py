@@ -89,7 +89,9 @@ def intervals(
         **found,
         "pinned_case_score": found["pinned_case_score"] if pinned else None,
         "avg_rounds": found["avg_rounds"] if chain.tasks else interval(single, *MEANS["avg_rounds"]),
-        "perfect_tasks": _scaled(found["perfect_tasks"], len(chain.tasks) / 100),  # Counted, as in the scores.
+        "perfect_tasks": _scaled(
+            found["perfect_tasks"], len(chain.tasks) / 100
+        ),  # As a number of tasks, as in the scores.
         "mean_reward": interval(chain, partial(reward_share, strategies=strategies)),
         "reliability": _scaled(bootstrap([_all_of_any(task) for task in chain.tasks], _ratio), 100),
         "sr": _scaled(bootstrap([_passed_of(task) for task in single.tasks], _ratio), 100),
@@ -124,7 +126,7 @@ def _of_gap(chain: Grid, single: Grid) -> Interval | None:
 
     def difference(tasks: Sequence[str]) -> float:
         rate = _ratio([single_passed[task] for task in tasks])
-        assert rate is not None  # No task is without rounds.
+        assert rate is not None  # Every task has rounds.
         return rate - mean([chain_passed[task] for task in tasks])
 
     return bootstrap(sorted(single_passed), difference)

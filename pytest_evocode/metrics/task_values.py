@@ -87,7 +87,7 @@ def _pinned_ratio(record: RoundRecord) -> float:
 
 
 def _counts(record: RoundRecord) -> bool:
-    # A verdict may be there all the same, of a round whose results could not be written.
+    # A round with another outcome may have a verdict too, where its results could not be written.
     return record.outcome in ("passed", "failed")
 
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from pytest_evocode.errors import UnreadableCases
 from pytest_evocode.results.records import Case, CaseStatus
 
-#: Sources below /logs/verifier, the first that exists wins.
+#: Reports in /logs/verifier, of which the first that exists counts.
 CASE_FILES = ("ctrf.json", "report.json", "junit.xml")
 
 _STATUSES: dict[str, CaseStatus] = {
@@ -75,7 +75,7 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
 def _unescape(match: re.Match[str]) -> str:
     """Return what an escape of JSON stands for; a backslash before anything else stands for itself."""
     if match[1]:
-        # Together, for a pair of surrogates is one character; half a pair is none.
+        # Decoded together, because a pair of surrogates is one character, and half a pair is none.
         return bytes.fromhex(match[1].replace("\\u", "")).decode("utf-16-be", "replace")
     return _ESCAPED.get(match[2], match[0])
 
@@ -113,7 +113,7 @@ def _json_report(text: str) -> Iterator[Case]:
         stages = [test.get(when) or {} for when in ("setup", "call", "teardown")]
         crashes = [(stage.get("crash") or {}).get("message") for stage in stages]
         reason = next((crash for crash in crashes if crash), "")
-        # What plugins add; ours, in native suites, has the same names as CASE_RESULT lines give in other words.
+        # Plugins add this; that of native suites has what CASE_RESULT lines have, under other names.
         more = test.get("metadata") or {}
         described = {"origin_step": more.get("origin"), "requirement_ref": more.get("requirement"), **more}
         described["case_type"] = more.get("kind")

@@ -32,11 +32,11 @@ from pytest_evocode.results.scrubbing import scrub_tree, scrubbed
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks.atomic_write import write_atomically
 
-#: An attempt's unfinished state; as long as it mentions a snapshot, no session clears that away.
+#: The state of an unfinished attempt; no session removes a snapshot that it mentions.
 STATE_FILE = "state.json"
-#: What was paid for in a turn that is under way.
+#: What was paid for in a turn that has not ended.
 JOURNAL_FILE = "journal.jsonl"
-#: Where the state that a round was left in is kept; as long as it is there, so is the snapshot.
+#: Where the workspace after a round is kept; no session removes a snapshot that it mentions.
 SNAPSHOT_FILE = "snapshot.json"
 STAMP = "%Y-%m-%d__%H-%M-%S"
 
@@ -47,7 +47,7 @@ def now() -> str:
 
 
 def _as_json(record: BaseModel, *, nulls: bool = True, **more: object) -> str:
-    # Not pydantic's own writer: it refuses half a surrogate pair, which programs and models print now and then.
+    # Not pydantic's own writer, which refuses half a surrogate pair; programs and models print some now and then.
     values = {**more, **record.model_dump(mode="json", exclude_none=not nulls)}
     return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
 
@@ -138,7 +138,7 @@ class AttemptDirectory:
             OSError: Something could not be written.
         """
         step = self.path / "steps" / record.round
-        # First, so that they lie there unscrubbed for as short a time as can be.
+        # First, so that secrets in them are on disk for as short a time as possible.
         scrub_tree(self.artifacts(record.round), self.scrubber)
         verdict = record.verdict
         if output is not None:
@@ -147,11 +147,11 @@ class AttemptDirectory:
         if verdict is not None:
             cases = [case.model_dump(exclude_defaults=True) for case in verdict.cases]
             write_atomically(self.cases(record.round), json.dumps(cases, indent=1) + "\n")
-            # Behind the cases, because Harbor's tools take its presence for the verdict's. They know no outcome but it.
+            # After the cases, because Harbor's tools take it for the whole verdict as soon as it is there.
             reward = 0.0 if verdict.passed and not record.passed else verdict.reward
             write_atomically(step / "verifier" / "reward.txt", f"{reward!r}\n")
 
-        # Last, because its presence says that the round is done, and a resumed session does not run it again.
+        # Last, because a session that resumes the attempt does not run a round again that has this file.
         if done:
             write_atomically(step / "round.json", _as_json(record, version=RECORD_VERSION))
 
@@ -198,7 +198,7 @@ class AttemptDirectory:
 
     def write_trajectory(self, round_name: str, trajectory: BaseModel) -> None:
         """Write the trajectory of a round's turn, in ATIF."""
-        # Others take an absent list for an empty one, and trip over null.
+        # Other readers of ATIF accept an absent list and fail for null.
         path = self.path / "steps" / round_name / "agent" / "trajectory.json"
         write_atomically(path, _as_json(scrubbed(trajectory, self.scrubber), nulls=False))
 
@@ -217,7 +217,7 @@ class AttemptDirectory:
             yield None
             return
         self.path.mkdir(parents=True, exist_ok=True)
-        # Not filelock, which would leave a file of its own among the results.
+        # Not filelock, which would leave a lock file among the results.
         directory = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.flock(directory, fcntl.LOCK_EX)

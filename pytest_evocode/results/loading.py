@@ -91,7 +91,7 @@ def _no_garbage_collection() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.freeze()  # Else it is all looked through as soon as the collector runs.
+        gc.freeze()  # Or else the collector would look through all of it at its next run.
         if was_enabled:
             gc.enable()
 
@@ -110,10 +110,10 @@ class _Loader:
         """Load what is in a directory and below."""
         if self._load_own(directory):
             return
-        # Texts, because there are tens of thousands of them, and paths take their time.
+        # Strings, because there are tens of thousands, and Path objects are slow.
         with os.scandir(directory) as entries:
             found = {entry.name: entry for entry in entries}
-        if TASK_FILE in found:  # A task, whose steps are no attempt's.
+        if TASK_FILE in found:  # A task: its steps/ is not that of an attempt.
             found = {name: entry for name, entry in found.items() if name == "harbor_jobs"}
         elif os.path.basename(directory) == "runs" and any(name.endswith(".json") for name in found):
             self._load_runs(Path(directory), found.keys())
@@ -155,11 +155,11 @@ class _Loader:
         directory, path = Path(place), f"{place}/result.json"
         try:
             values = self._parse(path)
-            if values is None:  # Nobody wrote it as an attempt, or it cannot be read.
+            if values is None:  # It is not an attempt, or cannot be read.
                 return bool(names & {"steps", "verifier"})
             if "declared_rounds" in values:
                 record = read_record(AttemptRecord, values, cases=self._cases)
-                # Each of its single rounds has written it anew.
+                # In single-round mode each round writes it again.
                 finished = record.mode != "single-round" or len(record.rounds) == len(record.declared_rounds)
                 self._add(directory, record, "evocode", finished=finished)
             elif is_trial(values):
@@ -202,7 +202,7 @@ class _Loader:
     def _add_trial(self, directory: Path, values: dict[str, Any], *, finished: bool) -> None:
         layout: Layout = "multiround" if (directory / OLD_RESULTS).is_file() else "harbor"
         record = read_trial(directory, values, 1, self._tasks, cases=self._cases)
-        # Harbor gives attempts no numbers; those of one job at one task are told apart by their directories' names.
+        # Harbor does not number attempts; those of one job at one task are numbered by their directories' names.
         key = (directory.parent, record.task, record.agent, record.mode, record.from_round)
         self._numbers[key] += 1
         self._add(directory, numbered(record, self._numbers[key]), layout, finished=finished)

@@ -19,7 +19,7 @@ _OWN_ATTEMPT = f'{{\n "version": {RECORD_VERSION},\n'.encode()
 def parse_object(data: bytes) -> dict[str, Any]:
     """Return the JSON object that some bytes hold; raises RecordFault for anything else."""
     try:
-        # Half of the time of the standard library's, and one copy of what every record of a kind says.
+        # Twice as fast as the standard library, and texts that many records have are kept once.
         values = from_json(data, cache_strings="all")
     except ValueError as error:
         raise RecordFault(f"it is not JSON: {error}") from None
@@ -41,7 +41,7 @@ def read_own_attempt(data: bytes) -> AttemptRecord | None:
     for round_ in record.rounds:
         for part in (round_, round_.verdict, round_.usage):
             if part is not None:
-                # Which fields were given matters to nobody, and half of the memory would go to it.
+                # Nothing asks which fields were set, and that would take half of the memory.
                 object.__setattr__(part, "__pydantic_fields_set__", _NO_FIELDS)
     return record
 
@@ -60,7 +60,7 @@ def read_record(kind: type[Record], values: dict[str, Any], *, cases: bool = Tru
     Raises:
         RecordFault: The object is not such a record, or of a later version.
     """
-    # Rounds have it in files of their own only, attempts and runs everywhere.
+    # A round has a version only in a file of its own; attempts and runs always have one.
     version = values.pop("version", 1) if kind is RoundRecord else values.get("version")
     if type(version) is not int or version < 1:
         raise RecordFault("it does not say which version of the format it has, so it is no record of pytest-evocode")

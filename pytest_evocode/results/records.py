@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_evocode.results.task_facts import TaskFacts
 
-#: Version 2 has modes, the tasks' facts and what a run had selected, and ``result.json`` has the cases' numbers only.
+#: Version 2 added modes, facts about tasks and what a run had selected, and took the cases out of ``result.json``.
 RECORD_VERSION = 2
 
 CaseStatus = Literal["passed", "failed", "skipped", "error"]
@@ -82,7 +82,7 @@ class Verdict(_Record):
         return all(rewards.get(key, 0.0) >= least for key, least in minimum.items())
 
 
-#: Harbor's tolerance for a reward of 1.
+#: A reward from here on is a pass; Harbor has the same tolerance below 1.
 PASS_REWARD = 0.999
 
 

@@ -25,7 +25,9 @@ def parse_reward_json(text: str) -> dict[str, float]:
     """Return all rewards that ``reward.json`` holds, by key; raises VerifierFault."""
     try:
         table = json.loads(text)
-        json.dumps(table, ensure_ascii=False).encode()  # Half a surrogate pair could not be written down again.
+        json.dumps(
+            table, ensure_ascii=False
+        ).encode()  # Raises for half a surrogate pair, which could not be written to a record.
     except (ValueError, RecursionError) as error:
         raise VerifierFault(f"reward.json is not JSON ({error}); {_HINT}") from None
     if not isinstance(table, dict) or not table:
@@ -78,5 +80,5 @@ def _shortened(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
-#: The files that a suite may leave rewards in, the first of which counts, with what reads them.
+#: The files in which a suite may leave rewards, with their parsers; the first that exists counts.
 REWARD_FILES = {"reward.json": parse_reward_json, "reward.txt": parse_reward_text}

@@ -23,7 +23,7 @@ from pytest_evocode.results.records import (
 )
 
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
-#: The definition in the schema that each file follows.
+#: The kind of record in each file, by the pattern of its path.
 FILES: dict[str, type[BaseModel]] = {
     "*/harbor_jobs/*/*/*/result.json": AttemptRecord,
     "*/harbor_jobs/*/*/*/state.json": AttemptState,

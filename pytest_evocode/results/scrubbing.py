@@ -14,10 +14,10 @@ from pydantic import BaseModel
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks.atomic_write import replacing
 
-# They come from the task's author and the command line, and name directories and tests.
+# These come from the task's author and the command line, and are the names of directories and tests.
 _NAMES = frozenset({"task", "agent", "round", "declared_rounds", "run"})
 
-_CHUNK = 2**20  # bytes of a file that are looked at together
+_CHUNK = 2**20  # bytes that are read at a time
 
 T = TypeVar("T")
 

@@ -82,7 +82,7 @@ def _phases(config: TaskConfig) -> Iterator[Problem]:
     yield from _verifier(config.verifier, ("verifier",))
     whole = network(config.environment, config.agent)
     for index, step in enumerate(config.steps):
-        # Most steps say nothing, and there may be thousands of them.
+        # Most steps leave this out, and there may be thousands of them.
         if "agent" in step.model_fields_set:
             keys: Keys = ("steps", index, "agent")
             yield from _network(step.agent, keys)

@@ -14,7 +14,7 @@ from pytest_evocode.tasks.problems import Problem
 
 COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml")
 SINGLE_ROUND = "round-1"
-# Above this size an instruction cannot be blank by accident, so it is not opened.
+# A larger instruction, in bytes, is not blank by accident, and is not opened.
 BLANK_LIMIT = 64
 
 
@@ -108,7 +108,7 @@ class _Finder:
     def _check_suite(self, has_suite: bool, root: str, keys: Keys) -> None:
         if has_suite or self.shared_suite:
             return
-        # Tests of its own, of an earlier round, or shared by all.
+        # The round's own tests, those of an earlier round, or those that all rounds share.
         self.native_tests = self.native_tests or any(map(_holds_tests, (f"{root}/tests", f"{self.root}/tests")))
         if not self.native_tests:
             message = f"nothing verifies the round; write {root}/tests/test.sh, or {root}/tests/test_*.py for pytest"

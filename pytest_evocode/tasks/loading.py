@@ -60,7 +60,7 @@ def find_tasks(directory: Path) -> dict[str, Path]:
 
 def _read(path: Path) -> str:
     try:
-        # Opening a pipe would wait for ever.
+        # Opening a pipe would never return.
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise TaskError("must be a file; a task's settings go there", path)
         content = path.read_bytes()

@@ -141,7 +141,7 @@ class SolutionConfig(Section):
     env: Env = Field(default_factory=dict)
 
 
-# Sections that say nothing are one shared, frozen object each: a thousand tasks of ten steps have many.
+# Empty sections share one frozen object each: a thousand tasks of ten steps have many of them.
 NO_AGENT = AgentConfig()
 NO_VERIFIER = VerifierConfig()
 NO_ENVIRONMENT = EnvironmentConfig()

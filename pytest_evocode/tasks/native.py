@@ -142,7 +142,9 @@ class _Module:
         self.problems: list[TaskError] = []
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # The suite will give them; an error of them would hide the module.
+                warnings.simplefilter(
+                    "ignore"
+                )  # The suite shows them; turned into errors here, they would hide the module.
                 tree = ast.parse(path.read_bytes(), str(path))
         except (SyntaxError, ValueError, RecursionError):
             return
@@ -151,7 +153,7 @@ class _Module:
             return
         around = NativeTest(round_, path, 0, "")
         self._read(tree.body, self._assigned(tree.body, around))
-        # Such as those of parameters, or under a name of their own: nobody knows of which test.
+        # Markers whose test is not known, such as those in parameters or under a name of their own.
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and node not in self._seen and _requirement(node):
                 self.tests.append(self._declared(node, around))
@@ -168,7 +170,7 @@ class _Module:
                     self.tests.append(self._decorated(statement, test))
                     self.tests += self._parameters(statement, test)
             else:
-                for inner in ast.iter_child_nodes(statement):  # What an if, a try or a with holds.
+                for inner in ast.iter_child_nodes(statement):  # The bodies of if, try and with.
                     if isinstance(inner, ast.stmt):
                         self._read([inner], around)
                     elif isinstance(inner, ast.ExceptHandler | ast.match_case):
@@ -184,7 +186,7 @@ class _Module:
     def _decorated(
         self, statement: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, around: NativeTest
     ) -> NativeTest:
-        for decorator in reversed(statement.decorator_list):  # The one above counts.
+        for decorator in reversed(statement.decorator_list):  # The topmost decorator counts.
             if (call := _requirement(decorator)) is not None:
                 around = self._declared(call, around)
         return around

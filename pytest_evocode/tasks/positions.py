@@ -45,7 +45,7 @@ class _Scan:
         self.offsets: dict[Keys, int] = {}
         self.entries: dict[Keys, int] = {}
         self.table: Keys = ()
-        # Should the text be beyond this scan, what was noted so far still gives an enclosing table's line.
+        # Where this scan fails, what was noted so far still gives the line of a table around the key.
         with suppress(IndexError, ValueError, RecursionError):
             self._document()
 

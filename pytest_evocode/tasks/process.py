@@ -14,7 +14,7 @@ Category = Literal["plan-then-build", "verify-or-die", "doom-loop", "know-when-t
 Abstention = Literal["impossible", "ambiguous"]
 
 _ABSTENTIONS: tuple[str, ...] = get_args(Abstention)
-#: The key of ``abstain`` that stands for every round.
+#: The key in ``abstain`` that means every round.
 EVERY_ROUND = ""
 
 

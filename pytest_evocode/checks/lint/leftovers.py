@@ -40,7 +40,7 @@ def _conflict(file: SourceFile) -> int:
     found = _CONFLICT.search(text) if "<<<<<<< " in text else None
     if found is None:
         return 0
-    # A test of a merge tool has markers in a string or in a here-document.
+    # The test of a merge tool may have markers in a string or a here-document.
     if _is_python(text) if file.path.suffix == ".py" else _HERE_DOCUMENT.search(text, 0, found.start()):
         return 0
     return text.count("\n", 0, found.start()) + 1

@@ -14,7 +14,7 @@ from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import Task
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-# A span may go on in the next line, but not in the next paragraph.
+# Inline code may go on in the next line, but not in the next paragraph.
 _SPAN = re.compile(r"(?<!`)`(?!`)((?:[^`\n]|\n(?![ \t]*\n))+)`(?!`)")
 _PATH = re.compile(r"(?:\./|/)?\w[\w.+-]*(?:/\w[\w.+-]*)*/?", re.ASCII)
 _EXAMPLE = re.compile(
@@ -23,7 +23,7 @@ _EXAMPLE = re.compile(
 _PLACEHOLDER = re.compile(r"(?:foo|bar|baz|example|sample|file|filename|name|path|[a-z]|some|my|your)(?:[\W_]|$)")
 _OBJECT = re.compile(r"self|this|req|request|res|resp|response")
 
-# `name.EXTENSION` is a file; of the second group only in a directory, as `obj.log` and `Node.js` are none.
+# `name.EXTENSION` is a file; with the second group only in a directory, because `obj.log` and `Node.js` are not.
 _FILE = re.compile(
     r"py|pyi|ipynb|sh|bash|bat|md|rst|txt|csv|tsv|jsonl?|ndjson|ya?ml|toml|ini|xml|html?|java|kt|rb|[ch]pp|[jt]sx|vue|svelte"
     r"|proto|sqlite3?|parquet|pdf|png|jpg|svg|tex|patch|diff"
@@ -32,10 +32,10 @@ _FILE_IN_DIRECTORY = re.compile(
     rf"{_FILE.pattern}|c|h|cc|go|rs|[mc]?js|ts|php|sql|s?css|log|cfg|conf|db|lock|lua|pl|ps1|swift|scala|dat|bin|gz|zip"
 )
 
-# Images of these bring programs and nothing to work on.
+# These images have programs in them and nothing to work on.
 _PLAIN_IMAGE = re.compile(r"(?:docker\.io/)?(?:library/)?[a-z0-9._-]+(?::[\w.-]+)?(?:@\S+)?")
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
-# Commands that create files whose names stand nowhere.
+# Commands that create files whose names are not in the Dockerfile.
 _BRINGS_FILES = re.compile(
     r"""://|--from=|\$\{?\w*URL|\btar\s+-?\w*x|\.zip\b|\bstartproject\b
     |\b(?:git|npm|yarn|pnpm|cargo|go|uv|poetry|dotnet|rails|composer)\s+(?:mod\s+)?(?:init|new|create|clone)\b""",
@@ -64,7 +64,7 @@ def find_unmade_paths(sources: TaskSources) -> Iterator[TaskError]:
     for each in sources.rounds:
         known.add_files((*each.workdir, *each.solution))
         known.add_texts(each.tests)
-        # Without a solution nobody knows what its author would have made.
+        # Without a solution it is not known which files the author expects.
         for path, line in _paths(each.instruction.text, roots) if each.round.has_solution else ():
             if path not in done and not known.has(path):
                 message = (
@@ -151,7 +151,7 @@ def _is_path(span: str, roots: tuple[str, ...]) -> bool:
         return False
     directory, _, name = span.rstrip("/").rpartition("/")
     stem, _, extension = name.rpartition(".")
-    # A number says that there are others: part-001.csv, 2024/june.json.
+    # A number means that there are others: part-001.csv, 2024/june.json.
     is_one_of_many = any(map(str.isdigit, stem or name)) or any(map(str.isdigit, directory.split("/")))
     if is_one_of_many or _PLACEHOLDER.match(stem or name):
         return False

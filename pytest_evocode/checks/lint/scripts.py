@@ -12,7 +12,7 @@ def find_script_mistakes(sources: TaskSources) -> Iterator[TaskError]:
     """Yield scripts that are not executable, entry points that name no interpreter, and shell scripts with CRLF."""
     entries = set(_entry_points(sources))
     for file in (*sources.given, *sources.hidden):
-        # A project that agents are given may have modules with a #! that nobody runs by name.
+        # A project for agents may have modules with a #! that are not run by name.
         is_module = file in sources.environment and file.path.suffix not in ("", ".sh")
         if file.is_script and not file.is_executable and not is_module:
             yield TaskError("begins with #! but is not executable; chmod +x it", file.path, 1)

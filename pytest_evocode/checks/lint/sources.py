@@ -12,7 +12,7 @@ from pathlib import Path
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import Round, Task
 
-# No script, test or request is longer, and a build context may hold huge data.
+# Scripts, tests and requests are shorter, and a build context may have huge files.
 READ_LIMIT = 1 << 18
 
 
@@ -48,7 +48,7 @@ class SourceFile:
             TaskError: The file cannot be read.
         """
         try:
-            # Opening a pipe would wait for ever.
+            # Opening a pipe would never return.
             if self.path.is_file():
                 with self.path.open("rb") as file:
                     return file.read(limit)
@@ -59,7 +59,7 @@ class SourceFile:
     @property
     def is_script(self) -> bool:
         """Whether it is a regular file that names its interpreter."""
-        # Rust's `#![attribute]` is none.
+        # Rust's `#![attribute]` does not name one.
         return stat.S_ISREG(self.mode) and self.read(4).startswith((b"#!/", b"#! /"))
 
     @property

@@ -10,7 +10,7 @@ from pytest_evocode.checks.lint.sources import SourceFile, TaskSources
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.layout import is_test_module
 
-# A name that says "tests" to a reader and nothing to pytest.
+# A name that means tests to a reader and that pytest does not collect.
 _MEANT_AS_TESTS = re.compile(r"tests?[-_.].*|tests?|.*[-_.]tests?", re.IGNORECASE)
 # What starts tests without naming them: a runner, or a loop over whatever is there.
 _RUNS_TESTS = re.compile(
@@ -37,7 +37,7 @@ def _never_collected(sources: TaskSources) -> Iterator[TaskError]:
     for file in modules:
         if is_test_module(file.path.name) or not _MEANT_AS_TESTS.fullmatch(file.path.stem):
             continue
-        # A module of tests that others import or inherit runs there.
+        # Tests that another module imports or inherits run there.
         if _has_tests(file) and not _is_named(file, (other for other in modules if other is not file)):
             advice = f"rename it {_collected_name(file.path.stem)}"
             yield TaskError(f"holds tests that never run, because pytest collects test_*.py; {advice}", file.path)

@@ -24,7 +24,7 @@ from pytest_evocode.results.trial_rewards import trial_rewards
 OLD_RESULTS = Path("verifier", "multiround_results.json")
 
 _SUMMARY_LINE = re.compile(r"^CASE_SUMMARY total_cases=(\d+) success_count=(\d+) fail_count=(\d+)", re.MULTILINE)
-#: Harbor's names of exceptions, and what they are here; the model's interface being out of reach is not a failure of anybody.
+#: Harbor's names of exceptions, and what they are here; an API out of reach is not the agent's failure.
 _TIMEOUTS: dict[str, Literal["agent", "verifier"]] = {"AgentTimeoutError": "agent", "VerifierTimeoutError": "verifier"}
 _AGENTS_OWN = {
     "AgentTimeoutError",
@@ -95,7 +95,7 @@ class HarborTrial:
         verifier = table_in(self.config.get("verifier"))
         first = self.config.get("multi_step_start_step") or verifier.get("multiround_start_round")
         last = self.config.get("multi_step_end_step") or verifier.get("multiround_max_round")
-        # One that goes on with another trial has its earlier rounds as that one had them.
+        # A trial that continues another one has that one's records of the earlier rounds.
         if not isinstance(first, int) or verifier.get("multiround_resume_source"):
             first = 1
         return first, last if isinstance(last, int) else None
