@@ -21,46 +21,40 @@ if TYPE_CHECKING:
 CHECK = "check"
 
 
-class Checks(pytest.Collector):
+class CheckCollector(pytest.Collector):
     """The checks of one task; those that are selected share the rounds that are run for them."""
 
-    def __init__(self, *, task: Task | TaskError, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.task = task
-        self._runner: CheckRunner | None = None
-
-    @classmethod
-    def of(cls, file: pytest.File) -> Checks:
-        """Return the checks of the task whose task.toml ``file`` is, sound or not."""
+    def __init__(self, **kwargs: Any) -> None:
         from pytest_evocode.tasks import load_task
 
-        task: Task | TaskError
+        super().__init__(**kwargs)
+        self.task: Task | TaskError
+        """The task, or why it cannot be loaded."""
         try:
-            task = load_task(file.path.parent)
+            self.task = load_task(self.path.parent)
         except TaskError as error:
-            task = error
-        checks: Checks = cls.from_parent(file, name=CHECK, task=task)
-        return checks
+            self.task = error
+        self._runner: CheckRunner | None = None
 
     def collect(self) -> Iterable[pytest.Item]:
         """Yield an item for each check; of a task that cannot be loaded only the one that says why."""
         checks = [LINT] if isinstance(self.task, TaskError) else checks_of(self.task)
         for check in checks:
-            # Its id as text: pytest would take one made of the name for another than the same read from its cache.
+            # With the id as a text pytest parses the brackets in it, as it does with the ids in its cache (--lf).
             yield CheckItem.from_parent(self, name=str(check), nodeid=f"{self.nodeid}::{check}", check=check)
 
     def setup(self) -> None:
         """Start what the selected checks need."""
         selected = [item.check for item in self.session.items if isinstance(item, CheckItem) and item.parent is self]
-        playing = [check for check in selected if check != LINT]
-        if playing and not isinstance(self.task, TaskError):
+        run = [check for check in selected if check != LINT]
+        if run and not isinstance(self.task, TaskError):
             from pytest_evocode.checks.runner import CheckRunner
 
             session = session_of(self.config)
             session.running = self._runner = CheckRunner(
                 self.task,
                 session.engine,
-                playing,
+                run,
                 environ=os.environ,
                 timeout_multiplier=session.settings.timeout_multiplier,
                 verifiers=session.settings.verifiers,
@@ -68,7 +62,7 @@ class Checks(pytest.Collector):
             self._runner.start()
 
     def teardown(self) -> None:
-        """End it, finished or not."""
+        """End the checks, finished or not."""
         if self._runner is not None:
             self._runner.close()
 
@@ -87,7 +81,7 @@ class Checks(pytest.Collector):
 class CheckItem(pytest.Item):
     """One check of a task. It fails if the task has a fault; a failing environment is an error."""
 
-    parent: Checks
+    parent: CheckCollector
 
     def __init__(self, *, check: Check, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -112,7 +106,7 @@ class CheckItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """Return what is wrong, in place of a traceback."""
-        if isinstance(excinfo.value, CheckFailed | pytest.PytestWarning):  # One that filters make an error.
+        if isinstance(excinfo.value, CheckFailed | pytest.PytestWarning):  # A filter can make a warning an error.
             return make_failure(self, str(excinfo.value))
         return super().repr_failure(excinfo, *args, **kwargs)
 
@@ -126,7 +120,7 @@ def keep_together(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
     They come where the first of them was.
     """
-    first: dict[pytest.Item | Checks, int] = {}
+    first: dict[pytest.Item | CheckCollector, int] = {}
     for position, item in enumerate(items):
         first.setdefault(item.parent if isinstance(item, CheckItem) else item, position)
     return sorted(items, key=lambda item: first[item.parent if isinstance(item, CheckItem) else item])

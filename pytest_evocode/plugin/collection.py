@@ -47,9 +47,9 @@ class TaskFile(pytest.File):
 
         session = session_of(self.config)
         if session.settings.check:
-            from pytest_evocode.plugin.checks import Checks
+            from pytest_evocode.plugin.checks import CHECK, CheckCollector
 
-            yield Checks.of(self)
+            yield CheckCollector.from_parent(self, name=CHECK)
             return
         try:
             task = load_task(self.path.parent)

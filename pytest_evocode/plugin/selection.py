@@ -14,17 +14,18 @@ def restore_rounds(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], lis
 
     The second list has those that are left out, because they come before the round that chains begin with.
     """
-    restored: list[pytest.Item] = []
+    kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
-    counting: list[pytest.Item] = []
     for item in items:
-        early = isinstance(item, RoundItem) and item.index <= item.parent.rounds.rounds_before
-        (left_out if early else counting).append(item)
-    seen: set[AttemptCollector] = set()
-    for item in counting:
+        if isinstance(item, RoundItem) and item.index <= item.parent.rounds.rounds_before:
+            left_out.append(item)
+            continue
+        kept.append(item)
         if isinstance(item, RoundItem):
             item.parent.rounds = item.parent.rounds.including(item.index)
-    for item in counting:
+    restored: list[pytest.Item] = []
+    seen: set[AttemptCollector] = set()
+    for item in kept:
         if not isinstance(item, RoundItem) or not item.parent.is_chain:
             restored.append(item)
         elif item.parent not in seen:
