@@ -63,6 +63,7 @@ def play(name: str, results: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly  # `tox -e examples` runs it, too.
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_is_printed_and_written_stays_the_same(name: str, tmp_path: Path) -> None:
     expected = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
