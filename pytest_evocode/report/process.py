@@ -138,8 +138,8 @@ def _correlation_text(correlation: Correlation | None, tasks: int) -> str:
         return f"no correlation (n = {tasks}; it takes two tasks that differ on both sides)"
     if correlation.interval is None:
         return f"r = {correlation.r:.2f} (n = {correlation.n}; too few tasks for an interval)"
-    low, high = correlation.interval
-    return f"r = {correlation.r:.2f} (n = {correlation.n}, 95 % {low:.2f} to {high:.2f})"
+    interval = correlation.interval
+    return f"r = {correlation.r:.2f} (n = {correlation.n}, 95 % {interval.low:.2f} to {interval.high:.2f})"
 
 
 def _closing_lines(attempts: Sequence[AttemptProcess]) -> Iterator[str]:

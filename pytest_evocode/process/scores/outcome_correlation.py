@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-#: Resamples of the bootstrap, and the seed of its random numbers.
-RESAMPLES = 10_000
-SEED = 0
+from pytest_evocode.metrics.intervals import Interval, bootstrap
 
 #: RigorScore and outcome, by agent and task.
 Pairs = Mapping[str, Mapping[str, tuple[float, float]]]
@@ -24,7 +21,7 @@ class Correlation:
     r: float
     n: int
     tasks: int
-    interval: tuple[float, float] | None
+    interval: Interval | None
     """The interval that holds 95 % of the resamples; None for fewer than three tasks."""
 
 
@@ -55,30 +52,18 @@ def within_tasks(pairs: Pairs) -> Correlation | None:
 
 
 def _bootstrapped(tasks: Mapping[str, Sequence[Point]]) -> Correlation | None:
-    points = [point for found in tasks.values() for point in found]
-    r = _pearson(points)
+    r = _of_groups(list(tasks.values()))
     if r is None:
         return None
-    interval = _interval(list(tasks.values()), _pearson) if len(tasks) > 2 else None
-    return Correlation(r, len(points), len(tasks), interval)
+    interval = bootstrap(list(tasks.values()), _of_groups) if len(tasks) > 2 else None
+    return Correlation(r, sum(map(len, tasks.values())), len(tasks), interval)
 
 
-def _interval(
-    groups: Sequence[Sequence[Point]], statistic: Callable[[Sequence[Point]], float | None]
-) -> tuple[float, float] | None:
-    generator = random.Random(SEED)
-    found = []
-    for _ in range(RESAMPLES):
-        sample = [point for group in generator.choices(groups, k=len(groups)) for point in group]
-        value = statistic(sample)
-        if value is not None:  # A sample may consist of one task only.
-            found.append(value)
-    found.sort()
-    if len(found) < RESAMPLES / 2:
-        return None
-    return found[int(0.025 * (len(found) - 1))], found[int(0.975 * (len(found) - 1) + 0.5)]
+def _of_groups(groups: Sequence[Sequence[Point]]) -> float | None:
+    return _pearson([point for group in groups for point in group])
 
 
+# Not statistics.correlation, which takes noise from rounding for variation.
 def _pearson(points: Sequence[Point]) -> float | None:
     """Return Pearson's correlation; None where one side does not vary."""
     if len(points) < 2:

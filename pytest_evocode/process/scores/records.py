@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 from pytest_evocode.process.evidence import Evidence, Measure, ProcessModel
 from pytest_evocode.process.protocols import Judgement
-from pytest_evocode.process.scores.rigor_score import PILLARS, WEIGHTS, Pillar, RigorScore, mean_pillars, rigor_score
+from pytest_evocode.process.scores.rigor_score import (
+    PILLARS,
+    WEIGHTS,
+    Pillar,
+    RigorScore,
+    mean_known,
+    mean_pillars,
+    rigor_score,
+)
 
 PROCESS_VERSION = 1
 
@@ -70,5 +78,4 @@ class AttemptProcess(ProcessModel):
     @property
     def outcome(self) -> float | None:
         """The mean outcome of the rounds that have one."""
-        known = [round_.outcome for round_ in self.rounds if round_.outcome is not None]
-        return sum(known) / len(known) if known else None
+        return mean_known(round_.outcome for round_ in self.rounds)

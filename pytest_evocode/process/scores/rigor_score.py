@@ -102,11 +102,13 @@ def mean_pillars(rows: Iterable[Mapping[str, float | None]]) -> dict[str, float 
     0.5
     """
     rows = list(rows)
-    means: dict[str, float | None] = {}
-    for name in PILLARS:
-        values = [value for row in rows if (value := row.get(name)) is not None]
-        means[name] = fmean(values) if values else None
-    return means
+    return {name: mean_known(row.get(name) for row in rows) for name in PILLARS}
+
+
+def mean_known(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that are not None; None if there is none."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
 
 
 def read_weights(texts: Iterable[str]) -> dict[str, float]:

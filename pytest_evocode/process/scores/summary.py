@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 from pytest_evocode.process.pillars.extended import EXTENDED
 from pytest_evocode.process.protocols import Judgement
 from pytest_evocode.process.scores.records import AttemptProcess
-from pytest_evocode.process.scores.rigor_score import PILLARS, WEIGHTS, RigorScore, mean_pillars, rigor_score
+from pytest_evocode.process.scores.rigor_score import (
+    PILLARS,
+    WEIGHTS,
+    RigorScore,
+    mean_known,
+    mean_pillars,
+    rigor_score,
+)
 
 Values = Mapping[str, float | None]
 
@@ -42,7 +48,7 @@ def summarise_task(attempts: Iterable[AttemptProcess], weights: Mapping[str, flo
     values = mean_pillars(attempt.values for attempt in attempts)
     score = rigor_score(values, weights) if any(attempt.edited for attempt in attempts) else None
     outcomes = [attempt.outcome for attempt in attempts]
-    return ProcessSummary(values, score, len(attempts), _extended(attempts), _mean(outcomes))
+    return ProcessSummary(values, score, len(attempts), _extended(attempts), mean_known(outcomes))
 
 
 def summarise_agent(
@@ -56,20 +62,16 @@ def summarise_agent(
     summaries = [summarise_task(attempts, weights) for attempts in known.values()]
     values = mean_pillars(summary.values for summary in summaries)
     score = rigor_score(values, weights) if any(summary.score is not None for summary in summaries) else None
-    more = {name: _mean([summary.extended[name] for summary in summaries]) for name in EXTENDED}
-    outcome = _mean([summary.outcome for summary in summaries])
+    more = {name: mean_known([summary.extended[name] for summary in summaries]) for name in EXTENDED}
+    outcome = mean_known([summary.outcome for summary in summaries])
     return ProcessSummary(values, score, sum(summary.attempts for summary in summaries), more, outcome)
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
 
 
 def _extended(attempts: Iterable[AttemptProcess]) -> Values:
     rounds = [round_ for attempt in attempts for round_ in attempt.rounds]
     return {
-        name: _mean([round_.extended[name].value for round_ in rounds if name in round_.extended]) for name in EXTENDED
+        name: mean_known([round_.extended[name].value for round_ in rounds if name in round_.extended])
+        for name in EXTENDED
     }
 
 

@@ -66,7 +66,7 @@ def test_a_correlation_has_its_number_of_points_and_an_interval() -> None:
     assert found.r == pytest.approx(0.925, abs=1e-3)
     assert (found.n, found.tasks) == (4, 4)
     assert found.interval is not None
-    assert found.interval[0] < found.r <= found.interval[1] + 1e-12
+    assert found.interval.low < found.r <= found.interval.high + 1e-12
 
 
 def test_two_tasks_have_no_interval_and_one_has_no_correlation() -> None:
