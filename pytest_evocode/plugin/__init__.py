@@ -29,18 +29,18 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
     """Keep pytest from importing the conftest.py files of tasks, which belong into containers."""
     if not options.in_use(early_config):
         return (yield)
-    options.spell_out(args, early_config.known_args_namespace)
-    options.require_terminal(early_config.known_args_namespace)
     from pytest_evocode.plugin.collection import outside_tasks
 
-    known = early_config.known_args_namespace
-    named = known.file_or_dir
+    namespace = early_config.known_args_namespace
+    options.spell_out_resume(args, namespace)
+    options.require_terminal(namespace)
+    named = namespace.file_or_dir
     # A task may also be where pytest is started, without a path on the command line.
-    known.file_or_dir = outside_tasks(early_config, named or [str(early_config.invocation_params.dir)])
+    namespace.file_or_dir = outside_tasks(early_config, named or [str(early_config.invocation_params.dir)])
     try:
         return (yield)
     finally:
-        known.file_or_dir = named
+        namespace.file_or_dir = named
 
 
 @pytest.hookimpl(trylast=True)

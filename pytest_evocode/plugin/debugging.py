@@ -25,7 +25,7 @@ _STDIN = 0
 KEPT = "evocode_kept"
 
 
-class Inspection:
+class FailedRoundInspection:
     """Hooks for looking at failed rounds.
 
     They take the place of pytest's own plugin for ``--pdb``, and pass on to it what is not the verdict of a round.

@@ -170,25 +170,25 @@ def _add_ini_settings(parser: pytest.Parser) -> None:
     )
 
 
-def spell_out(args: list[str], known: argparse.Namespace) -> None:
+def spell_out_resume(args: list[str], namespace: argparse.Namespace) -> None:
     """Give a bare ``--evocode-resume`` its value: argparse would take the path that follows it."""
     for position, argument in enumerate(args):
         if argument == "--":
             return
         if argument == "--evocode-resume":
             args[position] = f"--evocode-resume={LATEST}"
-            if known.evocode_resume != LATEST:
-                known.file_or_dir = [known.evocode_resume, *known.file_or_dir]
-                known.evocode_resume = LATEST
+            if namespace.evocode_resume != LATEST:
+                namespace.file_or_dir = [namespace.evocode_resume, *namespace.file_or_dir]
+                namespace.evocode_resume = LATEST
 
 
 def in_use(config: pytest.Config) -> bool:
     """Tell whether the session runs or checks tasks at all."""
-    known = config.known_args_namespace
-    return any(getattr(known, name, None) for name in ("evocode_agent", "evocode_check", "evocode_pin"))
+    namespace = config.known_args_namespace
+    return any(getattr(namespace, name, None) for name in ("evocode_agent", "evocode_check", "evocode_pin"))
 
 
-def require_terminal(known: argparse.Namespace) -> None:
+def require_terminal(namespace: argparse.Namespace) -> None:
     """Raise pytest.UsageError where a terminal is needed and there is none; to be called before output is captured."""
-    if known.evocode_shell and not os.isatty(0):
+    if namespace.evocode_shell and not os.isatty(0):
         raise pytest.UsageError("--evocode-shell needs a terminal, and standard input is none; --evocode-keep does not")

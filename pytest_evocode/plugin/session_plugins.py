@@ -32,9 +32,9 @@ def register_session_plugins(config: pytest.Config) -> None:
 
         plugins.register(ControllerPlugin(session), "evocode-controller")
     if settings.holds_forks:
-        from pytest_evocode.plugin.debugging import Inspection
+        from pytest_evocode.plugin.debugging import FailedRoundInspection
 
-        plugins.register(Inspection(session), "evocode-inspection")
+        plugins.register(FailedRoundInspection(session), "evocode-inspection")
     if settings.pin and session.worker_input is None:
         from pytest_evocode.plugin.pinning import PinPlugin
 
