@@ -72,8 +72,8 @@ def with_summary(output: str, cases: Sequence[Case]) -> str:
 class AttemptDirectory:
     """The files of one attempt: ``<task>/harbor_jobs/<agent>/<run>/<task>__a<attempt>`` below a results directory.
 
-    Nothing is written before the host's secrets are taken out of it, and they are taken out of the artifacts too: see
-    :mod:`pytest_evocode.secrets`.
+    The host's secrets are taken out of all that is written and out of the artifacts, see :mod:`pytest_evocode.secrets`;
+    only the record of a round has to come without them.
     """
 
     path: Path
@@ -130,7 +130,7 @@ class AttemptDirectory:
         """Write the record of a round, its cases, its reward and its suite's output.
 
         Args:
-            record: The round's record, which the caller has taken secrets out of for its own use as well.
+            record: The round's record, without secrets.
             output: What the suite printed; None leaves the file as it is.
             done: Whether the round counts as done, so that a session that resumes the attempt does not run it again.
 
