@@ -38,7 +38,7 @@ def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Ite
         connect,
         find_docker_leftovers,
         remove_docker_leftover,
-        remove_reference,
+        remove_reference_state,
     )
 
     try:
@@ -50,7 +50,7 @@ def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Ite
             name = (entry.get("RepoTags") or entry.get("Names") or [entry.get("Name")])[0] or entry["Id"]
             yield Leftover(f"{kind} {name.lstrip('/')}", partial(remove_docker_leftover, client, kind, entry))
     if references:
-        yield from _reference_states("docker", partial(remove_reference, client))
+        yield from _reference_states("docker", partial(remove_reference_state, client))
 
 
 def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
@@ -67,12 +67,12 @@ def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> 
     for path in find_sandbox_leftovers(needed_too=kept):
         yield Leftover(f"sandbox files {path}", partial(remove_sandbox_leftover, launcher, path))
 
-    def remove_reference(key: str) -> None:
+    def remove_reference_state(key: str) -> None:
         for parent in state_parents():
             remove_tree(launcher, reference_states(parent) / key)
 
     if references:
-        yield from _reference_states("sandbox", remove_reference)
+        yield from _reference_states("sandbox", remove_reference_state)
 
 
 def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[Leftover]:

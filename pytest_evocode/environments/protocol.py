@@ -319,11 +319,11 @@ class Engine(Protocol):
 class ReferenceKeepingEngine(Engine, Protocol):
     """An engine that keeps the states which reference solutions lead to, so that authors need not wait for them."""
 
-    def keep_reference(self, key: str, snapshot: Snapshot) -> int:
+    def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """Keep a copy of a snapshot beyond the session under a name, and return how many bytes it takes."""
 
-    def find_reference(self, key: str) -> Snapshot | None:
+    def find_reference_state(self, key: str) -> Snapshot | None:
         """Return the copy of that name, for :meth:`create`; None where there is none."""
 
-    def drop_reference(self, key: str) -> None:
+    def drop_reference_state(self, key: str) -> None:
         """Remove the copy of that name, if there is one."""

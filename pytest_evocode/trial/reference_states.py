@@ -80,7 +80,7 @@ class ReferenceStates:
         state = self._index.read(self._key(index))
         if state is None or self._store is None:
             return None
-        found = self._store.find_reference(state.key)
+        found = self._store.find_reference_state(state.key)
         if found is None:
             self._index.forget(state.key)
         else:
@@ -97,7 +97,7 @@ class ReferenceStates:
             if self._index.read(key) is not None:
                 self._index.touch(key)
                 return
-            size = store.keep_reference(key, snapshot)
+            size = store.keep_reference_state(key, snapshot)
             self._index.write(ReferenceState(key, self._task.name, self._task.rounds[index - 1].name, size))
             self._evict(store, key)
 
@@ -108,7 +108,7 @@ class ReferenceStates:
             if excess > 0 and state.key != newest:
                 self._index.forget(state.key)  # First, so that nobody finds half a state.
                 with contextlib.suppress(EnvironmentFault):
-                    store.drop_reference(state.key)
+                    store.drop_reference_state(state.key)
                 excess -= state.size
 
     def _key(self, index: int) -> str:

@@ -214,7 +214,7 @@ def test_a_state_that_cannot_be_kept_or_dropped_is_nobodys_error(
     options = TrialOptions(references=True)
     monkeypatch.setattr("pytest_evocode.trial.reference_states.LIMIT", 0)
     try:
-        for name in ("drop_reference", "keep_reference"):
+        for name in ("drop_reference_state", "keep_reference_state"):
             monkeypatch.setattr(SandboxEngine, name, fail)
             assert all(record.passed for record in Trial(task, OracleAgent(), engine, options=options).run())
     finally:

@@ -220,7 +220,7 @@ def test_a_sandbox_whose_image_is_gone_stays_and_says_so(keep: Keep) -> None:
 
 
 def test_a_directory_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no sandbox that --evocode-keep has left"):
+    with pytest.raises(UsageError, match="is not a sandbox that --evocode-keep left"):
         enter_kept_sandbox(tmp_path, 0)
 
 

@@ -125,7 +125,9 @@ def test_a_finished_image_that_is_nowhere(docker: DockerEngine, make_task: MakeT
     with pytest.raises(BuildError) as caught:
         docker.create(task, env={}, network=None)
     where = task.directory / "task.toml"
-    assert str(caught.value).startswith(f"{where}: the image localhost:1/no/such:image is neither")
+    assert str(caught.value).startswith(
+        f"{where}: the image localhost:1/no/such:image is not on this machine and cannot be pulled: "
+    )
     assert "correct docker_image" in str(caught.value)
 
 

@@ -130,7 +130,7 @@ class DockerEngine:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return build_seconds(self._client, task)
 
-    def keep_reference(self, key: str, snapshot: Snapshot) -> int:
+    def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         assert isinstance(snapshot, DockerSnapshot)
         if snapshot.volumes:
@@ -140,13 +140,13 @@ class DockerEngine:
             layers = self._client.history(snapshot.image)[: -snapshot.image_layers]  # type: ignore[no-untyped-call]
         return sum(layer["Size"] for layer in layers)
 
-    def find_reference(self, key: str) -> Snapshot | None:
+    def find_reference_state(self, key: str) -> Snapshot | None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return self.find_snapshot(f"{REFERENCES}:{key}")
 
-    def drop_reference(self, key: str) -> None:
+    def drop_reference_state(self, key: str) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
-        remove_reference(self._client, key)
+        remove_reference_state(self._client, key)
 
     def close(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
@@ -276,7 +276,7 @@ def _is_reference(name: str) -> bool:
     return name.startswith(f"{REFERENCES}:")
 
 
-def remove_reference(client: APIClient, key: str) -> None:
+def remove_reference_state(client: APIClient, key: str) -> None:
     """Remove the name of a reference state, and the image with it unless it is still a snapshot."""
     from docker.errors import ImageNotFound
 

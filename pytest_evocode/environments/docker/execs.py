@@ -93,4 +93,4 @@ def _exit_code(client: APIClient, exec_id: str) -> int:
         if not state["Running"] and state["ExitCode"] is not None:
             return int(state["ExitCode"])
         time.sleep(0.01)
-    raise EnvironmentFault("a command's output has ended but the engine gives no exit code")
+    raise EnvironmentFault("a command's output has ended, but the engine gives no exit code")

@@ -141,7 +141,7 @@ def _pull(client: APIClient, image: str, task: Task) -> dict[str, Any]:
         client.pull(repository, tag=tag)
     except APIError as error:
         raise BuildError(
-            f"{task.directory / 'task.toml'}: the image {image} is neither here nor can it be pulled: "
+            f"{task.file}: the image {image} is not on this machine and cannot be pulled: "
             f"{error.explanation or error}. Pull or build it by hand, or correct docker_image."
         ) from None
     found = _inspect(client, image)

@@ -149,7 +149,7 @@ class CgroupTree:
             directory.mkdir()
         if not made.complete:
             made.remove()
-            raise FileNotFoundError("cgroups here limit not both processes and memory")
+            raise FileNotFoundError("cgroups here do not limit both processes and memory")
         return made
 
     def remove(self) -> bool:

@@ -183,17 +183,17 @@ class SandboxEngine:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         return build_image(self._settings, self._cache, task).seconds
 
-    def keep_reference(self, key: str, snapshot: Snapshot) -> int:
+    def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         assert isinstance(snapshot, SandboxSnapshot)
         return keep_copy(self._launcher, snapshot.layer, self._references / key)
 
-    def find_reference(self, key: str) -> SandboxSnapshot | None:
+    def find_reference_state(self, key: str) -> SandboxSnapshot | None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         layer = self._references / key
         return SandboxSnapshot(self._launcher, layer) if layer.is_dir() else None
 
-    def drop_reference(self, key: str) -> None:
+    def drop_reference_state(self, key: str) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         remove_tree(self._launcher, self._references / key)
 

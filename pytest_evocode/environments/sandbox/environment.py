@@ -207,7 +207,7 @@ class SandboxEnvironment(CommandEnvironment):
             if not collect(output_read, reply, output, time.monotonic() + _KILL_GRACE):
                 os.close(output_read)
                 os.close(reply)
-                raise EnvironmentFault("a command in the sandbox outlived its kill")
+                raise EnvironmentFault("a command in the sandbox could not be killed")
         leave_open(output_read)
         answer = receive(reply)
         if self._pidfd < 0:

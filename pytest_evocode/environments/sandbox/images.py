@@ -91,7 +91,7 @@ def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path
     """Return where the image of the task's environment is or will be, named by its contents."""
     if task.dockerfile is None:
         raise BuildError(
-            f"{task.directory / 'task.toml'}: this task needs Docker: docker_image names a finished image, and the "
+            f"{task.file}: this task needs Docker: docker_image names a finished image, and the "
             "sandbox can only replay a Dockerfile. Start Docker and run with --evocode-env=docker."
         )
     kind = "rootless" if settings.rootless else "root"

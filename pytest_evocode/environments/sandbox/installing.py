@@ -68,6 +68,6 @@ def _run(environment: SandboxEnvironment, installation: Installation) -> None:
         tail = "\n".join(done.output.rstrip().splitlines()[-_SHOWN_LINES:])
         raise BuildError(
             f"{installation.name} could not be installed in a sandbox, which has the system of this machine "
-            f"({host_system()}): its script {ending}. Start Docker and run with --evocode-env=docker, or see to what "
+            f"({host_system()}): its script {ending}. Start Docker and run with --evocode-env=docker, or install what "
             f"is missing here. Its last lines were:\n{tail}"
         )

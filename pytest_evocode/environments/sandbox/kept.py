@@ -99,7 +99,7 @@ def read_kept(directory: Path) -> tuple[KeptSandbox, Layers, tuple[Path, ...]]:
         hidden = tuple(map(Path, record.pop("hidden")))
         sandbox = KeptSandbox(**record)
     except (OSError, ValueError, KeyError, TypeError):
-        raise UsageError(f"{directory} is no sandbox that --evocode-keep has left") from None
+        raise UsageError(f"{directory} is not a sandbox that --evocode-keep left") from None
     if gone := [str(layer) for layer in below if not layer.is_dir()]:
         raise UsageError(f"{directory} cannot be entered any more, because its image is gone: {', '.join(gone)}")
     return sandbox, Layers(below, directory / _TOP), hidden

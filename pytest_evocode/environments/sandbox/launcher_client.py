@@ -83,7 +83,7 @@ class Launcher:
                 with self._lock:
                     socket.send_fds(self._connection(), [message], list(fds))
         except OSError as error:
-            raise EnvironmentFault(f"the sandbox launcher does not take a request: {error}") from error
+            raise EnvironmentFault(f"a request cannot be sent to the sandbox launcher: {error}") from error
 
     def ask(self, request: Mapping[str, Any], fds: Sequence[int] = ()) -> dict[str, Any]:
         """Send a request and return its reply."""
@@ -166,7 +166,7 @@ def receive(reply: int) -> dict[str, Any]:
     with os.fdopen(reply, "rb") as file:
         text = file.read()
     if not text:
-        raise EnvironmentFault("the sandbox's worker died without a reply")
+        raise EnvironmentFault("the worker for a sandbox died without a reply")
     answer: dict[str, Any] = json.loads(text)
     if "failure" in answer:
         raise EnvironmentFault(f"the sandbox failed: {answer['failure']}")

@@ -69,7 +69,7 @@ class LauncherPool:
         try:
             cgroup = tree.make(f"sandbox-{self._made}")
         except OSError as error:
-            raise EnvironmentFault(f"a sandbox gets no cgroup: {error}") from error
+            raise EnvironmentFault(f"no cgroup can be made for a sandbox: {error}") from error
         launcher, reply = self._launcher.nest(cgroup.directories)
         return PooledLauncher(launcher, cgroup), reply
 
