@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import hmac
 import json
+import logging
 import re
 import secrets
 import tempfile
@@ -22,6 +23,8 @@ from pytest_evocode.verifier.in_container.protocol import Plan, SuiteError, Suit
 from pytest_evocode.verifier.script import tail
 from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
 from pytest_evocode.verifier.toolbox import PROGRAM
+
+logger = logging.getLogger(__name__)
 
 CASE_TIMEOUT = 60.0
 """Seconds that a case has, unless ``pytest.mark.timeout`` says otherwise; never more than half of the suite's."""
@@ -60,6 +63,7 @@ def _run(
     key = secrets.token_hex(32)
     argv = _bring(fork, task, round_, settings, key, retired=retired)
     result = fork.exec(argv, user=round_.verifier_user, env=settings.env, timeout=settings.timeout)
+    logger.debug("%s, %s: pytest ended with %s", task.name, round_.name, result.exit_code)
     found = fork.read_files(_LIMITS)
     try:
         report, seal = require_readable(found[_REPORT]), require_readable(found[_SEAL])
@@ -151,6 +155,7 @@ def _stale_cases(fork: Environment, task: Task, round_: Round, settings: SuiteSe
     retiring = {test.retired for test in task.tests if test.retired}
     stale: set[str] = set()
     for name in retiring & {case.origin for case in verdict.cases if case.failing}:
+        logger.debug("%s, %s: running the tests that %s retires", task.name, round_.name, name)
         _, report = _run(fork, task, round_, settings, retired=name)
         replacing = [case for case in verdict.cases if case.origin == name]
         for test in report["tests"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from pytest_evocode.environments import Environment, require_readable
@@ -11,6 +12,8 @@ from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
+
+logger = logging.getLogger(__name__)
 
 _REWARD_LIMIT = 2**20  # bytes
 _SHOWN = 500  # characters
@@ -23,6 +26,7 @@ def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSett
     result = fork.exec(
         ["bash", "/tests/test.sh"], user=round_.verifier_user, env=settings.env, timeout=settings.timeout
     )
+    logger.debug("%s, %s: test.sh ended with %s", task.name, round_.name, result.exit_code)
     if result.timed_out:
         # The program under test may hang as well as the suite: the round has failed, and says so.
         cases, _ = _cases(_read_logs(fork), result.output)

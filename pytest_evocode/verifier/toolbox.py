@@ -7,6 +7,7 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.verifier.in_container.memory import OWN
 from pytest_evocode.verifier.in_container.start import READY
+
+logger = logging.getLogger(__name__)
 
 OLDEST_PYTHON = (3, 10)
 PROGRAM = "suite.pyc"
@@ -104,6 +107,7 @@ def _find_or_make(engine: Engine, task: Task, toolboxes: Path) -> tuple[str, str
 
 
 def _make(environment: Environment, task: Task, python: str, directory: Path) -> None:
+    logger.info("%s: making a toolbox for %s, %s", task.name, python, directory.name)
     with tempfile.TemporaryDirectory(dir=directory.parent) as name:
         sources, made = Path(name, "sources"), Path(name, "made")
         for relative, path in _modules():
