@@ -9,7 +9,7 @@ from typing import Any
 import anthropic
 import openai
 
-from tests.acceptance.conftest import Session
+from tests.acceptance.sessions import Session
 from tests.model_scripts import Asked, Run, Say, Step
 from tests.model_server import ModelServer
 

@@ -8,10 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.acceptance.conftest import DOCKERFILE
+from tests.acceptance.tasks import DOCKERFILE
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import CheckTasks, RunTasks, WriteNative, WriteTask
+    from tests.acceptance.sessions import CheckTasks, RunTasks
+    from tests.acceptance.tasks import WriteNative, WriteTask
 
 NOTHING_ASKED = {2: "echo 1 > /logs/verifier/reward.txt"}
 UNBUILDABLE = f"{DOCKERFILE}RUN false\n"

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.conftest import DOCKERFILE, native_test, suite_up_to
+from tests.acceptance.tasks import DOCKERFILE, native_test, suite_up_to
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import CheckTasks, WriteNative, WriteTask
+    from tests.acceptance.sessions import CheckTasks
+    from tests.acceptance.tasks import WriteNative, WriteTask
 
 CHECK = "tasks/a/task.toml::check"
 

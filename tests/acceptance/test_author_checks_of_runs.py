@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.conftest import DOCKERFILE, native_test, suite_up_to
+from tests.acceptance.tasks import DOCKERFILE, native_test, suite_up_to
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import CheckTasks, WriteNative, WriteTask
+    from tests.acceptance.sessions import CheckTasks
+    from tests.acceptance.tasks import WriteNative, WriteTask
 
 EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 # A date that a solution writes down is the one that a suite of the same day finds.

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.conftest import DOCKERFILE
+from tests.acceptance.tasks import DOCKERFILE
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import CheckTasks, WriteTask
+    from tests.acceptance.sessions import CheckTasks
+    from tests.acceptance.tasks import WriteTask
 
 SOLVE = "cp /solution/tally.py . && echo line-2 >> log.txt"
 TALLY = "".join(f"def item_{number}(table): return table[{number}] * {number}\n" for number in range(8))

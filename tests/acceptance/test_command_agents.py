@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tests.acceptance.conftest import RunTasks, WriteTask
+from tests.acceptance.sessions import RunTasks
+from tests.acceptance.tasks import WriteTask
 
 STEP = {
     "step_id": 1,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+    from tests.acceptance.sessions import RunTasks, Session
+    from tests.acceptance.tasks import WriteTask
 
 DEPENDING = """
     import pytest

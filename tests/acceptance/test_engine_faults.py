@@ -18,7 +18,8 @@ import pytest
 from pytest_evocode.environments.docker.engine import connect, remove_docker_leftovers
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+    from tests.acceptance.sessions import RunTasks, Session
+    from tests.acceptance.tasks import WriteTask
 
 ENGINE = "/var/run/docker.sock"
 NO_NETWORK = 'environment.network_mode = "no-network"'

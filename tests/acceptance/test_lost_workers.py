@@ -13,7 +13,8 @@ from tests import remembering_agent
 from tests.remembering_agent import turns
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+    from tests.acceptance.sessions import RunTasks, Session
+    from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.slow
 

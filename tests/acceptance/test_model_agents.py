@@ -15,8 +15,9 @@ import pytest
 
 from pytest_evocode.results.records import total_usage
 from pytest_evocode.tasks import load_task
-from tests.acceptance.conftest import RunTasks, WriteTask
 from tests.acceptance.models import at, in_rounds, solver, steps_of
+from tests.acceptance.sessions import RunTasks
+from tests.acceptance.tasks import WriteTask
 from tests.model_scripts import Answer, Asked, Delay, Fail, Part, Run, Say, Step, Tokens, Use
 from tests.model_server import ModelServer
 

@@ -13,11 +13,12 @@ import pytest
 
 from pytest_evocode.cli import main
 from tests import failing_agent
-from tests.acceptance.conftest import suite_up_to
+from tests.acceptance.tasks import suite_up_to
 from tests.failing_agent import turns
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+    from tests.acceptance.sessions import RunTasks, Session
+    from tests.acceptance.tasks import WriteTask
 
 #: What the two attempts at each task fail. The suites of a want the lines of all rounds so far, those of b their own.
 FAILS = {"a": [{2}, {3}], "b": [{3}, {1, 2}]}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.conftest import RunTasks, Session
+from tests.acceptance.sessions import RunTasks, Session
 from tests.acceptance.test_modes import marks, row
 
 pytestmark = pytest.mark.slow

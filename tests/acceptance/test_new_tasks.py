@@ -12,7 +12,7 @@ from pytest_evocode.cli.new_task import Form, write_task
 from pytest_evocode.results.records import Case
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, Session
+    from tests.acceptance.sessions import RunTasks, Session
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from pytest_evocode.cli import main
-from tests.acceptance.conftest import RunTasks, WriteNative, WriteTask, suite_up_to
+from tests.acceptance.sessions import RunTasks
+from tests.acceptance.tasks import WriteNative, WriteTask, suite_up_to
 
 #: An agent that does one round in three only, and says what it called.
 AGENT = """

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import AtTerminal, RunTasks, WriteTask
+    from tests.acceptance.sessions import AtTerminal, RunTasks
+    from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,8 @@ import pytest
 from pytest_evocode.tasks.lockfile import content_hash
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+    from tests.acceptance.sessions import RunTasks, Session
+    from tests.acceptance.tasks import WriteTask
 
 NATIVE = {
     1: """

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from pytest_evocode.process.scores.records import AttemptProcess
-from tests.acceptance.conftest import RunTasks, Session, WriteTask
 from tests.acceptance.models import at, in_rounds
+from tests.acceptance.sessions import RunTasks, Session
+from tests.acceptance.tasks import WriteTask
 from tests.model_scripts import Run, Step
 from tests.model_server import ModelServer
 

@@ -18,7 +18,8 @@ from pytest_evocode.trial.reference_states import ReferenceStates
 from pytest_evocode.trial.trial import RoundSelection, Trial
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, WriteTask
+    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.tasks import WriteTask
 
 EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 NO_NETWORK = 'environment.network_mode = "no-network"'

@@ -14,7 +14,8 @@ from pytest_evocode.cli import main
 from pytest_evocode.results.loading import load_results
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+    from tests.acceptance.sessions import RunTasks, Session
+    from tests.acceptance.tasks import WriteTask
 
 COUNTING_AGENT = """
     from pathlib import Path

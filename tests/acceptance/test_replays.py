@@ -18,7 +18,8 @@ from tests.model_scripts import Run
 from tests.model_server import ModelServer
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, WriteTask
+    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,8 @@ from pytest_evocode.results.records import AttemptRecord, Case, RunRecord
 from pytest_evocode.trajectories.atif import Trajectory
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, WriteTask
+    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.tasks import WriteTask
 
 FAILS = "echo 0 > /logs/verifier/reward.txt"
 

@@ -17,7 +17,8 @@ from tests import remembering_agent
 from tests.remembering_agent import turns
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, WriteTask
+    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.slow
 

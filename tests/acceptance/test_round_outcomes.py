@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, WriteTask
+    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.tasks import WriteTask
 
 FAILS = "echo 0 > /logs/verifier/reward.txt"
 #: A solution of round 2 that does its own work and undoes that of round 1.

@@ -10,7 +10,8 @@ import pytest
 from pytest_evocode.trajectories.atif import Trajectory
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+    from tests.acceptance.sessions import RunTasks, Session
+    from tests.acceptance.tasks import WriteTask
 
 KEY = "sk-evo-'7d0\"c41e\\9b2f<a83>57e6&aa11/bb22+cc33=dd44"
 NAME = "EVO_SERVICE_API_KEY"

@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import CheckTasks, RunTasks, Session, WriteTask
+    from tests.acceptance.sessions import CheckTasks, RunTasks, Session
+    from tests.acceptance.tasks import WriteTask
 
 WORKERS = pytest.mark.parametrize(
     "workers", [pytest.param((), id="alone"), pytest.param(("-n2",), id="workers", marks=pytest.mark.slow)]

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+    from tests.acceptance.sessions import RunTasks, Session
+    from tests.acceptance.tasks import WriteTask
 
 FAILS = "echo 0 > /logs/verifier/reward.txt"
 

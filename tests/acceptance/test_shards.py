@@ -15,7 +15,8 @@ from pytest_evocode.metrics.scores import scores
 from pytest_evocode.results.loading import load_results
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, Session, WriteTask
+    from tests.acceptance.sessions import RunTasks, Session
+    from tests.acceptance.tasks import WriteTask
 
 SLOW = "[agent]\ntimeout_sec = 6000.0"
 QUICK = "[agent]\ntimeout_sec = 100.0"

@@ -12,7 +12,8 @@ import pytest
 from tests.terminals import HANGS
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import AtTerminal, RunTasks, WriteTask
+    from tests.acceptance.sessions import AtTerminal, RunTasks
+    from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.slow
 

@@ -17,9 +17,10 @@ import pytest
 from pytest_evocode.environments.docker.engine import OWNER, DockerEngine, connect
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.results.records import RunRecord
+from tests.acceptance.sessions import UNUSED
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import WriteTask
+    from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +83,7 @@ class Running:
         agent = [] if "--evocode-check" in arguments else ["--evocode-agent=oracle"]
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
-                [*started_by, sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", *agent, *arguments],
+                [*started_by, sys.executable, "-m", "pytest", *UNUSED, *agent, *arguments],
                 cwd=directory,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -10,7 +10,8 @@ import pytest
 from pytest_evocode.environments.command_environment import OUTPUT_LIMIT
 
 if TYPE_CHECKING:
-    from tests.acceptance.conftest import RunTasks, WriteTask
+    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.tasks import WriteTask
 
 REWARD = "/logs/verifier/reward.txt"
 HINT = r"test\.sh has to write a number from 0 to 1 to /logs/verifier/reward\.txt"
