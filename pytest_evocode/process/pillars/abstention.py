@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.trajectory.events import Event, RoundActivity
+from pytest_evocode.process.trajectory.events import Event, FileEdit, RoundActivity
 from pytest_evocode.process.trajectory.words import specific_words
 from pytest_evocode.tasks import Abstention, DeclaredRequirement
 
@@ -56,7 +56,7 @@ def abstention(
 
 def _refusal(activity: RoundActivity, asked: set[str], passed: bool | None) -> Measure:
     last = activity.last_message
-    kept = [edit for edit in activity.edits if edit.role == "source" and _is_kept(activity, edit.path)]
+    kept = _kept_edits(activity)
     evidence: list[Evidence] = [last.evidence("the final message")] if last else []
     if kept:
         evidence.append(kept[0].evidence("the source was changed"))
@@ -84,7 +84,7 @@ def _reason_in(text: str, asked: set[str]) -> str | None:
 
 def _clarification(activity: RoundActivity, asked: set[str]) -> Measure:
     question = _question(activity, asked)
-    edits = [edit for edit in activity.edits if edit.role == "source" and _is_kept(activity, edit.path)]
+    edits = _kept_edits(activity)
     last = activity.last_message
     evidence: list[Evidence] = [question.evidence("a question about the request")] if question else []
     if edits:
@@ -109,8 +109,10 @@ def _question(activity: RoundActivity, asked: set[str]) -> Event | None:
     return last if len(specific_words(questions) & asked) >= min(2, len(asked) or 1) else None
 
 
-def _is_kept(activity: RoundActivity, path: str) -> bool:
-    return path in activity.lost or activity.before.get(path) != activity.after.get(path)
+def _kept_edits(activity: RoundActivity) -> list[FileEdit]:
+    """Return the edits of source files that differ at the end of the round."""
+    changed = {path for path, text in activity.before.items() if text != activity.after.get(path)} | activity.lost
+    return [edit for edit in activity.edits if edit.role == "source" and edit.path in changed]
 
 
 def false_abstention(activity: RoundActivity, kind: Abstention | None) -> Evidence | None:

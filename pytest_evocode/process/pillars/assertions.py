@@ -12,7 +12,7 @@ ENOUGH = 5
 def assertion_density(tests: WrittenTests) -> dict[str, Measure]:
     """Return TAD = min(1, meaningful asserts / max(1, test functions) / 5), of the agent's own tests."""
     unread = tuple(Evidence(what=f"cannot be read: {why}", quote=path) for path, why in tests.unread.items())
-    if unread and not tests.functions:
+    if tests.is_unknown:
         return {"TAD": not_measured("the tests cannot be read", unread)}
     meaningful = sum(test.asserts for test in tests.functions)
     trivial = sum(test.trivial for test in tests.functions)

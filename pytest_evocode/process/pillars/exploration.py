@@ -18,7 +18,7 @@ def exploration(activity: RoundActivity, roles: FileRoles, tests: WrittenTests) 
     which nothing can fail, and files that end as they were.
     """
     read = dict.fromkeys(each.path for each in activity.reads)
-    verifying = {test.path for test in tests.verifying} | set(tests.unread)
+    verifying = tests.verifying_paths
     modified = [path for path in activity.before if _counts(path, activity, roles, verifying)]
     if not read and not modified:
         return {"EE": not_measured("no file was read or changed")}

@@ -65,8 +65,7 @@ def _diversity(cycles: Sequence[RecoveryCycle]) -> Measure:
 
 
 def _economy(activity: RoundActivity, cycles: Sequence[RecoveryCycle], tests: WrittenTests) -> Measure:
-    verifying = {test.path for test in tests.verifying} | set(tests.unread)
-    tokens = wasted_tokens(activity, cycles, working_steps(activity, verifying))
+    tokens = wasted_tokens(activity, cycles, working_steps(activity, tests.verifying_paths))
     if tokens is None:
         return not_measured("the tokens of each step were not recorded")
     wasted, total = tokens

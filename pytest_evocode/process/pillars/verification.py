@@ -39,7 +39,7 @@ def _creation_rate(activity: RoundActivity, roles: FileRoles, tests: WrittenTest
     if not symbols:
         reason = "the changed source cannot be read" if unread else "no function or class was added or changed"
         return not_measured(reason, tuple(evidence))
-    if tests.unread and not tests.functions:
+    if tests.is_unknown:
         return not_measured("the tests cannot be read")
     covered = 0
     for symbol in symbols:
@@ -54,7 +54,7 @@ def _creation_rate(activity: RoundActivity, roles: FileRoles, tests: WrittenTest
 def _traceability(tests: WrittenTests, requirements: Sequence[DeclaredRequirement]) -> Measure:
     if not requirements:
         return not_measured("the task declares no requirements")
-    if tests.unread and not tests.functions:
+    if tests.is_unknown:
         return not_measured("the tests cannot be read")
     evidence = []
     traced = 0

@@ -91,7 +91,7 @@ def score_round(
 
 def _is_edited(activity: RoundActivity, tests: WrittenTests) -> bool:
     """Return whether the source or a test that can fail was changed; a test that cannot fail is no work."""
-    verifying = {test.path for test in tests.verifying} | set(tests.unread)
+    verifying = tests.verifying_paths
     return any(edit.role == "source" or edit.path in verifying for edit in activity.product_edits)
 
 

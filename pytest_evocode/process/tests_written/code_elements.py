@@ -74,3 +74,13 @@ class WrittenTests:
     def verifying(self) -> tuple[TestFunction, ...]:
         """The tests that can fail."""
         return tuple(test for test in self.functions if test.asserts)
+
+    @property
+    def verifying_paths(self) -> set[str]:
+        """The test files in which a test can fail, as far as they could be parsed."""
+        return {test.path for test in self.verifying} | set(self.unread)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether there are test files, but none could be parsed."""
+        return bool(self.unread) and not self.functions

@@ -47,9 +47,10 @@ class CommandPurposes:
         words = [word or "" for word in command.words]
         if not words:
             return None
-        for declared, purpose in ((self.test, "test"), (self.build, "build")):
-            if declared and _is_declared(words, declared):
-                return "test" if purpose == "test" else "build"
+        if self.test and _is_declared(words, self.test):
+            return "test"
+        if self.build and _is_declared(words, self.build):
+            return "build"
         return _purpose(command.program, words)
 
     def key(self, command: SimpleCommand) -> str:
