@@ -83,7 +83,7 @@ class SuiteRunner:
             suite = suite_not_run(str(error), changed)
             if self._context.cancelled.is_set() or not (self._options.strict and suite.changed_tools):
                 raise
-            logger.info("%s, %s: the fork failed, with tools changed: %s", self._task.name, round_.name, error)
+            logger.info("%s, %s: the fork failed, with tools changed", self._task.name, round_.name)
             return suite
 
     def run_in_place(self, environment: Environment, round_: Round, *, collect: bool = True) -> SuiteRun:

@@ -266,3 +266,17 @@ def test_the_oracle_plays_the_reference_solution(engine: Engine, make_task: Make
 
 def test_an_agent_that_does_nothing_fails(engine: Engine, make_task: MakeTask, finish: Finish) -> None:
     assert outcomes(finish(Trial(make_task(has_lines(1)), NopAgent(), engine))) == ["failed"]
+
+
+def test_the_log_says_how_rounds_ended_and_holds_no_secret(
+    engine: Engine, make_task: MakeTask, finish: Finish, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", logger="pytest_evocode")
+    options = TrialOptions(environ={"API_KEY": "k-0123456789"})
+    suite = f"{PASS}; echo $KEY; exit 3"
+    toml = '[verifier]\nenv = { KEY = "${API_KEY}" }'
+    finish(Trial(make_task(suite, "true", toml=toml), NopAgent(), engine, options=options))
+    assert "small, round-1: passed" in caplog.messages
+    assert "small, round-2: error" in caplog.messages
+    assert "small, round-1: test.sh ended with 3" in caplog.messages
+    assert "k-0123456789" not in caplog.text
