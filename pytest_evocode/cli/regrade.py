@@ -35,7 +35,7 @@ def regrade_command(directories: tuple[Path, ...], run: str | None, task_directo
         raise click.ClickException("there are no attempts of pytest-evocode" + (f" of the run {run}" if run else ""))
     tasks = find_tasks(task_directory) if task_directory is not None else {}
     if task_directory is not None and not tasks:
-        raise click.ClickException(f"{task_directory} is no task, and there are none in it: no {TASK_FILE}")
+        raise click.ClickException(f"{task_directory} is not a task and has none in it: there is no {TASK_FILE}")
     with Regrader(tasks) as regrader:
         found = [regrader.regrade(attempt) for attempt in attempts]
     _print(found, as_json)

@@ -261,7 +261,7 @@ class AttemptDirectory:
         except FileNotFoundError:
             return record
         except ValueError as error:
-            raise RecordFault(f"{path}: these are no cases: {error}") from None
+            raise RecordFault(f"{path}: it does not hold cases: {error}") from None
         return record.model_copy(update={"verdict": verdict.model_copy(update={"cases": cases, "counts": None})})
 
     def read_state(self) -> AttemptState | None:

@@ -24,7 +24,7 @@ def parse_object(data: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise RecordFault(f"it is not JSON: {error}") from None
     if not isinstance(values, dict):
-        raise RecordFault(f"it is JSON, but no object but {type(values).__name__}")
+        raise RecordFault(f"it is JSON, but not an object ({type(values).__name__})")
     return values
 
 
@@ -63,7 +63,7 @@ def read_record(kind: type[Record], values: dict[str, Any], *, cases: bool = Tru
     # A round has a version only in a file of its own; attempts and runs always have one.
     version = values.pop("version", 1) if kind is RoundRecord else values.get("version")
     if type(version) is not int or version < 1:
-        raise RecordFault("it does not say which version of the format it has, so it is no record of pytest-evocode")
+        raise RecordFault("it does not say which version of the format it has, so pytest-evocode did not write it")
     if version > RECORD_VERSION:
         raise RecordFault(
             f"a later pytest-evocode wrote it, in version {version} of the format; this one reads up to version "

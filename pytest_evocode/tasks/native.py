@@ -121,7 +121,7 @@ def _names_nothing(test: NativeTest, rounds: Sequence[str], introduced: dict[str
 
 
 def _in_the_way(path: Path) -> TaskError:
-    message = "lies where the tests of the round of that name are put"
+    message = "has the name of a round, whose tests are put there"
     return TaskError(f"{message}; move what is in it to the round's own tests, or rename it", path)
 
 
@@ -238,7 +238,7 @@ def _read_marker(mark: ast.expr) -> tuple[str, str, str]:
 
 def _literal(value: ast.expr, name: str, usage: str) -> str:
     if not (isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value):
-        raise ValueError(f"{name} has to be text written out, since the file is read and not run; {usage}")
+        raise ValueError(f"{name} must be a non-empty string literal, because the file is read and not run; {usage}")
     return value.value
 
 

@@ -21,8 +21,8 @@ def doubted(lint_task: LintTask, instruction: str, files: Mapping[str, str] = {}
 def test_a_path_that_nothing_knows_is_named_by_its_first_line(lint_task: LintTask) -> None:
     text = "Please write\nthe manual to `docs/usage.md`, all of it. `docs/usage.md` is for `everybody`.\n"
     assert lint_task({SECOND: text}) == [
-        f"{SECOND}:2: mentions `docs/usage.md`, but no file given up to round-2 has that name and nothing in its "
-        "solutions, tests and Dockerfile writes of it; correct the path or bring the file"
+        f"{SECOND}:2: mentions `docs/usage.md`, but no file up to round-2 has that name, and nothing in its "
+        "solutions, tests and Dockerfile mentions it; correct the path or add the file"
     ]
 
 

@@ -33,7 +33,7 @@ def test_a_task_is_called_what_its_directory_is_called(lint_task: LintTask) -> N
 def test_a_solution_that_only_some_rounds_have_is_missing_in_the_others(lint_task: LintTask) -> None:
     assert lint_task(without=["steps/round-2/solution/solve.sh"]) == [
         "steps/round-2/solution/solve.sh: is missing while other rounds have one, "
-        "so no oracle can play the task; write it"
+        "so the agent oracle cannot play the task; write it"
     ]
 
 

@@ -143,7 +143,7 @@ def test_tasks_that_are_named_count_and_no_others(evocode: Evocode, results: Pat
         ([], 2, "there is no directory evocode-results; name the results directory"),
         (["nowhere"], 2, "Directory 'nowhere' does not exist"),
         (["empty"], 1, "there are no results in empty"),
-        (["empty", "--tasks", "empty"], 2, "empty is no task, and there are none in it"),
+        (["empty", "--tasks", "empty"], 2, "empty is not a task and has none in it"),
     ],
 )
 def test_without_results_there_is_one_clear_error(

@@ -131,7 +131,7 @@ def test_a_damaged_round_is_named_and_the_others_are_loaded(tmp_path: Path) -> N
     results = load_results([tmp_path])
     assert [round_.index for round_ in results.attempts[0].record.rounds] == [1, 3]
     (problem,) = results.problems
-    assert problem.startswith(f"{attempt}/steps/round-2/round.json: it is JSON, but no object but list")
+    assert problem.startswith(f"{attempt}/steps/round-2/round.json: it is JSON, but not an object (list)")
 
 
 def test_a_damaged_run_is_named(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_damaged_cases_are_named_and_their_numbers_stay(tmp_path: Path) -> None:
     results = load_results([tmp_path], cases=True)
     assert [round_.case_counts for round_ in results.attempts[0].record.rounds] == [(1, 1), (1, 2)]
     (problem,) = results.problems
-    assert problem.startswith(f"{attempt}/steps/round-2/verifier/cases.json: these are no cases")
+    assert problem.startswith(f"{attempt}/steps/round-2/verifier/cases.json: it does not hold cases")
     assert load_results([tmp_path]).problems == []
 
 

@@ -73,7 +73,7 @@ def test_the_old_layout_has_windows_too(
     assert (record.mode, record.from_round, [round_.index for round_ in record.rounds]) == (mode, begin, rounds)
 
 
-@pytest.mark.parametrize(("entries", "why"), [("{", "is not JSON"), ({"round": 1}, "is JSON, but no list")])
+@pytest.mark.parametrize(("entries", "why"), [("{", "is not JSON"), ({"round": 1}, "is JSON, but not a list")])
 def test_damaged_old_results_are_named(tmp_path: Path, entries: object, why: str) -> None:
     trial = old_trial(tmp_path, entries)
     results = load_results([tmp_path])

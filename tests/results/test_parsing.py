@@ -125,7 +125,7 @@ def test_what_is_no_record_is_told_in_one_line(values: dict[str, Any], message: 
         (b"", "it is not JSON"),
         (b'{"a": ', "it is not JSON"),
         (b"\xff{}", "it is not JSON"),
-        (b"[]", "no object but list"),
+        (b"[]", "not an object (list)"),
     ],
 )
 def test_what_is_no_json_object_is_told(data: bytes, message: str) -> None:

@@ -230,21 +230,21 @@ USAGE = 'write @pytest.mark.requirement("id", kind="core", retired="round-9"), k
         ("requirement", f"the requirement marker takes one id, not 0 arguments; {USAGE}"),
         ("requirement()", f"the requirement marker takes one id, not 0 arguments; {USAGE}"),
         ('requirement("a", "b")', f"the requirement marker takes one id, not 2 arguments; {USAGE}"),
-        ('requirement("")', f"id has to be text written out, since the file is read and not run; {USAGE}"),
-        ("requirement(1)", f"id has to be text written out, since the file is read and not run; {USAGE}"),
-        ("requirement(ID)", f"id has to be text written out, since the file is read and not run; {USAGE}"),
-        ("requirement(*IDS)", f"id has to be text written out, since the file is read and not run; {USAGE}"),
+        ('requirement("")', f"id must be a non-empty string literal, because the file is read and not run; {USAGE}"),
+        ("requirement(1)", f"id must be a non-empty string literal, because the file is read and not run; {USAGE}"),
+        ("requirement(ID)", f"id must be a non-empty string literal, because the file is read and not run; {USAGE}"),
+        ("requirement(*IDS)", f"id must be a non-empty string literal, because the file is read and not run; {USAGE}"),
         ('requirement("a b")', f"the id \"a b\" is not made of letters, digits, '.', '_' and '-'; {USAGE}"),
         ('requirement("a", kidn="core")', f"the requirement marker has no argument kidn; {USAGE}"),
         ('requirement("a", **MORE)', f"the requirement marker has no argument **; {USAGE}"),
         ('requirement("a", kind="best")', 'kind="best" is none of core, boundary, error, integration'),
         (
             'requirement("a", kind=f"core")',
-            f"kind has to be text written out, since the file is read and not run; {USAGE}",
+            f"kind must be a non-empty string literal, because the file is read and not run; {USAGE}",
         ),
         (
             'requirement("a", retired=LAST)',
-            f"retired has to be text written out, since the file is read and not run; {USAGE}",
+            f"retired must be a non-empty string literal, because the file is read and not run; {USAGE}",
         ),
         (
             'requirement("a", retired="round-9")',
@@ -282,7 +282,7 @@ def test_a_wrong_marker_is_an_error_with_its_line(load: Callable[..., Task], mar
 )
 def test_a_wrong_marker_is_found_wherever_it_is(load: Callable[..., Task], source: str) -> None:
     (found,) = problems(load, source)
-    assert "id has to be text written out" in found
+    assert "id must be a non-empty string literal" in found
 
 
 def test_all_wrong_markers_are_told_at_once(load: Callable[..., Task]) -> None:
@@ -305,7 +305,7 @@ def test_all_wrong_markers_are_told_at_once(load: Callable[..., Task]) -> None:
 def test_shared_tests_may_not_lie_where_those_of_a_round_are_put(load: Callable[..., Task]) -> None:
     files = {"steps/round-1/tests/test_a.py": "", "tests/round-2/data.txt": ""}
     assert problems(load, files) == [
-        "tests/round-2: lies where the tests of the round of that name are put; move what is in it to the round's own "
+        "tests/round-2: has the name of a round, whose tests are put there; move what is in it to the round's own "
         "tests, or rename it"
     ]
 

@@ -68,8 +68,8 @@ def find_unmade_paths(sources: TaskSources) -> Iterator[TaskError]:
         for path, line in _paths(each.instruction.text, roots) if each.round.has_solution else ():
             if path not in done and not known.has(path):
                 message = (
-                    f"mentions `{path}`, but no file given up to {each.round.name} has that name and nothing in its "
-                    "solutions, tests and Dockerfile writes of it; correct the path or bring the file"
+                    f"mentions `{path}`, but no file up to {each.round.name} has that name, and nothing in its "
+                    "solutions, tests and Dockerfile mentions it; correct the path or add the file"
                 )
                 yield TaskError(message, each.instruction.path, line)
             done.add(path)

@@ -47,7 +47,7 @@ def _missing_solutions(sources: TaskSources) -> Iterator[TaskError]:
             if not each.round.has_solution:
                 path = each.round.directory / "solution" / "solve.sh"
                 yield TaskError(
-                    "is missing while other rounds have one, so no oracle can play the task; write it", path
+                    "is missing while other rounds have one, so the agent oracle cannot play the task; write it", path
                 )
 
 

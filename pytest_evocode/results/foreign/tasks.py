@@ -60,7 +60,7 @@ def read_task_directories(directory: Path) -> dict[str, TaskFacts]:
         if (facts := read_facts(place / TASK_FILE)) is not None
     }
     if not found:
-        raise UsageError(f"{directory} is no task, and there are none in it: no {TASK_FILE}")
+        raise UsageError(f"{directory} is not a task and has none in it: there is no {TASK_FILE}")
     return found
 
 

@@ -213,7 +213,7 @@ class _OldRounds:
         except ValueError as error:
             raise RecordFault(f"{OLD_RESULTS} is not JSON: {error}") from None
         if not isinstance(entries, list):
-            raise RecordFault(f"{OLD_RESULTS} is JSON, but no list")
+            raise RecordFault(f"{OLD_RESULTS} is JSON, but not a list")
         self._entries = {each["round"]: each for each in tables_in(entries) if isinstance(each.get("round"), int)}
         self._turns = read_turns_by_round(trial.path / "agent" / "trajectory.json")
 
