@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments import Engine, Environment, read_environment_file
+from pytest_evocode.environments import (
+    DistrustingEnvironment,
+    Engine,
+    Environment,
+    InteractiveEnvironment,
+    ReferenceKeepingEngine,
+    read_environment_file,
+)
 from pytest_evocode.environments.command_environment import OUTPUT_LIMIT
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Task
@@ -213,3 +221,23 @@ def test_a_script_as_long_as_the_system_takes_runs_and_a_longer_one_fails(shared
     else:
         assert not result.ok
         assert "rgument list too long" in result.output
+
+
+def test_our_engines_have_what_only_some_features_need(engine: Engine, shared: Environment) -> None:
+    assert isinstance(engine, ReferenceKeepingEngine)
+    assert isinstance(shared, InteractiveEnvironment)
+    assert isinstance(shared, DistrustingEnvironment) is (engine.name == "docker")
+
+
+def test_what_happens_to_an_environment_is_logged_without_the_values_of_variables(
+    make_environment: MakeEnvironment, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "pytest_evocode.environments")
+    environment = make_environment(env={"TOKEN": "value-of-token"})
+    environment.exec(["true"], env={"MINE": "value-of-mine"})
+    environment.kill_processes()
+    environment.snapshot().discard()
+    environment.stop()
+    for word in ("started", "killing", "stopping|removing"):
+        assert re.search(word, caplog.text), word
+    assert "value-of" not in caplog.text
