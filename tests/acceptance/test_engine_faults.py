@@ -197,7 +197,7 @@ def test_an_engine_that_goes_away_is_an_error_with_its_cause_and_loses_no_verdic
     # The SDK does not close a socket that could not be connected.
     quietly = ("-W", "ignore::ResourceWarning")
     session = run_tasks(*quietly, "tasks", agent="saboteur", env="docker", subprocess=True)
-    watcher.join(10)
+    watcher.join(300)
     assert (session.outcomes, session.exit_status) == ({"passed": 1, "errors": 2, "skipped": 1}, 1)
     session.has("*ERROR at setup of a saboteur round-2*", "Docker failed while *")
     session.has("*ERROR at teardown of a saboteur round-3*", "Docker failed while removing a container*")

@@ -41,7 +41,7 @@ def pytest_runtest_logreport(report):
             file.write(report.nodeid + "\\n")
 
 def pytest_runtest_setup(item):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while "tasks/TASK/" in item.nodeid and len(REPORTED.read_text().splitlines()) < REPORTS:
         assert time.monotonic() < deadline, "the rounds to wait for are not run"
         time.sleep(0.01)

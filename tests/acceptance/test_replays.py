@@ -35,7 +35,7 @@ def session(pytester: pytest.Pytester) -> Session:
     def run(agent: str = recording_agent.NAME, *arguments: str, env: str = "sandbox") -> Any:
         argv = [sys.executable, "-m", "pytest", f"--evocode-agent={agent}", f"--evocode-env={env}", *arguments, "tasks"]
         return subprocess.run(
-            argv, cwd=pytester.path, capture_output=True, text=True, timeout=120, start_new_session=True, check=False
+            argv, cwd=pytester.path, capture_output=True, text=True, timeout=300, start_new_session=True, check=False
         )
 
     return run

@@ -42,7 +42,7 @@ def session(pytester: pytest.Pytester) -> Callable[..., subprocess.CompletedProc
         options = (f"--evocode-agent={remembering_agent.NAME}", f"--evocode-env={env}")
         argv = [sys.executable, "-m", "pytest", *options, *arguments]
         return subprocess.run(
-            argv, cwd=pytester.path, capture_output=True, text=True, timeout=120, start_new_session=True, check=False
+            argv, cwd=pytester.path, capture_output=True, text=True, timeout=300, start_new_session=True, check=False
         )
 
     return run

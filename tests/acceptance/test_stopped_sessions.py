@@ -18,13 +18,13 @@ from pytest_evocode.environments.docker.engine import OWNER, DockerEngine, conne
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.results.records import RunRecord
 from tests.acceptance.sessions import UNUSED
+from tests.terminals import HANGS
 
 if TYPE_CHECKING:
     from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.slow
 
-HANGS = 60.0  # seconds after which a session that should end or start something counts as hanging
 Process = tuple[int, str]
 """A process id and when the process started, which together name it for good."""
 
@@ -72,7 +72,7 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + HANGS
     while not condition():
         assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 class Running:
@@ -145,9 +145,13 @@ def states(cache: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, pytest.ExitCode.INTERRUPTED)]
+    ("number", "status", "place"),
+    [
+        (signal.SIGTERM, 128 + signal.SIGTERM, "solve"),
+        (signal.SIGINT, pytest.ExitCode.INTERRUPTED, "solve"),
+        (signal.SIGINT, pytest.ExitCode.INTERRUPTED, "test"),
+    ],
 )
-@pytest.mark.parametrize("place", ["solve", "test"])
 def test_a_signal_ends_a_session_and_leaves_nothing(
     write_task: WriteTask, cache: Path, start: Callable[..., Running], number: int, status: int, place: str
 ) -> None:

@@ -19,7 +19,7 @@ HEAVY = ("pydantic", "docker", "click", "filelock", "platformdirs", "requests", 
 def python(script: str, *arguments: str) -> str:
     """What a script prints that ends well, without a warning."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script, *arguments], capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "error", "-c", script, *arguments], capture_output=True, text=True, timeout=300
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

@@ -165,9 +165,9 @@ def test_several_forks_of_one_snapshot_run_at_once(environment: Environment) -> 
         fork = environment.fork(snapshot, network=None)
         try:
             fork.start()
-            together.wait(60)
+            together.wait(300)
             fork.exec(f"echo {number} >> shared")
-            together.wait(60)
+            together.wait(300)
             return fork.exec("cat shared").output
         finally:
             fork.stop()

@@ -81,7 +81,7 @@ def test_two_processes_build_an_image_once(docker: DockerEngine, unique: Task) -
     )
     argv = [sys.executable, "-c", script, str(unique.directory)]
     running = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    stamps = [process.communicate(timeout=180)[0] for process in running]
+    stamps = [process.communicate(timeout=300)[0] for process in running]
     assert stamps[0].strip()
     assert stamps[0] == stamps[1]
 
@@ -268,7 +268,7 @@ def test_output_that_comes_with_the_header_is_kept() -> None:
     with engine, FramedStream(stream, output.add) as collected:
         engine.sendall(b"te")
         engine.shutdown(socket.SHUT_WR)
-        assert collected.collect(time.monotonic() + 30)
+        assert collected.collect(time.monotonic() + 300)
     assert output.text() == "early late"
 
 

@@ -210,7 +210,7 @@ def test_stop_from_another_thread_ends_a_running_command(environment: Environmen
             time.sleep(0.02)
         environment.stop()
         with pytest.raises(EnvironmentFault):
-            running.result(60)
+            running.result(300)
 
 
 @pytest.mark.parametrize("size", [100_000, 1_000_000])

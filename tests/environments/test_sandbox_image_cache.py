@@ -65,7 +65,7 @@ def test_two_processes_build_an_image_once(sandbox_engine: Engine, make_task: Ma
     )
     argv = [sys.executable, "-c", script, str(task.directory)]
     running = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    stamps = [process.communicate(timeout=120)[0] for process in running]
+    stamps = [process.communicate(timeout=300)[0] for process in running]
     assert len(set(stamps)) == 1
     assert stamps[0].strip()
 

@@ -255,7 +255,7 @@ def run_as_nobody(home: Path, *arguments: str) -> subprocess.CompletedProcess[st
             try:
                 done = subprocess.run(
                     [python, *words], user=65534, group=65534, extra_groups=[], cwd=home, env=environ,
-                    capture_output=True, text=True, timeout=120,
+                    capture_output=True, text=True, timeout=300,
                 )  # fmt: skip
             except PermissionError:
                 break

@@ -70,7 +70,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=junit.xml"]
     command += ["--json-report", "--json-report-file=report.json"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    ended = subprocess.run(command, cwd=directory, env=environ, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(command, cwd=directory, env=environ, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 1, ended.stdout + ended.stderr
     return directory
 

@@ -18,7 +18,7 @@ from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.trial.trial import Trial
 
 DOCKERFILE = "FROM debian:bookworm-slim\nWORKDIR /app\n"
-_HANGS = 60.0  # seconds after which an attempt of this folder cannot be anything but stuck
+_HANGS = 300.0  # seconds after which an attempt of this folder cannot be anything but stuck
 
 Turn = Callable[[RoundContext], RoundTranscript | None]
 

@@ -118,14 +118,14 @@ def test_a_fork_that_does_not_start_is_an_error_of_its_round_only(
 def close_in_time(trial: Trial) -> None:
     closing = threading.Thread(target=trial.close, daemon=True)
     closing.start()
-    closing.join(30)
+    closing.join(300)
     assert not closing.is_alive(), "close() hangs"
 
 
 def wait_until(there: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while not there():
-        assert time.monotonic() < deadline, "it did not begin in 20 s"
+        assert time.monotonic() < deadline, "it did not begin"
         time.sleep(0.01)
 
 
@@ -285,7 +285,7 @@ engine.close()
 assert "pytest" not in sys.modules
 """
     env = {**os.environ, "EVOCODE_CACHE": str(tmp_path / "cache")}
-    ended = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=300)
     assert (ended.stdout, ended.returncode) == ("round-1 passed\nround-2 failed\n", 0), ended.stderr
 
 

@@ -26,8 +26,8 @@ FindProcesses = Callable[[str], list[int]]
 
 
 def wait_for(process: str, processes: FindProcesses) -> list[int]:
-    """The ids of the processes, as soon as there are any, or none after 20 s."""
-    deadline = time.monotonic() + 20
+    """The ids of the processes, as soon as there are any, or none after five minutes."""
+    deadline = time.monotonic() + 300
     while not (found := processes(process)) and time.monotonic() < deadline:
         time.sleep(0.01)
     return found
@@ -56,7 +56,7 @@ def test_suites_run_beside_one_another(
     both: list[int] = []
 
     def wake_both(context: RoundContext) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 300
         while len(found := processes(moment)) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         both.extend(found)

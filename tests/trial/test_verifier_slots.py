@@ -57,7 +57,7 @@ def test_threads_that_wait_for_slots_come_in_together_as_they_are_freed() -> Non
 
     def work() -> int:
         with slots.take(threading.Event()):
-            return together.wait(60)
+            return together.wait(300)
 
     with ThreadPoolExecutor(6) as pool:
         numbers = [future.result() for future in [pool.submit(work) for _ in range(6)]]
