@@ -76,11 +76,11 @@ def _read(path: Path) -> Iterable[tuple[str, Declaration]]:
         if kind not in _KINDS:
             nearest = difflib.get_close_matches(kind, _KINDS, n=1)
             hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {' and '.join(_KINDS)}"
-            raise UsageError(f"{path}:{line}: {kind!r} is nothing that can be declared; {hint}")
+            raise UsageError(f"{path}:{line}: {kind!r} cannot be declared; {hint}")
         if not isinstance(values, dict):
             raise UsageError(f"{path}:{line}: {name!r} has to be a table")
         if not _NAME.fullmatch(name):
-            raise UsageError(f"{path}:{line}: {name!r} is no name; use letters, digits, '.', '_' and '-'")
+            raise UsageError(f"{path}:{line}: {name!r} is not a valid name; use letters, digits, '.', '_' and '-'")
         yield kind, Declaration(name, values, path, line)
 
 

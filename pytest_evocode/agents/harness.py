@@ -37,7 +37,7 @@ def read_file(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}; it has to be a text in UTF-8") from None
+        raise UsageError(f"{path} cannot be read: {error}; it has to be UTF-8 text") from None
 
 
 def check_files(*files: Path | None, skills: Path | None = None) -> None:
@@ -64,7 +64,7 @@ def read_skills(directory: Path) -> list[Skill]:
             raise UsageError(f"{path}:1: it has to begin with a block between --- lines that has a description:")
         found.append(Skill(head.get("name", path.parent.name), head["description"], path.parent.name))
     if not found:
-        raise UsageError(f"{directory}: there is no skill here; each is a directory with a SKILL.md")
+        raise UsageError(f"{directory}: no skills found; a skill is a directory with a SKILL.md")
     return found
 
 

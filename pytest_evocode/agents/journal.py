@@ -41,8 +41,8 @@ class Journal:
         self.earlier: list[Any] = earlier
         if head is not None and head != self._head:
             raise ResumeRefused(
-                f"{path}: this turn was begun by an agent made in another way, or at other files of the task "
-                f"({json.dumps(head.get('of'))}); continue it with these, or remove the file to have it paid for anew"
+                f"{path}: this turn was begun by an agent with other options, or with other files of the task "
+                f"({json.dumps(head.get('of'))}); resume it with those, or remove the file to pay for the turn again"
             )
 
     def add(self, entry: Any) -> None:
@@ -78,4 +78,4 @@ def _read(path: Path) -> list[Any]:
     try:
         return [json.loads(line) for line in whole.splitlines()]
     except ValueError as error:
-        raise ResumeRefused(f"{path}: this is damaged: {error}; remove it to have the turn paid for anew") from None
+        raise ResumeRefused(f"{path}: the journal is damaged: {error}; remove it to pay for the turn again") from None

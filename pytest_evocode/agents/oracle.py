@@ -18,7 +18,7 @@ class OracleAgent:
         round_, environment = context.round, context.environment
         if round_.solution is None:
             raise AgentFault(
-                f"{round_.directory / 'solution/solve.sh'}: the oracle plays this file and it does not exist; write it"
+                f"{round_.directory / 'solution/solve.sh'}: the oracle runs this file, which does not exist; write it"
             )
         environment.upload([round_.solution], _SOLUTION)
         try:

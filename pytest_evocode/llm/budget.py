@@ -53,7 +53,7 @@ def parse_budget(text: str) -> Budget:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, written = part.partition("=")
         if name not in known:
-            raise UsageError(f"{part!r} is no limit; there are {', '.join(known)}, as in tokens=200000,cost=3")
+            raise UsageError(f"{part!r} is not a limit; known are {', '.join(known)}, as in tokens=200000,cost=3")
         try:
             limit = float(written)
         except ValueError:

@@ -35,10 +35,10 @@ def make_client(provider: str, model: str, options: ModelOptions | None = None) 
     facts = find_model_facts(model, options.prices)
     if provider == "anthropic":
         if options.api is not None:
-            raise UsageError(f"{connection.label}: the option api is one of openai; anthropic has Messages only")
+            raise UsageError(f"{connection.label}: the option api exists only for openai; anthropic has only Messages")
         return MessagesClient(connection, model, options, facts)
     if options.thinking is not None:
-        raise UsageError(f"{connection.label}: the option thinking is one of anthropic; openai has effort")
+        raise UsageError(f"{connection.label}: the option thinking exists only for anthropic; openai has effort")
     if (options.api or ("responses" if connection.is_official else "chat")) == "responses":
         return ResponsesClient(connection, model, options, facts)
     return ChatClient(connection, model, options, facts)

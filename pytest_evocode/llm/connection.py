@@ -149,9 +149,9 @@ class ProviderConnection:
         reasons = {
             401: f"the key in {variable} was refused",
             402: "the provider wants to be paid first",
-            403: f"the key in {variable} may not do this",
-            404: f"there is no such model, or nothing of the kind at {self.base_url or 'the provider'}",
-            429: "the account has used up what it may",
+            403: f"the key in {variable} lacks the permission",
+            404: f"no such model, or no such API, at {self.base_url or 'the provider'}",
+            429: "the account's quota is used up",
         }
         return self._fault(reasons.get(fault.status or 0, "the request was refused"), fault)
 
@@ -160,7 +160,7 @@ class ProviderConnection:
         shown = json.dumps(body)[:300]
         hint = f"is base_url right ({self.base_url})?" if self.base_url else "is the SDK too old?"
         return self._fault(
-            f"the answer is not in the form of {form}; {hint}", ProviderFault(shown, 200, request_id=request_id)
+            f"the answer is not in the format of {form}; {hint}", ProviderFault(shown, 200, request_id=request_id)
         )
 
     def _fault(self, reason: str, fault: ProviderFault) -> AgentFault:
@@ -260,8 +260,8 @@ def check_key_name(name: str) -> None:
     """Raise UsageError for a variable (option ``key_env``) whose value would not be kept out of records."""
     if not is_secret_name(name):
         raise UsageError(
-            f"key_env = {name!r}: a variable of this name is not taken for a secret, and what it holds would not be "
-            f"kept out of records; call it {name}_API_KEY"
+            f"key_env = {name!r}: a variable of this name does not count as a secret, so its value would not be "
+            f"removed from records; call it {name}_API_KEY"
         )
 
 

@@ -124,6 +124,6 @@ def _read(path: Path) -> _Table:
         data: Mapping[str, Any] = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
         return _Table.model_validate(data)
     except ValidationError as error:
-        raise UsageError(f"{path}: {describe_validation(error)}; see the form of {_TABLE.name}") from None
+        raise UsageError(f"{path}: {describe_validation(error)}; see the format of {_TABLE.name}") from None
     except (OSError, ValueError) as error:  # a file that is not there, and JSON, TOML or UTF-8 that is none
         raise UsageError(f"{path}: the prices cannot be read: {error}") from None

@@ -39,14 +39,14 @@ class RecordedAttempt:
         files = _files(self._place, self._task, round_)
         path = next((file for file in files if file.is_file()), None)
         if path is None:
-            raise AgentFault(f"{files[0]}: this is to be replayed in {round_.name} and does not exist; record it")
+            raise AgentFault(f"{files[0]}: there is no trajectory to replay in {round_.name}; record one")
         try:
             return Trajectory.model_validate_json(path.read_bytes())
         except OSError as error:
             raise AgentFault(f"{path}: the trajectory cannot be read: {error.strerror}") from None
         except ValidationError as error:
             why = describe_validation(error)
-            raise AgentFault(f"{path}: this is no trajectory in ATIF: {why}; record it anew") from None
+            raise AgentFault(f"{path}: this is not an ATIF trajectory: {why}; record it anew") from None
 
 
 def _place(path: Path, task: Task) -> Path:

@@ -94,7 +94,7 @@ def test_a_missing_solution_is_an_error_of_that_round(write_task: WriteTask, run
     task = write_task("a", 2, solve={2: None})
     session = run_tasks("tasks")
     assert session.outcomes == {"passed": 1, "errors": 1}
-    session.has(f"*{task}/steps/round-2/solution/solve.sh: the oracle plays this file and it does not exist; write it")
+    session.has(f"*{task}/steps/round-2/solution/solve.sh: the oracle runs this file, which does not exist; write it")
 
 
 def test_a_missing_solution_is_nothing_to_another_agent(write_task: WriteTask, run_tasks: RunTasks) -> None:

@@ -220,7 +220,7 @@ def test_of_a_task_that_does_not_load_lint_says_why_and_there_is_no_other_check(
             "solve.sh: the reference solution did not end within the agent's limit of 0.5 s; "
             "make it quicker, or raise timeout_sec of [agent]",
         ),
-        (None, "", "solve.sh: the oracle plays this file and it does not exist; write it"),
+        (None, "", "solve.sh: the oracle runs this file, which does not exist; write it"),
     ],
     ids=["fails", "hangs", "missing"],
 )

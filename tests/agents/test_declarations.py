@@ -51,11 +51,11 @@ def test_files_that_are_not_there_or_say_nothing_declare_nothing(tmp_path: Path)
         ('[tool.pytest-evocode.agents.a]\nrules = "x"\n', ":1: 'a' has no spec"),
         (
             '\n[tool.pytest-evocode.agent.a]\nspec = "x"\n',
-            ":2: 'agent' is nothing that can be declared; did you mean 'agents'?",
+            ":2: 'agent' cannot be declared; did you mean 'agents'?",
         ),
         ('[tool.pytest-evocode.agents]\na = "x"\n', ":2: 'a' has to be a table"),
         ('[tool.pytest-evocode.agents.oracle]\nspec = "nop"\n', ":1: 'oracle' is the name of a built-in agent"),
-        ('[tool.pytest-evocode.agents."a b"]\nspec = "x"\n', ":1: 'a b' is no name"),
+        ('[tool.pytest-evocode.agents."a b"]\nspec = "x"\n', ":1: 'a b' is not a valid name"),
         ('[tool.pytest-evocode]\nagents = "x"\n', ":2: 'agents' has to be a table of tables"),
     ],
 )

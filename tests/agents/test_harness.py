@@ -32,11 +32,11 @@ def test_a_skill_without_a_description_is_refused(tmp_path: Path, text: str) -> 
 
 
 def test_a_directory_without_skills_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no skill here"):
+    with pytest.raises(UsageError, match="no skills found"):
         read_skills(tmp_path)
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rules").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="it has to be a text in UTF-8"):
+    with pytest.raises(UsageError, match="it has to be UTF-8 text"):
         read_file(tmp_path / "rules")

@@ -55,7 +55,7 @@ def test_nobody_goes_on_with_what_another_agent_said_or_at_another_task(
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_text("no JSON\n")
-    with pytest.raises(ResumeRefused, match=r"journal\.jsonl: this is damaged: .*; remove it"):
+    with pytest.raises(ResumeRefused, match=r"journal\.jsonl: the journal is damaged: .*; remove it"):
         Journal(path)
 
 

@@ -29,7 +29,7 @@ def test_nothing_is_no_limit() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("token=5", "'token=5' is no limit; there are tokens, cost, turns, minutes, total-cost"),
+        ("token=5", "'token=5' is not a limit; known are tokens, cost, turns, minutes, total-cost"),
         ("tokens", "'tokens': the limit has to be a number"),
         ("cost=-1", "'cost=-1': the limit has to be a number, 0 or more"),
         ("cost=nan", "'cost=nan': the limit has to be a number"),

@@ -44,8 +44,12 @@ def test_the_option_api_chooses() -> None:
     [
         ("opanai", ModelOptions(), "unknown provider 'opanai'; did you mean openai/m? known are openai, anthropic"),
         ("zzz", ModelOptions(), "a server that is compatible with one of them has the option base_url"),
-        ("anthropic", ModelOptions(api="chat"), "anthropic/m: the option api is one of openai"),
-        ("openai", ModelOptions(thinking=1), "openai/m: the option thinking is one of anthropic; openai has effort"),
+        ("anthropic", ModelOptions(api="chat"), "anthropic/m: the option api exists only for openai"),
+        (
+            "openai",
+            ModelOptions(thinking=1),
+            "openai/m: the option thinking exists only for anthropic; openai has effort",
+        ),
     ],
 )
 def test_what_there_is_not_is_told(provider: str, options: ModelOptions, words: str) -> None:

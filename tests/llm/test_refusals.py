@@ -40,9 +40,7 @@ def test_the_server_refuses_another_key_than_its_own(api: str, monkeypatch: pyte
 def test_a_model_that_the_provider_does_not_know_is_an_error_with_its_name(api: str) -> None:
     with (
         ModelServer([], models=["other"]) as server,
-        pytest.raises(
-            AgentFault, match=r"/gpt-99: there is no such model, or nothing of the kind at http.*does not exist"
-        ),
+        pytest.raises(AgentFault, match=r"/gpt-99: no such model, or no such API, at http.*does not exist"),
     ):
         client_for(api, server, "gpt-99").complete(ASK, [BASH], timeout=SECONDS)
 
@@ -143,7 +141,9 @@ def test_what_helps_against_an_error_in_an_answer(body: dict[str, object], kind:
 def test_an_answer_in_no_form_of_the_api_is_shown_with_a_hint(api: str, body: str) -> None:
     with (
         ModelServer([Answer(body)]) as server,
-        pytest.raises(AgentFault, match=r"the answer is not in the form of .*is base_url right \(http://127") as shown,
+        pytest.raises(
+            AgentFault, match=r"the answer is not in the format of .*is base_url right \(http://127"
+        ) as shown,
     ):
         client_for(api, server).complete(ASK, [BASH], timeout=SECONDS)
     assert body[:5].strip('"') in str(shown.value).replace("\\", "")

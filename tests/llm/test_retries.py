@@ -112,7 +112,7 @@ def test_a_rate_limit_that_ends_for_money_only_is_not_waited_for() -> None:
     quota = Fail(429, "You exceeded your current quota", code="insufficient_quota", retry_after=0)
     with (
         ModelServer([quota]) as server,
-        pytest.raises(AgentFault, match="used up what it may: You exceeded your current quota"),
+        pytest.raises(AgentFault, match="the account's quota is used up: You exceeded your current quota"),
     ):
         client_for("responses", server).complete(ASK, [BASH], timeout=SECONDS)
 

@@ -347,7 +347,7 @@ def test_what_is_missing_is_named(make_task: MakeTask, scripted: type[Scripted],
     missing = recorded / "steps/round-2/agent/trajectory.json"
     records_, _ = play(task, ReplayAgent(recorded))
     assert [record.outcome for record in records_] == ["passed", "error"]
-    assert records_[1].cause.startswith(f"{missing}: this is to be replayed in round-2 and does not exist")
+    assert records_[1].cause.startswith(f"{missing}: there is no trajectory to replay in round-2")
     (tmp_path / "nothing").mkdir()
     assert "no trajectory of small is here; name an attempt's directory" in only_message(
         play, task, tmp_path / "nothing"
@@ -356,7 +356,7 @@ def test_what_is_missing_is_named(make_task: MakeTask, scripted: type[Scripted],
     assert f"{one}: this is the trajectory of one round, and small has 2" in only_message(play, task, one)
     one.write_text('{"steps": [{"source": "robot"}]}')
     message = only_message(play, task, recorded)
-    assert message.startswith(f"{one}: this is no trajectory in ATIF: agent: Field required")
+    assert message.startswith(f"{one}: this is not an ATIF trajectory: agent: Field required")
 
 
 def test_several_attempts_are_listed(make_task: MakeTask, scripted: type[Scripted], play: Play, tmp_path: Path) -> None:

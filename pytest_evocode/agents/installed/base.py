@@ -114,9 +114,9 @@ class InstalledAgent(ABC):
         if len(users := {round_.agent_user for round_ in task.rounds}) > 1:
             named = ", ".join(sorted(str(user or "the image's") for user in users))
             raise UsageError(
-                f"{task.directory / 'task.toml'}: its agents are several users ({named}), and {self.name} keeps its "
-                "conversation in the home of one; run the task with an agent that works from outside, such as "
-                "anthropic/MODEL"
+                f"{task.directory / 'task.toml'}: its rounds have several agent users ({named}), and {self.name} keeps "
+                "its conversation in the home directory of one; run the task with an agent that works on the host, "
+                "such as anthropic/MODEL"
             )
         network = task.rounds[0].agent_network
         if network == "no-network" or (network is None and engine == "sandbox"):
@@ -126,8 +126,8 @@ class InstalledAgent(ABC):
                 else 'a sandbox has a network only for a task with network_mode = "public"'
             )
             raise UsageError(
-                f"{task.directory / 'task.toml'}: {self.name} asks its model from inside the container, and {why}; "
-                "run the task with an agent that works from outside, such as anthropic/MODEL"
+                f"{task.directory / 'task.toml'}: {self.name} calls its model from inside the container, and {why}; "
+                "run the task with an agent that works on the host, such as anthropic/MODEL"
             )
 
     def find_key(self, environ: Mapping[str, str]) -> tuple[str, str]:
@@ -209,13 +209,15 @@ class InstalledAgent(ABC):
             return RoundTranscript(stopped=run.stopped, output=reader.final)
         if result.timed_out:
             if reader.trouble:
-                raise AgentFault(f"{self.name} waited for its model when the turn's time was over: {reader.trouble}")
+                raise AgentFault(
+                    f"{self.name} was still waiting for its model when the turn's time was over: {reader.trouble}"
+                )
             return RoundTranscript(timed_out=True, output=reader.final)
         ending = f"{self.name} ended with exit code {result.exit_code}"
         if not reader.replies:
             words = errors.strip() or _no_events(result.output) or "(nothing)"
             tail = "\n".join(words.splitlines()[-_SHOWN_LINES:])
-            raise AgentFault(f"{ending} before its model said anything that could be read. Its last words:\n{tail}")
+            raise AgentFault(f"{ending} before its model gave a readable reply. Its last lines:\n{tail}")
         if not result.ok and not reader.stopped:
             return RoundTranscript(stopped=ending, output=errors or reader.final)
         return RoundTranscript(stopped=reader.stopped, output=reader.final)

@@ -103,8 +103,8 @@ class CommandAgent:
         counted = budget.limits_cost or budget.tokens is not None or budget.turns is not None
         if counted and self._declaration.trajectory is None:
             raise UsageError(
-                f"the budget limits tokens, turns or costs, and what cmd:{self.name} takes is not known; have it write "
-                "a trajectory with the metrics of its steps, and declare that, or limit minutes only"
+                f"the budget limits tokens, turns or costs, and cmd:{self.name} does not report what it uses; have it "
+                "write a trajectory with the metrics of its steps and declare that file, or limit minutes only"
             )
 
     def save_state(self) -> Any:
@@ -148,7 +148,8 @@ class CommandAgent:
     def _variables(self, context: RoundContext, instruction: str) -> dict[str, str]:
         if len(instruction.encode()) > _VARIABLE_LIMIT:
             raise AgentFault(
-                f"{context.round.instruction}: an instruction of more than {_VARIABLE_LIMIT} bytes fits in no variable"
+                f"{context.round.instruction}: an instruction of more than {_VARIABLE_LIMIT} bytes does not fit into "
+                "an environment variable"
             )
         found = {
             "EVOCODE_INSTRUCTION": instruction,

@@ -181,7 +181,7 @@ class ShellAgent:
         """Raise AgentFault where the budget limits tokens or costs and the reply does not count its tokens."""
         if usage.tokens is None and (budget.tokens is not None or budget.limits_cost):
             raise AgentFault(
-                f"{self._client.model}: the answer does not say how many tokens it took, and the budget limits them; "
+                f"{self._client.model}: the reply does not report its tokens, which the budget limits; "
                 "have the server report its usage, or limit turns and minutes only"
             )
 

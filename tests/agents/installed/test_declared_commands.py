@@ -203,7 +203,7 @@ def test_a_command_is_declared_in_the_projects_configuration(
 
 @pytest.mark.parametrize("budget", [Budget(tokens=1), Budget(turns=1), Budget(cost=1), Budget(total_cost=1)])
 def test_a_budget_of_what_nobody_counts_is_refused(budget: Budget) -> None:
-    with pytest.raises(UsageError, match="what cmd:mine takes is not known"):
+    with pytest.raises(UsageError, match="cmd:mine does not report what it uses"):
         command("true").check({}, budget)
     command("true", trajectory="turn.json").check({}, budget)
     command("true").check({}, Budget(minutes=1))

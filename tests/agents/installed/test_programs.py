@@ -124,7 +124,7 @@ def test_a_program_that_does_nothing_and_fails_is_an_error_with_its_last_words(
 ) -> None:
     (record,) = attempt(fake(), make_task("die: no such model\n"))
     assert record.outcome == "error"
-    assert record.cause.endswith("before its model said anything that could be read. Its last words:\nno such model")
+    assert record.cause.endswith("before its model gave a readable reply. Its last lines:\nno such model")
 
 
 def test_a_program_that_fails_in_the_middle_is_graded_by_what_it_did(make_task: MakeTask, attempt: Attempt) -> None:
@@ -143,7 +143,7 @@ def test_waiting_for_the_provider_until_the_deadline_is_not_the_models_slowness(
 ) -> None:
     (record,) = attempt(fake(), make_task("refuse: 529\n", timeout=3))
     assert record.outcome == "error"
-    assert "waited for its model when the turn's time was over" in record.cause
+    assert "was still waiting for its model when the turn's time was over" in record.cause
 
 
 def test_the_key_is_in_the_programs_environment_alone_and_in_no_record(
