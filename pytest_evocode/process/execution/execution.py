@@ -72,8 +72,9 @@ class Execution:
         try:
             return self._measure(StateRunner(self._timeline, self._cache, round_, states, begun + share), activity)
         except (EnvironmentFault, StateNotRebuilt, TaskError) as error:
-            logger.info("%s, %s: not executed: %s", self._task.name, round_.name, error)
-            return _all_unmeasured(str(error).partition("\n")[0])
+            reason = str(error).partition("\n")[0]
+            logger.info("%s, %s: not executed: %s", self._task.name, round_.name, reason)
+            return _all_unmeasured(reason)
         finally:
             self._left = max(0.0, self._left - (time.monotonic() - begun))
 

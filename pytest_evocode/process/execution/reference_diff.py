@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.task_environment import TaskEnvironment
-from pytest_evocode.errors import EvocodeError, UnreadableFile
+from pytest_evocode.errors import EvocodeError
 from pytest_evocode.process.execution.command_results import ResultCache, key_of
 from pytest_evocode.process.pillars.extended import changed_lines
 from pytest_evocode.process.trajectory.file_roles import FileRoles
@@ -46,12 +46,12 @@ def reference_lines(
     if known is None:
         if engine is None:
             return None
-        known = ReferenceLines(lines=_play(task, engine, roles))
+        known = ReferenceLines(lines=_run_solutions(task, engine, roles))
         cache.put(key, known)
     return known.lines.get(round_.name)
 
 
-def _play(task: Task, engine: Engine, roles: FileRoles) -> dict[str, int]:
+def _run_solutions(task: Task, engine: Engine, roles: FileRoles) -> dict[str, int]:
     lines: dict[str, int] = {}
     if any(round_.solution is None for round_ in task.rounds):
         return lines
@@ -69,7 +69,7 @@ def _play(task: Task, engine: Engine, roles: FileRoles) -> dict[str, int]:
         finally:
             environment.stop()
     except EvocodeError as error:  # Only diff minimality needs the reference.
-        logger.info("%s: the reference solution could not be run: %s", task.name, error)
+        logger.info("%s: the reference solution could not be run: %s", task.name, str(error).partition("\n")[0])
     return lines
 
 
@@ -92,6 +92,6 @@ def _sources(environment: Environment, roles: FileRoles) -> dict[str, str | None
     found = environment.read_files(dict.fromkeys(places, _FILE_LIMIT)) if places else {}
     texts: dict[str, str | None] = {}
     for place, content in found.items():
-        if isinstance(content, bytes) and not isinstance(content, UnreadableFile) and b"\0" not in content:
+        if isinstance(content, bytes) and b"\0" not in content:
             texts[places[place]] = content.decode("utf-8", "replace")
     return texts

@@ -119,7 +119,7 @@ class Timeline:
         try:
             self._task_environment.start(self._environment)
         except TaskError as error:
-            raise self._give_up(str(error)) from None
+            raise self._give_up(str(error).partition("\n")[0]) from None
         return self._environment
 
     def _begin(self, environment: Environment, round_: Round) -> None:

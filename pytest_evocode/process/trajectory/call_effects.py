@@ -126,7 +126,7 @@ class CallReader:
                 failure=failure,
                 exit_code=exit_code,
                 tests=outcome.tests,
-                whole=purpose == "test" and self.purposes.is_whole_suite(command),
+                whole=purpose == "test" and self.purposes.runs_all_tests(command),
             )
 
     def _is_product(self, command: SimpleCommand) -> bool:

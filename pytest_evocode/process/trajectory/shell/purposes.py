@@ -62,15 +62,15 @@ class CommandPurposes:
                 words = words[2:]
         return " ".join([posixpath.basename(words[0]), *words[1:]] if words else words)
 
-    def is_whole_suite(self, command: SimpleCommand) -> bool:
+    def runs_all_tests(self, command: SimpleCommand) -> bool:
         """Return whether a test run selects no tests, so that it covers every other test run."""
         declared = parse_line(self.test).commands if self.test else ()
         keys = {self.key(each) for each in declared}
         key = self.key(command)
-        return key in keys or key in _WHOLE
+        return key in keys or key in _ALL_TESTS
 
 
-_WHOLE = {
+_ALL_TESTS = {
     "pytest", "pytest tests", "pytest tests/", "pytest .", "unittest", "unittest discover", "npm test", "npm run test",
     "yarn test", "pnpm test", "go test ./...", "cargo test", "make test", "make check", "ctest", "tox", "bun test",
 }  # fmt: skip
