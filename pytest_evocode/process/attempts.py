@@ -132,7 +132,7 @@ def score_found(
     declared = task.process if task is not None else ProcessConfig()
     files = TaskTexts(task) if task is not None else None
     rounds = list(_recorded_rounds(found, task, declared, files))
-    project = recognise_project(files.paths, files.context) if files is not None else None
+    project = recognise_project(files.paths, files.text) if files is not None else None
     context = TaskContext(
         roles=roles_of(declared),
         purposes=purposes_of(declared, project),

@@ -95,7 +95,7 @@ class Execution:
         """Return how the project is built and tested: as declared, or by its kind at the end of the round."""
 
         def text(path: str) -> str | None:
-            return activity.workspace.get(path) or (self._files.context(path) if path in known else None)
+            return activity.workspace.get(path) or (self._files.text(path) if path in known else None)
 
         known = set(self._files.paths)
         purposes = purposes_of(self._task.process, recognise_project([*activity.workspace, *known], text))

@@ -55,7 +55,7 @@ class Timeline:
         brought = hash_directory(round_.workdir) if round_.workdir is not None else ""
         self._key = key_of(self._key, round_.name, brought)
         states = [WorkspaceState(len(self._operations), self._key, 0)]
-        for change in activity.replay:
+        for change in activity.state_changes:
             self._operations.append(change.table)
             self._key = key_of(self._key, change.table)
             if change.of_product:

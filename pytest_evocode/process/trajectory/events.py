@@ -112,7 +112,7 @@ class RoundActivity:
     """The messages of the agent's commits."""
     uses_git: bool = False
     """Whether a command has shown that the workspace is a repository."""
-    replay: tuple[StateChange, ...] = ()
+    state_changes: tuple[StateChange, ...] = ()
     """All changes of files, including those made by the product's own programs."""
     tokens: Mapping[int, int | None] = field(default_factory=dict)
     """Prompt and completion tokens of each of the agent's steps together; None where they were not recorded."""

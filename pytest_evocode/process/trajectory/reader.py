@@ -109,7 +109,7 @@ class _RoundReader:
         self._plans: list[Statement] = []
         self._questions: list[Statement] = []
         self._commits: list[Statement] = []
-        self._replay: list[StateChange] = []
+        self._state_changes: list[StateChange] = []
         self._uses_git = False
         self._before: dict[str, str | None] = {}
         self._tokens: dict[int, int | None] = {}
@@ -131,7 +131,7 @@ class _RoundReader:
             questions=tuple(self._questions),
             commits=tuple(self._commits),
             uses_git=self._uses_git,
-            replay=tuple(self._replay),
+            state_changes=tuple(self._state_changes),
             tokens=self._tokens,
             before=self._before,
             after={path: texts.get(path) for path in self._before},
@@ -157,7 +157,7 @@ class _RoundReader:
         begun = len(self._edits)
         for change in effects.changes:
             self._edit(step, change, effects.summary)
-        self._replay += _to_replay(at, self._edits[begun:], tables)
+        self._state_changes += _state_changes_of(at, self._edits[begun:], tables)
         self._runs += effects.runs
         if effects.plan:
             self._plans.append(Statement(step, at, effects.plan))
@@ -184,18 +184,19 @@ def _hunks(before: str | None, after: str | None) -> tuple[Hunk, ...]:
     return () if before is None and after is None else hunks_between(before or "", after or "")
 
 
-def _to_replay(at: int, edits: Sequence[FileEdit], tables: Sequence[Mapping[str, Any]]) -> Iterator[StateChange]:
-    """Yield the recorded tables of a call, or where there are none, tables made of the edits."""
-    product = {edit.path: edit for edit in edits if edit.of_product}
-    if tables:
-        for table in tables:
-            yield StateChange(at, table, table["path"] in product)
-        return
-    for edit in edits:
-        table = {"path": edit.path, "kind": "deleted" if edit.kind == "deleted" else "added", "mode": None}
-        if edit.after is not None:
-            table["content"] = base64.b64encode(edit.after.encode("utf-8", "surrogateescape")).decode()
-        yield StateChange(at, table, edit.path in product)
+def _state_changes_of(at: int, edits: Sequence[FileEdit], tables: Sequence[Mapping[str, Any]]) -> Iterator[StateChange]:
+    """Yield the recorded changes of a call or, where there are none, changes made of its edits."""
+    product = {edit.path for edit in edits if edit.of_product}
+    for table in tables or map(_table, edits):
+        yield StateChange(at, table, table["path"] in product)
+
+
+def _table(edit: FileEdit) -> dict[str, Any]:
+    """Return an edit as a recorded change."""
+    table = {"path": edit.path, "kind": "deleted" if edit.kind == "deleted" else "added", "mode": None}
+    if edit.after is not None:
+        table["content"] = base64.b64encode(edit.after.encode("utf-8", "surrogateescape")).decode()
+    return table
 
 
 def _first_lines(hunks: tuple[Hunk, ...]) -> str:

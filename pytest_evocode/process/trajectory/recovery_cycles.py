@@ -135,16 +135,16 @@ def working_steps(activity: RoundActivity, verifying: AbstractSet[str]) -> set[i
     steps: set[int] = set()
     seen: set[str] = set()
     has_run = False
-    for signal in sorted((*activity.reads, *activity.edits, *activity.runs), key=lambda each: each.at):
-        if isinstance(signal, FileRead):
-            counts = signal.path not in seen
-            seen.add(signal.path)
-        elif isinstance(signal, FileEdit):
-            counts = signal.role == "source" or signal.path in verifying
+    for event in sorted((*activity.reads, *activity.edits, *activity.runs), key=lambda each: each.at):
+        if isinstance(event, FileRead):
+            counts = event.path not in seen
+            seen.add(event.path)
+        elif isinstance(event, FileEdit):
+            counts = event.role == "source" or event.path in verifying
             has_run = has_run and not counts
         else:
-            counts = not (has_run and isinstance(signal, CommandRun) and signal.passed)
+            counts = not (has_run and isinstance(event, CommandRun) and event.passed)
             has_run = True
         if counts:
-            steps.add(signal.step)
+            steps.add(event.step)
     return steps

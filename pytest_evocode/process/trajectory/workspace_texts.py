@@ -106,7 +106,7 @@ class TaskTexts:
         """The paths of the build context's files, relative to it."""
         return sorted(self._context)
 
-    def context(self, path: str) -> str:
+    def text(self, path: str) -> str:
         """Return the text of a file of the build context."""
         return self._context[path]
 

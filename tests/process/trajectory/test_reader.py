@@ -100,12 +100,12 @@ def test_plans_of_planning_tools_are_lists(play: Callable[[Recording], None]) ->
 
 
 @pytest.mark.parametrize("play", AGENTS)
-def test_every_signal_has_its_step_and_a_quote(play: Callable[[Recording], None]) -> None:
+def test_every_event_has_its_step_and_a_quote(play: Callable[[Recording], None]) -> None:
     recording = Recording()
     play(recording)
     (activity,) = read(recording)
     found = [*activity.reads, *activity.edits, *activity.runs, *activity.plans]
-    assert all(1 < signal.step <= recording.step and signal.quote for signal in found)
+    assert all(1 < event.step <= recording.step and event.quote for event in found)
     assert activity.runs[0].step == recording.step
 
 
