@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import email.utils
+import logging
+import re
 import socket
 import time
 from contextlib import closing
@@ -182,3 +184,25 @@ def test_a_host_that_cannot_be_reached_is_named() -> None:
             ),
         ):
             client.complete(ASK, [BASH], timeout=SECONDS)
+
+
+def test_what_is_sent_repeated_and_refused_is_logged_without_key_and_words(
+    monkeypatch: pytest.MonkeyPatch, naps: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-test-0123456789")
+    caplog.set_level(logging.DEBUG, "pytest_evocode")
+    words = "You sent: Solve it. Your key: sk-of-this-test-0123456789"
+    with ModelServer([Fail(500, words), Say("Done."), Fail(400, words)]) as server:
+        client = client_for("chat", server)
+        client.complete(ASK, [BASH], timeout=None)
+        with pytest.raises(AgentFault):
+            client.complete(ASK, [BASH], timeout=None)
+    logged = [re.sub(r"\d+\.\d s|req_\d+", "...", record.getMessage()) for record in caplog.records]
+    assert logged == [
+        "openai/gpt-5.2: a request is sent",
+        "openai/gpt-5.2: passing with status 500, retried in ...",
+        "openai/gpt-5.2: a request is sent",
+        "openai/gpt-5.2: request ... was answered in ...",
+        "openai/gpt-5.2: a request is sent",
+        "openai/gpt-5.2: refused with status 400, request ...",
+    ]
