@@ -10,6 +10,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from pytest_evocode.environments.cache import cache_directory
+from pytest_evocode.tasks.atomic_write import write_atomically
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class ReferenceIndex:
 
     def write(self, state: ReferenceState) -> None:
         """Add a state."""
-        self._file(state.key).write_text(json.dumps(asdict(state)))
+        write_atomically(self._file(state.key), json.dumps(asdict(state)))
 
     def touch(self, key: str) -> None:
         """Record that a state is used now."""

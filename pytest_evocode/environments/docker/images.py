@@ -19,6 +19,7 @@ from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.protocol import Installation
 from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.content_hash import hash_directory
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def ensure_image(client: APIClient, task: Task) -> dict[str, Any]:
             if found is None:
                 started = time.monotonic()
                 found = _build(client, task, task.dockerfile, tag)
-                (builds / f"{digest}.seconds").write_text(f"{time.monotonic() - started:.3f}")
+                write_atomically(builds / f"{digest}.seconds", f"{time.monotonic() - started:.3f}")
     return found
 
 
@@ -109,7 +110,7 @@ def build_seconds(client: APIClient, task: Task) -> float | None:
     if not known.exists():
         started = time.monotonic()
         measured = _build(client, task, task.dockerfile, f"{_TASKS}:measured", "--no-cache")
-        known.write_text(f"{time.monotonic() - started:.3f}")
+        write_atomically(known, f"{time.monotonic() - started:.3f}")
         with faults("removing an image"):
             client.remove_image(measured["Id"], force=True)
     return float(known.read_text())

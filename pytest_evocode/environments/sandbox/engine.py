@@ -82,9 +82,17 @@ class SandboxEngine:
         for parent in state_parents():
             for without_root in ways:
                 state = self._claim_state(parent)
-                kept, launchers = kept_snapshots(parent), LauncherPool(self._launcher, None)
+                kept = kept_snapshots(parent)
                 self._settings = SandboxSettings(
-                    bwrap, without_root, state, kept, below_usr, self._launcher, launchers, limits, machine
+                    bwrap=bwrap,
+                    rootless=without_root,
+                    state=state,
+                    kept=kept,
+                    hidden=below_usr,
+                    launcher=self._launcher,
+                    launchers=LauncherPool(self._launcher, None),
+                    limits=limits,
+                    machine=machine,
                 )
                 try:
                     self._settings = self._with_cgroups(self._settings, not rootless if cgroups is None else cgroups)

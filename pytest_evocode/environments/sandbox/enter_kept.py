@@ -31,15 +31,15 @@ def enter_kept_sandbox(directory: Path, terminal: int) -> int:
         raise UsageError(f"{directory} is open in another terminal")
     with contextlib.closing(Launcher()) as launcher:
         settings = SandboxSettings(
-            find_bubblewrap(),
-            kept.rootless,
-            directory,
-            directory,
-            hidden,
-            launcher,
-            LauncherPool(launcher, None),
-            ResourceLimits(),
-            memory_of_session(),
+            bwrap=find_bubblewrap(),
+            rootless=kept.rootless,
+            state=directory,
+            kept=directory,
+            hidden=hidden,
+            launcher=launcher,
+            launchers=LauncherPool(launcher, None),
+            limits=ResourceLimits(),
+            machine=memory_of_session(),
         )
         environment = SandboxEnvironment(
             settings,

@@ -32,6 +32,7 @@ from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.environments.sandbox.snapshots import remove_tree
 from pytest_evocode.errors import BuildError, EnvironmentFault, EnvironmentUnavailable, NeedsDocker
 from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.content_hash import hash_directory
 
 logger = logging.getLogger(__name__)
@@ -338,7 +339,7 @@ def probe(settings: SandboxSettings) -> None:
         return
     _start_one(settings)
     if now is not None:
-        worked.write_text(now)
+        write_atomically(worked, now)
 
 
 def _surroundings(settings: SandboxSettings) -> str | None:
