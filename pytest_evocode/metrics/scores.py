@@ -18,23 +18,6 @@ from pytest_evocode.metrics.rewards import mean_reward
 from pytest_evocode.metrics.task_values import TaskValue
 from pytest_evocode.tasks import RewardStrategy
 
-__all__ = [
-    "Scores",
-    "avg_rounds",
-    "case_score",
-    "dataset_score",
-    "final_round_completion",
-    "gap",
-    "hard_tasks",
-    "mt_at_k",
-    "perfect_tasks",
-    "pinned_case_score",
-    "reliability",
-    "scores",
-    "sr",
-    "sr_macro",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Scores:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pytest_evocode.tasks.task import RewardStrategy, Task
 
@@ -38,19 +40,16 @@ class TaskFacts:
 
 
 def task_facts(task: Task) -> TaskFacts:
-    """Return the facts about a task; what is not text below ``[metadata]``, which is free, counts as not said."""
-    metadata = task.config.metadata.model_extra or {}
-
-    def text(key: str) -> str:
-        value = metadata.get(key)
-        return value.strip() if isinstance(value, str) else ""
-
+    """Return the facts about a task."""
     return TaskFacts(
         rounds=tuple(round_.name for round_ in task.rounds),
         change_types=tuple(round_.change_types for round_ in task.rounds),
-        activity=text("activity"),
-        interaction=text("interaction"),
-        category=text("category"),
-        difficulty=text("difficulty"),
         reward_strategy=task.reward_strategy,
+        **texts_in(task.config.metadata.model_extra or {}),
     )
+
+
+def texts_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of a ``[metadata]`` by their fields here; what is not text there counts as not said."""
+    found = {key: metadata.get(key) for key in ("activity", "interaction", "category", "difficulty")}
+    return {key: text.strip() for key, text in found.items() if isinstance(text, str)}

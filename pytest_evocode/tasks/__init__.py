@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from pytest_evocode.tasks.loading import find_tasks, load_task
-from pytest_evocode.tasks.model import (
-    AgentConfig,
-    Artifact,
-    EnvironmentConfig,
-    Healthcheck,
-    SolutionConfig,
-    StepConfig,
-    TaskConfig,
-    VerifierConfig,
-)
+from pytest_evocode.tasks.model import Artifact, Healthcheck
 from pytest_evocode.tasks.native import NativeTest, Requirement
 from pytest_evocode.tasks.process import Abstention, Category, DeclaredRequirement, ProcessConfig, matches_glob
 from pytest_evocode.tasks.task import Network, RewardStrategy, Round, Task
@@ -20,11 +11,9 @@ from pytest_evocode.tasks.variables import resolve_env, resolve_solution_env
 
 __all__ = [
     "Abstention",
-    "AgentConfig",
     "Artifact",
     "Category",
     "DeclaredRequirement",
-    "EnvironmentConfig",
     "Healthcheck",
     "NativeTest",
     "Network",
@@ -32,11 +21,7 @@ __all__ = [
     "Requirement",
     "RewardStrategy",
     "Round",
-    "SolutionConfig",
-    "StepConfig",
     "Task",
-    "TaskConfig",
-    "VerifierConfig",
     "find_tasks",
     "load_task",
     "matches_glob",

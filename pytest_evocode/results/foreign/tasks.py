@@ -10,7 +10,7 @@ import tomli
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import TASK_FILE
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.task_facts import TaskFacts, texts_in
 from pytest_evocode.tasks import find_tasks
 
 
@@ -29,19 +29,11 @@ def read_facts(path: Path) -> TaskFacts | None:
         str(step.get("step")): _texts(step.get("change_types"))
         for step in tables_in(table_in(metadata.get("requirement_chain")).get("steps"))
     }
-
-    def text(key: str) -> str:
-        value = metadata.get(key)
-        return value.strip() if isinstance(value, str) else ""
-
     return TaskFacts(
         rounds=names,
         change_types=tuple(changes.get(name, ()) for name in names),
-        activity=text("activity"),
-        interaction=text("interaction"),
-        category=text("category"),
-        difficulty=text("difficulty"),
         reward_strategy="final" if task.get("multi_step_reward_strategy") == "final" else "mean",
+        **texts_in(metadata),
     )
 
 
