@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -19,6 +20,8 @@ from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.suite_runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,7 @@ class PlayedAttempt:
             AgentFault: The solution failed.
             EnvironmentFault: The environment failed.
         """
+        logger.debug("%s: playing %s for its checks", self.task.name, round_.name)
         environment = self.environment
         self._turns.prepare(environment, round_)
         before, files_before = self._snapshot(), self._files()

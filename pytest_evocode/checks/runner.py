@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -18,6 +19,8 @@ from pytest_evocode.errors import CannotBeChecked, EnvironmentFault, EvocodeErro
 from pytest_evocode.tasks import Task
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.options import TrialOptions
+
+logger = logging.getLogger(__name__)
 
 
 class CheckRunner:
@@ -180,8 +183,11 @@ class CheckRunner:
 
         def answer() -> None:
             try:
-                self._answers[check].set_result(find())
+                found = find()
+                logger.debug("%s: check %s found %d problems", self._task.name, check, len(found))
+                self._answers[check].set_result(found)
             except BaseException as error:
+                logger.debug("%s: check %s came to no result (%s)", self._task.name, check, type(error).__name__)
                 self._answers[check].set_exception(error)
 
         if check in self._answers:
