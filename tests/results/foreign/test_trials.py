@@ -12,7 +12,7 @@ from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import RoundRecord, Usage
 from pytest_evocode.results.task_facts import TaskFacts
 from tests.result_trees import write_files
-from tests.results.harbor_trials import JOB, TASK_TOML, load, outcomes, result_of, suite, trajectory
+from tests.results.foreign.harbor_trials import JOB, TASK_TOML, load, outcomes, result_of, suite, trajectory
 
 
 def test_a_trial_of_several_steps_is_an_attempt(tmp_path: Path) -> None:

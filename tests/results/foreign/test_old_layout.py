@@ -8,7 +8,7 @@ import pytest
 
 from pytest_evocode.results.loading import load_results
 from tests.result_trees import write_files
-from tests.results.harbor_trials import JOB, load, outcomes, result_of, suite
+from tests.results.foreign.harbor_trials import JOB, load, outcomes, result_of, suite
 
 OLD_TOML = "[metadata.multiround]\nnum_rounds = 4\n"
 ENTRIES = [
