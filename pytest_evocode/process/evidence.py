@@ -13,13 +13,13 @@ Certainty = Literal["executed", "parsed", "judged"]
 QUOTE_LIMIT = 160
 
 
-class ProcessModel(BaseModel):
-    """Base of all that is kept about a process."""
+class FrozenRecord(BaseModel):
+    """Base of the records of a process; they are immutable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class Evidence(ProcessModel):
+class Evidence(FrozenRecord):
     """Something in a trajectory, or the result of a command, that speaks for a value or against it."""
 
     what: str
@@ -30,7 +30,7 @@ class Evidence(ProcessModel):
     """Words, a file with its lines, or a command with its exit code."""
 
 
-class Measure(ProcessModel):
+class Measure(FrozenRecord):
     """A number from 0 to 1, or none and the reason for that."""
 
     value: float | None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pytest_evocode.process.evidence import Measure, ProcessModel, not_measured
+from pytest_evocode.process.evidence import FrozenRecord, Measure, not_measured
 from pytest_evocode.process.tests_written import WrittenTests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.tasks import DeclaredRequirement
@@ -66,7 +66,7 @@ class Judge(Protocol):
         """Return the judgement of DQ, RT, SC or CBS; None where there is nothing to ask, or no valid answer."""
 
 
-class Judgement(ProcessModel):
+class Judgement(FrozenRecord):
     """What a judge says about one sub-metric, beside the value by the rule."""
 
     value: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_evocode.process.evidence import Evidence, Measure, ProcessModel
+from pytest_evocode.process.evidence import Evidence, FrozenRecord, Measure
 from pytest_evocode.process.protocols import Judgement
 from pytest_evocode.process.scores.rigor_score import (
     PILLARS,
@@ -19,7 +19,7 @@ from pytest_evocode.process.scores.rigor_score import (
 PROCESS_VERSION = 1
 
 
-class RoundProcess(ProcessModel):
+class RoundProcess(FrozenRecord):
     """How an agent worked on one round."""
 
     round: str
@@ -49,7 +49,7 @@ class RoundProcess(ProcessModel):
         return rigor_score(self.values, weights) if self.edited else None
 
 
-class AttemptProcess(ProcessModel):
+class AttemptProcess(FrozenRecord):
     """How an agent worked on a task."""
 
     version: int = PROCESS_VERSION

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.process.evidence import Measure, ProcessModel
+from pytest_evocode.process.evidence import FrozenRecord, Measure
 
 #: The pillars by short name, in order, with their full names.
 PILLARS: Mapping[str, str] = {
@@ -46,7 +46,7 @@ OF_CATEGORY: Mapping[str, str] = {
 }
 
 
-class Pillar(ProcessModel):
+class Pillar(FrozenRecord):
     """One pillar with its sub-metrics."""
 
     value: float | None
@@ -55,7 +55,7 @@ class Pillar(ProcessModel):
     """The sub-metrics, by their names in :data:`PARTS`."""
 
 
-class RigorScore(ProcessModel):
+class RigorScore(FrozenRecord):
     """A weighted mean of pillars."""
 
     value: float

@@ -20,7 +20,7 @@ class ToolUse:
 
     kind: Literal["shell", "read", "search", "write", "plan", "ask", "other"]
     line: str = ""
-    """The command line for a shell."""
+    """The command line for a shell, or the pattern of a search."""
     cwd: str = ""
     """The directory in which a shell is asked to start."""
     reads: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ def _read(arguments: Arguments) -> ToolUse:
 
 
 def _search(arguments: Arguments) -> ToolUse:
-    return ToolUse("search", line=_text(arguments, "pattern", "query", "regex"), reads=())
+    return ToolUse("search", line=_text(arguments, "pattern", "query", "regex"))
 
 
 def _write(arguments: Arguments) -> ToolUse:
