@@ -80,7 +80,7 @@ class PlayedAttempt:
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
         """Start the environment, and remove it and its snapshots in the end."""
-        task, task_environment = self.task, self._context.environment
+        task, task_environment = self.task, self._context.task_environment
         self._suites.prepare()
         task_environment.refuse_when_cancelled()
         self._environment = environment = task_environment.create()
@@ -114,7 +114,7 @@ class PlayedAttempt:
         """
         logger.debug("%s: playing %s for its checks", self.task.name, round_.name)
         environment = self.environment
-        self._turns.prepare(environment, round_)
+        self._context.task_environment.prepare_round(environment, round_)
         before, files_before = self._snapshot(), self._files()
         transcript = self._turns.work(environment, round_).transcript
         if transcript.timed_out:
@@ -165,7 +165,7 @@ class PlayedAttempt:
         change: Callable[[Environment], None] = lambda fork: None,
         **settings: Any,
     ) -> SuiteRun:
-        self._context.environment.refuse_when_cancelled()
+        self._context.task_environment.refuse_when_cancelled()
         return self._suites.run(
             self.environment,
             snapshot,

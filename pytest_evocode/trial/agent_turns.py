@@ -42,7 +42,6 @@ class AgentTurns:
 
     def __init__(self, context: TrialContext, agent: Agent, *, spending: AttemptSpending | None = None) -> None:
         self._context = context
-        self._environment = context.environment
         self._directory = context.directory
         self._agent = agent
         self.spending = spending or AttemptSpending()
@@ -67,7 +66,7 @@ class AgentTurns:
         """
         self._stage = Progress("preparing", round_.index)
         self.unrecorded = None
-        self.prepare(environment, round_)
+        self._context.task_environment.prepare_round(environment, round_)
         turn = self.work(environment, round_)
         self._stage = Progress("verifying", round_.index)
         return TurnRecord(
@@ -79,10 +78,6 @@ class AgentTurns:
             stopped=turn.transcript.stopped,
             agent_seconds=turn.seconds,
         )
-
-    def prepare(self, environment: Environment, round_: Round) -> None:
-        """Make the workspace ready for a round's agent."""
-        self._environment.prepare_round(environment, round_)
 
     def settle(self) -> None:
         """Take the turn's end as recorded, so that no later session goes on in the middle of it."""

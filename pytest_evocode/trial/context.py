@@ -53,7 +53,7 @@ class TrialContext:
         return cls(task, engine, options, withheld, scrubber, directory, task_hash)
 
     @property
-    def environment(self) -> TaskEnvironment:
+    def task_environment(self) -> TaskEnvironment:
         """How the attempt's environment is made."""
         return TaskEnvironment(self.task, self.engine, self.options.environ, self.withheld, self.cancelled)
 

@@ -115,7 +115,7 @@ class Regrader:
         context = TrialContext.of(task, self._engine(first.environment), options)
         suites = SuiteRunner(context)
         suites.prepare()
-        environment = context.environment.create()  # Never started: it is what forks are made from.
+        environment = context.task_environment.create()  # Never started: it is what forks are made from.
 
         def run(round_: Round) -> SuiteRun:
             return suites.run(environment, self._snapshot(context.engine, kept[round_.index]), round_)

@@ -256,16 +256,16 @@ class Trial:
     def _start(self, before: Resumption) -> Environment:
         if isinstance(self.agent, SelectiveAgent):
             self.agent.check_task(self.task, self._context.engine.name)
-        environment = self._context.environment.create(
+        environment = self._context.task_environment.create(
             snapshot=before.start, installation=self._start_state.installation
         )
-        self._context.environment.refuse_when_cancelled()
+        self._context.task_environment.refuse_when_cancelled()
         self.environment = environment
         environment.start()
         return environment
 
     def _make_ready(self, environment: Environment, before: Resumption) -> None:
-        self._context.environment.make_ready(environment)
+        self._context.task_environment.make_ready(environment)
         if isinstance(self.agent, PreparedAgent):
             self.agent.warm_up()
         self._turns.spending.resume(before.spent)

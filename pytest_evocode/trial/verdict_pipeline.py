@@ -67,7 +67,7 @@ class VerdictPipeline:
 
     def _verify(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
         try:
-            self._context.environment.refuse_when_cancelled()
+            self._context.task_environment.refuse_when_cancelled()
             snapshot = self._checkpoints.snapshot_of(round_.index)
             suite = self._suites.run(environment, snapshot, round_)
             if self._references is not None and suite.verdict is not None and suite.verdict.passed:
