@@ -192,7 +192,7 @@ def test_a_stale_lock_is_written_anew(write_task: WriteTask, run_tasks: RunTasks
     [
         ("", "Invalid JSON: EOF while parsing a value at line 1 column 0"),
         ("[]", "Input should be an object"),
-        ('{"version": 1}', "task_hash: Field required"),
+        ('{"version": 1}', "task_hash: Field required and 3 more"),
         ('{"version": 2, "task_hash": "", "environment": "", "image": "", "rounds": {}}', "version: Input should be 1"),
         (
             '{"task_hash": "", "environment": "", "image": "", "rounds": {"round-1": ["a"]}}',
