@@ -82,12 +82,12 @@ class SandboxEngine:
         for parent in state_parents():
             for without_root in ways:
                 state = self._claim_state(parent)
-                kept = kept_snapshots(parent)
                 self._settings = SandboxSettings(
                     bwrap=bwrap,
                     rootless=without_root,
                     state=state,
-                    kept=kept,
+                    state_lock=self._state_lock,
+                    kept=kept_snapshots(parent),
                     hidden=below_usr,
                     launcher=self._launcher,
                     launchers=LauncherPool(self._launcher, None),
@@ -102,7 +102,7 @@ class SandboxEngine:
                     reasons.append(str(error))
                     self._release_state()
                     continue
-                for layer in leftover_snapshots(kept):
+                for layer in leftover_snapshots(self._settings.kept):
                     remove_tree(self._launcher, layer)
                 no_cpu = self._tree is None or not self._tree.has_cpu
                 self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")

@@ -34,6 +34,7 @@ def enter_kept_sandbox(directory: Path, terminal: int) -> int:
             bwrap=find_bubblewrap(),
             rootless=kept.rootless,
             state=directory,
+            state_lock=lock,
             kept=directory,
             hidden=hidden,
             launcher=launcher,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
+
 from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.environments.sandbox.launcher_pool import LauncherPool
@@ -18,6 +20,8 @@ class SandboxSettings:
     rootless: bool
     state: Path
     """A directory for the sandboxes' layers, on a file system that can carry overlays."""
+    state_lock: FileLock | None
+    """Keeps other sessions from removing that directory; it is held while anything refers to it."""
     kept: Path
     """A directory on the same file system for snapshots that outlive the session."""
     hidden: tuple[Path, ...]
