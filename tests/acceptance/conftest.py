@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.sessions import UNUSED, AtTerminal, Checked, CheckTasks, RunTasks, Session
+from tests.acceptance.sessions import AtTerminal, Checked, CheckTasks, RunTasks, Session
 from tests.acceptance.tasks import WriteNative, WriteTask, native_writer, task_writer
-
-# Pytester forgets what an inner session imports, and packages would hold on to the modules of the session before.
-for _name in ("checks.lint", "checks.runner", "plugin.checks"):
-    importlib.import_module(f"pytest_evocode.{_name}")
+from tests.inner_sessions import UNUSED
 
 
 @pytest.fixture

@@ -13,13 +13,10 @@ from typing import Any, Protocol
 import pytest
 
 from pytest_evocode.results.directory import AttemptDirectory
-
-# Imported here once: pytester forgets what an inner session imports, and the next one would pay for it again.
 from pytest_evocode.results.records import AttemptRecord, RunRecord
+from tests.inner_sessions import UNUSED
 from tests.terminals import HANGS, Person
 
-# Plugins of libraries, which take a session longer to import than all of ours.
-UNUSED = ("-p", "no:hypothesispytest", "-p", "no:anyio")
 _PYTEST = [sys.executable, "-m", "pytest", *UNUSED, "--evocode-replay"]
 
 

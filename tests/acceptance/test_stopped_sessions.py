@@ -17,7 +17,7 @@ import pytest
 from pytest_evocode.environments.docker.engine import OWNER, DockerEngine, connect
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.results.records import RunRecord
-from tests.acceptance.sessions import UNUSED
+from tests.inner_sessions import UNUSED
 from tests.terminals import HANGS
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from typing import Literal, Protocol
 import pytest
 
 from pytest_evocode.results.directory import AttemptDirectory
-
-# Imported here once: pytester forgets what an inner session imports, and the next one would pay for it again.
 from pytest_evocode.results.records import AttemptRecord, RunRecord
 from pytest_evocode.tasks.lockfile import Lock, content_hash, write_lock
+from tests.inner_sessions import UNUSED
 from tests.integrity.suites import (
     CAREFUL_TEST,
     CARELESS_TEST,
@@ -289,7 +288,7 @@ def play(pytester: pytest.Pytester, shared_cache: Path) -> Play:
         os.chdir(directory)
         try:
             result = pytester.runpytest_inprocess(
-                *("-W", "error", "-p", "no:hypothesispytest", "-p", "no:cacheprovider"),
+                *("-W", "error", *UNUSED, "-p", "no:cacheprovider"),
                 *(f"--evocode-agent={agent}", f"--evocode-env={place.env}", "tasks"),
                 *(attack.options if attack else ()),
             )

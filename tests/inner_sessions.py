@@ -1,0 +1,21 @@
+"""What makes pytest sessions within tests cheap: fewer plugins, and modules that are imported once for all of them.
+
+Pytester forgets what a session in the tests' own process imports, and the next one would pay for it again; packages
+would hold on to the modules of the session before.
+"""
+
+from pytest_evocode.checks import lint, runner
+from pytest_evocode.environments.docker import engine as docker_engine
+from pytest_evocode.environments.sandbox import engine as sandbox_engine
+from pytest_evocode.metrics import breakdown, intervals
+from pytest_evocode.plugin import checks, session_hooks, session_plugins
+from pytest_evocode.plugin.xdist import controller, scheduler
+from pytest_evocode.report import benchmark, failed_round
+from pytest_evocode.results import directory, records
+
+IMPORTED_ONCE = (
+    *(benchmark, breakdown, checks, controller, directory, docker_engine, failed_round, intervals, lint, records),
+    *(runner, sandbox_engine, scheduler, session_hooks, session_plugins),
+)
+# Plugins of libraries, which take a session longer to import than all of ours.
+UNUSED = ("-p", "no:hypothesispytest", "-p", "no:anyio")
