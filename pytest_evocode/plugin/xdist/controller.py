@@ -37,7 +37,7 @@ Phases = dict[Literal["setup", "call", "teardown"], Literal["passed", "failed", 
 
 
 class ControllerPlugin:
-    """Registered in a session that may have workers, in the process that starts them."""
+    """Hooks of the process that may start workers: they give attempts to them, and report those that were lost."""
 
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
@@ -50,6 +50,7 @@ class ControllerPlugin:
         self._lost_workers = 0
         self._tasks: dict[Path, Task] = {}
         self._shared = Path(tempfile.mkdtemp(prefix="evocode-"))
+        """Files that the processes of the session share."""
         self._config.add_cleanup(lambda: shutil.rmtree(self._shared, ignore_errors=True))
         self._attempts = {
             attempt_name(agent.id, number): (agent.id, number)

@@ -40,7 +40,7 @@ class Pause(pytest.Item):
 
 
 class WorkerPlugin:
-    """Registered in workers only."""
+    """Hooks of a worker, which pause between attempts and stop when the controller says so."""
 
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
