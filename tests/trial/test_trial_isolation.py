@@ -81,7 +81,7 @@ def test_a_solution_that_fails_is_gone_all_the_same(engine: Engine, make_task: M
 def test_a_task_without_a_solution_is_the_oracles_error(engine: Engine, make_task: MakeTask, finish: Finish) -> None:
     (record,) = finish(Trial(make_task(PASS), OracleAgent(), engine))
     assert record.outcome == "error"
-    assert "steps/round-1/solution/solve.sh: the oracle plays this file and it does not exist" in record.cause
+    assert "steps/round-1/solution/solve.sh: the oracle runs this file, which does not exist" in record.cause
 
 
 def test_what_an_agent_plants_for_the_verifier_is_not_there(
