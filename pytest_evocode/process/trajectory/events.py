@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,7 +92,7 @@ class StateChange:
     """Whether it changed the product or its tests."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RoundActivity:
     """All that happened in one round, in order."""
 
@@ -100,23 +100,23 @@ class RoundActivity:
     index: int
     """The round's number, from 1."""
     instruction: str
-    messages: tuple[Statement, ...] = ()
-    reads: tuple[FileRead, ...] = ()
-    edits: tuple[FileEdit, ...] = ()
-    runs: tuple[CommandRun, ...] = ()
-    plans: tuple[Statement, ...] = ()
+    messages: list[Statement] = field(default_factory=list)
+    reads: list[FileRead] = field(default_factory=list)
+    edits: list[FileEdit] = field(default_factory=list)
+    runs: list[CommandRun] = field(default_factory=list)
+    plans: list[Statement] = field(default_factory=list)
     """Plans written with a planning tool, such as a to-do list."""
-    questions: tuple[Statement, ...] = ()
+    questions: list[Statement] = field(default_factory=list)
     """Questions put to the user with a tool."""
-    commits: tuple[Statement, ...] = ()
+    commits: list[Statement] = field(default_factory=list)
     """The messages of the agent's commits."""
     uses_git: bool = False
     """Whether a command has shown that the workspace is a repository."""
-    state_changes: tuple[StateChange, ...] = ()
+    state_changes: list[StateChange] = field(default_factory=list)
     """All changes of files, including those made by the product's own programs."""
-    tokens: Mapping[int, int | None] = field(default_factory=dict)
+    tokens: dict[int, int | None] = field(default_factory=dict)
     """Prompt and completion tokens of each of the agent's steps together; None where they were not recorded."""
-    before: Mapping[str, str | None] = field(default_factory=dict)
+    before: dict[str, str | None] = field(default_factory=dict)
     """The texts of the changed files at the start of the round; None for a file that did not exist."""
     after: Mapping[str, str | None] = field(default_factory=dict)
     """The texts of the changed files at the end of the round."""
@@ -143,7 +143,7 @@ class RoundActivity:
         if not self.messages:
             return None
         last = self.messages[-1]
-        calls = (self.reads, self.edits, self.runs, self.plans, self.commits)
+        calls: tuple[Sequence[Event], ...] = (self.reads, self.edits, self.runs, self.plans, self.commits)
         return last if all(event.at < last.at for events in calls for event in events) else None
 
     def __repr__(self) -> str:

@@ -9,14 +9,7 @@ from typing import Any
 
 from pytest_evocode.process.trajectory.call_effects import CallEffects, CallReader
 from pytest_evocode.process.trajectory.call_results import call_results, text_of
-from pytest_evocode.process.trajectory.events import (
-    CommandRun,
-    FileEdit,
-    FileRead,
-    RoundActivity,
-    StateChange,
-    Statement,
-)
+from pytest_evocode.process.trajectory.events import FileEdit, FileRead, RoundActivity, StateChange, Statement
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 from pytest_evocode.process.trajectory.text_changes import Hunk, TextChange, hunks_between, read_diff
@@ -65,7 +58,9 @@ def read_rounds(rounds: Iterable[RecordedRound], context: TaskContext) -> Iterat
     for round_ in rounds:
         workspace.put(round_.brought)
         origin.update(round_.brought)  # What the task brings is not the agent's work.
-        yield _RoundReader(round_, context.roles, calls, workspace, origin).read()
+        instruction = round_.instruction or _instruction(round_.trajectory)
+        activity = RoundActivity(round_.name, round_.index, instruction)
+        yield _RoundReader(context.roles, calls, workspace, origin, activity).read(round_.trajectory)
 
 
 def _is_watched(trajectory: Trajectory) -> bool:
@@ -85,103 +80,66 @@ def _is_ours(module: str, workspace: WorkspaceTexts, originals: Originals) -> bo
     )
 
 
+@dataclass(slots=True)
 class _RoundReader:
     """Collects the events of a round, step by step."""
 
-    def __init__(
-        self,
-        round_: RecordedRound,
-        roles: FileRoles,
-        calls: CallReader,
-        workspace: WorkspaceTexts,
-        origin: dict[str, str | None],
-    ) -> None:
-        self._round = round_
-        self._roles = roles
-        self._calls = calls
-        self._workspace = workspace
-        self._origin = origin
-        self._at = 0
-        self._messages: list[Statement] = []
-        self._reads: list[FileRead] = []
-        self._edits: list[FileEdit] = []
-        self._runs: list[CommandRun] = []
-        self._plans: list[Statement] = []
-        self._questions: list[Statement] = []
-        self._commits: list[Statement] = []
-        self._state_changes: list[StateChange] = []
-        self._uses_git = False
-        self._before: dict[str, str | None] = {}
-        self._tokens: dict[int, int | None] = {}
+    roles: FileRoles
+    calls: CallReader
+    workspace: WorkspaceTexts
+    origin: dict[str, str | None]
+    activity: RoundActivity
+    at: int = 0
 
-    def read(self) -> RoundActivity:
-        for step in self._round.trajectory.steps:
+    def read(self, trajectory: Trajectory) -> RoundActivity:
+        for step in trajectory.steps:
             if step.source == "agent":
                 self._step(step)
-        texts = self._workspace.texts
-        return RoundActivity(
-            name=self._round.name,
-            index=self._round.index,
-            instruction=self._round.instruction or _instruction(self._round.trajectory),
-            messages=tuple(self._messages),
-            reads=tuple(self._reads),
-            edits=tuple(self._edits),
-            runs=tuple(self._runs),
-            plans=tuple(self._plans),
-            questions=tuple(self._questions),
-            commits=tuple(self._commits),
-            uses_git=self._uses_git,
-            state_changes=tuple(self._state_changes),
-            tokens=self._tokens,
-            before=self._before,
-            after={path: texts.get(path) for path in self._before},
-            lost=frozenset(self._workspace.lost),
-            workspace=dict(texts),
-            origin=dict(self._origin),
-        )
+        texts = self.workspace.texts
+        self.activity.after = {path: texts.get(path) for path in self.activity.before}
+        self.activity.lost = frozenset(self.workspace.lost)
+        self.activity.workspace = dict(texts)
+        self.activity.origin = dict(self.origin)
+        return self.activity
 
     def _step(self, step: Step) -> None:
-        self._at += 1
+        self.at += 1
         text = text_of(step.message)
         if text.strip():
-            self._messages.append(Statement(step.step_id, self._at, text))
+            self.activity.messages.append(Statement(step.step_id, self.at, text))
         for result in call_results(step):
-            self._at += 1
-            effects = self._calls.read(result, step.step_id, self._at)
+            self.at += 1
+            effects = self.calls.read(result, step.step_id, self.at)
             self._add(step.step_id, effects, result.tables)
-        self._tokens[step.step_id] = _tokens(step)
+        self.activity.tokens[step.step_id] = _tokens(step)
 
     def _add(self, step: int, effects: CallEffects, tables: Sequence[Mapping[str, Any]]) -> None:
-        at = self._at
-        self._reads += [FileRead(step, at, effects.summary, path) for path in effects.reads]
-        begun = len(self._edits)
+        at, activity = self.at, self.activity
+        activity.reads += [FileRead(step, at, effects.summary, path) for path in effects.reads]
+        begun = len(activity.edits)
         for change in effects.changes:
             self._edit(step, change, effects.summary)
-        self._state_changes += _state_changes_of(at, self._edits[begun:], tables)
-        self._runs += effects.runs
+        activity.state_changes += _state_changes_of(at, activity.edits[begun:], tables)
+        activity.runs += effects.runs
         if effects.plan:
-            self._plans.append(Statement(step, at, effects.plan))
+            activity.plans.append(Statement(step, at, effects.plan))
         if effects.question:
-            self._questions.append(Statement(step, at, effects.question))
-        self._commits += [Statement(step, at, message) for message in effects.commits]
-        self._uses_git |= effects.uses_git
+            activity.questions.append(Statement(step, at, effects.question))
+        activity.commits += [Statement(step, at, message) for message in effects.commits]
+        activity.uses_git |= effects.uses_git
 
     def _edit(self, step: int, change: TextChange, summary: str) -> None:
-        before, after = self._workspace.apply(change)
+        before, after = self.workspace.apply(change)
         if before is not None and before == after:
             return
         path = change.path
-        self._before.setdefault(path, before)
-        self._origin.setdefault(path, before)
-        role = self._roles.of(path, after or before)
-        hunks = read_diff(change.diff) if change.diff else _hunks(before, after)
+        self.activity.before.setdefault(path, before)
+        self.origin.setdefault(path, before)
+        role = self.roles.of(path, after or before)
+        hunks = read_diff(change.diff) if change.diff else hunks_between(before or "", after or "")
         kind = "added" if before is None and after is not None and change.content is not None else change.kind
         quote = f"{path}: {_first_lines(hunks)}" if hunks else f"{path}: {summary}"
-        self._edits.append(FileEdit(step, self._at, quote, path, kind, role, before, after, hunks))
-
-
-def _hunks(before: str | None, after: str | None) -> tuple[Hunk, ...]:
-    return () if before is None and after is None else hunks_between(before or "", after or "")
+        self.activity.edits.append(FileEdit(step, self.at, quote, path, kind, role, before, after, hunks))
 
 
 def _state_changes_of(at: int, edits: Sequence[FileEdit], tables: Sequence[Mapping[str, Any]]) -> Iterator[StateChange]:
