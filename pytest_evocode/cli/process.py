@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from pytest_evocode.process.attempts import TaskFinder, find_attempts, score_found
+from pytest_evocode.process.attempts import TaskFinder, find_attempts, score_attempt
 from pytest_evocode.process.execution import Execution, choose_engine
 from pytest_evocode.process.judge import make_judge
 from pytest_evocode.process.protocols import Judge
@@ -108,7 +108,7 @@ def _scored(
         for found in find_attempts(directory):
             task = finder.find(found.task)
             with Execution(task, engine, budget=budget) if task is not None else nullcontext() as executor:
-                scored.append(score_found(found, task, executor=executor, judge=judge))
+                scored.append(score_attempt(found.directory, task, executor=executor, judge=judge))
         return scored
     finally:
         if engine is not None:

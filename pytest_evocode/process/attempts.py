@@ -122,24 +122,14 @@ def score_attempt(
     Raises:
         UsageError: A trajectory is not valid.
     """
-    return score_found(_read_attempt(directory), task, executor=executor, judge=judge)
-
-
-def score_found(
-    found: FoundAttempt, task: Task | None, *, executor: Executor | None = None, judge: Judge | None = None
-) -> AttemptProcess:
-    """Score the process of an attempt that was found; see :func:`score_attempt`."""
+    found = _read_attempt(directory)
     declared = task.process if task is not None else ProcessConfig()
     files = TaskTexts(task) if task is not None else None
     rounds = list(_recorded_rounds(found, task, declared, files))
-    project = recognise_project(files.paths, files.text) if files is not None else None
-    context = TaskContext(
-        roles=roles_of(declared),
-        purposes=purposes_of(declared, project),
-        workdir=workdir_of(task) if task is not None else None,
-        originals=files.originals if files is not None else (lambda path: ()),
-        matching=files.matching if files is not None else (lambda pattern: ()),
-    )
+    context = TaskContext()
+    if task is not None and files is not None:
+        purposes = purposes_of(declared, recognise_project(files.context))
+        context = TaskContext(roles_of(declared), purposes, workdir_of(task), files.originals, files.matching)
     scored = tuple(score_rounds(rounds, context, executor=executor, judge=judge))
     notes = () if task is not None else (f"the task {found.task} was not found, so nothing that it declares is known",)
     return AttemptProcess(

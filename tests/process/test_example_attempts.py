@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments import Engine
-from pytest_evocode.process.attempts import find_attempts, score_found
+from pytest_evocode.process.attempts import find_attempts, score_attempt
 from pytest_evocode.process.execution import Execution
 from pytest_evocode.process.execution.command_results import ResultCache
 from pytest_evocode.process.scores.records import AttemptProcess
@@ -25,7 +25,7 @@ RECORDED = sorted(path.parent.name for path in TASKS.glob("*/recorded"))
 def scored(task: Task, recorded: Path, execution: Execution | None = None) -> dict[str, AttemptProcess]:
     """Score the attempts, and return them by agent."""
     found = find_attempts(recorded)
-    return {each.agent: score_found(each, task, executor=execution) for each in found}
+    return {each.agent: score_attempt(each.directory, task, executor=execution) for each in found}
 
 
 def test_each_category_has_an_example() -> None:

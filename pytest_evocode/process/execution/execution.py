@@ -93,12 +93,9 @@ class Execution:
 
     def _commands(self, activity: RoundActivity) -> tuple[str | None, str | None]:
         """Return how the project is built and tested: as declared, or by its kind at the end of the round."""
-
-        def text(path: str) -> str | None:
-            return activity.workspace.get(path) or (self._files.text(path) if path in known else None)
-
-        known = set(self._files.paths)
-        purposes = purposes_of(self._task.process, recognise_project([*activity.workspace, *known], text))
+        now = activity.workspace
+        original = {path: text for path, text in self._files.context.items() if not now.get(path)}
+        purposes = purposes_of(self._task.process, recognise_project({**now, **original}))
         return purposes.build, purposes.test
 
     def _in_last_state(

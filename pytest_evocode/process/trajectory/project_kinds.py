@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pytest_evocode.process.trajectory.file_roles import FileRoles
@@ -22,40 +22,37 @@ class Project:
     test: str | None
 
 
-Text = Callable[[str], str | None]
+def recognise_project(texts: Mapping[str, str]) -> Project | None:
+    """Return the kind of a project by the texts of its files, those nearest to the top first.
 
-
-def recognise_project(paths: Iterable[str], text: Text) -> Project | None:
-    """Return the kind of a project by its files, those nearest to the top first; ``text`` returns a file's text.
-
-    >>> recognise_project(["go.mod", "main.go"], lambda path: None)
+    >>> recognise_project({"go.mod": "", "main.go": ""})
     Project(kind='go', build='go build ./...', test='go test ./...')
     """
-    ranked = sorted(paths, key=lambda path: (path.count("/"), path))
+    ranked = sorted(texts, key=lambda path: (path.count("/"), path))
     for kind, find in _KINDS:
         for path in ranked:
-            if (project := find(path, text)) is not None:
+            if (project := find(path, texts[path])) is not None:
                 return project
             if posixpath.basename(path) == kind:
                 break  # The nearest decides.
     return None
 
 
-def _cargo(path: str, text: Text) -> Project | None:
+def _cargo(path: str, text: str) -> Project | None:
     if posixpath.basename(path) == "Cargo.toml":
         return Project("cargo", "cargo build --offline", "cargo test --offline")
     return None
 
 
-def _go(path: str, text: Text) -> Project | None:
+def _go(path: str, text: str) -> Project | None:
     return Project("go", "go build ./...", "go test ./...") if posixpath.basename(path) == "go.mod" else None
 
 
-def _npm(path: str, text: Text) -> Project | None:
+def _npm(path: str, text: str) -> Project | None:
     if posixpath.basename(path) != "package.json":
         return None
     try:
-        scripts = json.loads(text(path) or "{}").get("scripts", {})
+        scripts = json.loads(text or "{}").get("scripts", {})
     except (ValueError, AttributeError):
         return None
     build = "npm run build" if "build" in scripts else None
@@ -66,30 +63,30 @@ def _npm(path: str, text: Text) -> Project | None:
 _COMPILE = "python3 -m compileall -q -x '(^|/)[.]' ."
 
 
-def _pytest(path: str, text: Text) -> Project | None:
+def _pytest(path: str, text: str) -> Project | None:
     name = posixpath.basename(path)
     is_test = re.fullmatch(r"test_\w+\.py|\w+_test\.py|pytest\.ini|conftest\.py", name) is not None
-    configured = name in ("pyproject.toml", "setup.cfg", "tox.ini") and "pytest" in (text(path) or "")
+    configured = name in ("pyproject.toml", "setup.cfg", "tox.ini") and "pytest" in text
     if is_test or configured:
         return Project("pytest", _COMPILE, "python3 -m pytest -q")
     return None
 
 
-def _make(path: str, text: Text) -> Project | None:
+def _make(path: str, text: str) -> Project | None:
     if posixpath.basename(path) not in ("Makefile", "makefile", "GNUmakefile"):
         return None
-    targets = re.findall(r"^([\w.-]+)\s*:(?!=)", text(path) or "", re.MULTILINE)
+    targets = re.findall(r"^([\w.-]+)\s*:(?!=)", text, re.MULTILINE)
     test = next((target for target in ("test", "check", "tests") if target in targets), None)
     first = next((target for target in targets if not target.startswith(".")), None)
     build = "make" if first and first != test else None
     return Project("make", build, f"make {test}" if test else None)
 
 
-def _python(path: str, text: Text) -> Project | None:
+def _python(path: str, text: str) -> Project | None:
     return Project("python", _COMPILE, None) if path.endswith(".py") else None
 
 
-_KINDS: tuple[tuple[str, Callable[[str, Text], Project | None]], ...] = (
+_KINDS: tuple[tuple[str, Callable[[str, str], Project | None]], ...] = (
     ("Cargo.toml", _cargo), ("go.mod", _go), ("package.json", _npm), ("", _pytest), ("Makefile", _make), ("", _python),
 )  # fmt: skip
 

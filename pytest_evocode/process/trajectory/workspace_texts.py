@@ -81,10 +81,10 @@ class TaskTexts:
     """The texts of a task's files: those of its build context, wherever its image puts them, and of its rounds."""
 
     def __init__(self, task: Task) -> None:
-        self._task = task
-        self._context = _read_texts(task.environment_directory)
+        self.context = _read_texts(task.environment_directory)
+        """The texts of the build context's files, by their paths relative to it."""
         self._by_name: dict[str, list[str]] = {}
-        for path in self._context:
+        for path in self.context:
             self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
 
     def originals(self, path: str) -> list[str]:
@@ -94,21 +94,12 @@ class TaskTexts:
         """
         parts = path.split("/")
         ranked = sorted(self._by_name.get(parts[-1], ()), key=lambda each: -_common_ending(parts, each.split("/")))
-        return [self._context[each] for each in ranked]
+        return [self.context[each] for each in ranked]
 
     def matching(self, pattern: str) -> list[str]:
         """Return the paths of the build context that a shell's pattern in the workspace may match."""
         depth = pattern.count("/") + 1
-        return sorted(set(matching_paths(("/".join(path.split("/")[-depth:]) for path in self._context), pattern)))
-
-    @property
-    def paths(self) -> list[str]:
-        """The paths of the build context's files, relative to it."""
-        return sorted(self._context)
-
-    def text(self, path: str) -> str:
-        """Return the text of a file of the build context."""
-        return self._context[path]
+        return sorted(set(matching_paths(("/".join(path.split("/")[-depth:]) for path in self.context), pattern)))
 
     def brought_by(self, round_: Round) -> dict[str, str]:
         """Return the texts of the files that a round brings into the working directory."""

@@ -25,5 +25,5 @@ from pytest_evocode.process.trajectory.project_kinds import Project, recognise_p
     ],
 )
 def test_projects_are_recognised(files: Mapping[str, str], expected: tuple[str, str | None] | None) -> None:
-    found: Project | None = recognise_project(files, files.get)
+    found: Project | None = recognise_project(files)
     assert (None if found is None else (found.kind, found.test)) == expected
