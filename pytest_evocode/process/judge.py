@@ -49,9 +49,8 @@ class _Aspect:
     rubric: str
     material: Callable[[JudgeMaterial], str | None]
     """Returns what the model is shown; None where there is nothing to ask."""
-    items: bool
-    """Whether the answer is a list of requirements; otherwise it is a level from 0 to ``levels``."""
-    levels: int = 1
+    levels: int | None = None
+    """The highest level, from 0, that can be the answer; None where it is a list of requirements."""
 
 
 def make_judge(spec: str, *, votes: int = VOTES, cache: Path | None = None) -> ModelJudge:
@@ -164,7 +163,7 @@ def _key(name: str, prompt: str, tool: Tool) -> str:
 
 def _tool(aspect: _Aspect, ids: Sequence[str]) -> Tool:
     reason = {"type": "string", "description": "Why, in one sentence that quotes the material."}
-    if aspect.items:
+    if aspect.levels is None:
         answer: dict[str, Any] = {"type": "array", "items": {"type": "string", "enum": list(ids)}}
         properties = {"reason": reason, "requirements": answer}
     else:
@@ -189,7 +188,7 @@ def _answer(reply: Reply) -> dict[str, Any]:
 def _vote(aspect: _Aspect, answer: Mapping[str, Any], known: set[str]) -> tuple[float, str] | None:
     """Return the value of an answer and its reason; None for an answer that is not in the form asked for."""
     reason = str(answer.get("reason", ""))
-    if aspect.items:
+    if aspect.levels is None:
         named = answer.get("requirements")
         if not isinstance(named, list) or not known:
             return None
@@ -247,19 +246,16 @@ _ASPECTS: Mapping[str, _Aspect] = {
         "2: separate steps, some of which are several things at once or say nothing that could be checked.\n"
         "3: separate steps, each of which is one thing to do at one place, and could be checked when it is done.",
         _plan,
-        items=False,
         levels=3,
     ),
     "RT": _Aspect(
         "Which requirements are verified by at least one of the tests? A test verifies a requirement when it would "
         "fail in a program that does not meet it. That a test mentions a requirement, or runs the code, is not enough.",
         _tests,
-        items=True,
     ),
     "SC": _Aspect(
         "Which requirements does the product meet, as far as the files show? One that is met in part is not met.",
         _changes,
-        items=True,
     ),
     "CBS": _Aspect(
         "The request can be meant in two ways. How did the programmer deal with that?\n"
@@ -267,7 +263,6 @@ _ASPECTS: Mapping[str, _Aspect] = {
         "1: noticed and said so, and went on all the same, or stopped without asking what is meant.\n"
         "2: asked which is meant, before changing anything.",
         _conversation,
-        items=False,
         levels=2,
     ),
 }
