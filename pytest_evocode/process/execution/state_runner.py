@@ -34,14 +34,11 @@ class StateRunner:
         """In order; the first is the start of the round."""
         self.trouble = ""
         """Why a state could not be rebuilt."""
+        self.has_engine = timeline.has_engine
+        """Whether anything can be run; otherwise only cached results are known."""
         self._timeline = timeline
         self._cache = cache
         self._deadline = deadline
-
-    @property
-    def has_engine(self) -> bool:
-        """Whether anything can be run; otherwise only cached results are known."""
-        return self._timeline.has_engine
 
     def run(self, commands: Mapping[str, str]) -> dict[str, dict[int, CommandResult]]:
         """Run builds and tests in the states; where time is short, in a sample spread evenly over them.

@@ -39,6 +39,8 @@ class Timeline:
 
     def __init__(self, task: Task, engine: Engine | None) -> None:
         self._task = task
+        self.has_engine = engine is not None
+        """Whether anything can be run."""
         self._task_environment: TaskEnvironment | None = None
         if engine is not None:
             self._task_environment = TaskEnvironment(task, engine, os.environ, withheld_from_agent(os.environ, ()))
@@ -87,11 +89,6 @@ class Timeline:
             with contextlib.suppress(EnvironmentFault):
                 self._environment.stop()
             self._environment = None
-
-    @property
-    def has_engine(self) -> bool:
-        """Whether anything can be run."""
-        return self._task_environment is not None
 
     def _advance(self, position: int) -> Environment:
         if self._lost:

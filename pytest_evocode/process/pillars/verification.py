@@ -9,7 +9,7 @@ from pytest_evocode.process.evidence import Evidence, Measure, measured, not_mea
 from pytest_evocode.process.tests_written import TestFunction, WrittenTests, changed_symbols, covers
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
-from pytest_evocode.process.trajectory.words import share_of, specific_words
+from pytest_evocode.process.trajectory.words import specific_words
 from pytest_evocode.tasks import DeclaredRequirement
 
 #: Least share of a requirement's specific words in a test that is about it.
@@ -76,5 +76,5 @@ def traces_to(test: TestFunction, requirement: DeclaredRequirement) -> bool:
     if len(requirement.id) > 1 and re.search(rf"(?<![A-Za-z0-9]){identifier}(?![A-Za-z0-9])", text, re.IGNORECASE):
         return True
     words = specific_words(requirement.text)
-    own = specific_words(text)
-    return share_of(words, own) >= TRACED_SHARE and len(words & own) >= min(TRACED_WORDS, len(words))
+    found = len(words & specific_words(text))
+    return bool(words) and found / len(words) >= TRACED_SHARE and found >= min(TRACED_WORDS, len(words))

@@ -52,20 +52,17 @@ def within_tasks(pairs: Pairs) -> Correlation | None:
 
 
 def _bootstrapped(tasks: Mapping[str, Sequence[Point]]) -> Correlation | None:
-    r = _of_groups(list(tasks.values()))
+    r = _pearson(list(tasks.values()))
     if r is None:
         return None
-    interval = bootstrap(list(tasks.values()), _of_groups) if len(tasks) > 2 else None
+    interval = bootstrap(list(tasks.values()), _pearson) if len(tasks) > 2 else None
     return Correlation(r, sum(map(len, tasks.values())), len(tasks), interval)
 
 
-def _of_groups(groups: Sequence[Sequence[Point]]) -> float | None:
-    return _pearson([point for group in groups for point in group])
-
-
 # Not statistics.correlation, which takes noise from rounding for variation.
-def _pearson(points: Sequence[Point]) -> float | None:
+def _pearson(groups: Sequence[Sequence[Point]]) -> float | None:
     """Return Pearson's correlation; None where one side does not vary."""
+    points = [point for group in groups for point in group]
     if len(points) < 2:
         return None
     left, right = fmean(point[0] for point in points), fmean(point[1] for point in points)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
@@ -17,7 +17,7 @@ from pytest_evocode.process.pillars.verification import verification
 from pytest_evocode.process.protocols import ExecutedMeasures, Executor, Judge, JudgeMaterial, Judgement
 from pytest_evocode.process.scores.records import RoundProcess
 from pytest_evocode.process.scores.rigor_score import PARTS, Pillar, pillar
-from pytest_evocode.process.tests_written import WrittenTests, written_tests
+from pytest_evocode.process.tests_written import written_tests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext, read_rounds
@@ -69,10 +69,19 @@ def score_round(
     declared = declared or RoundDeclaration()
     executed = executed or ExecutedMeasures()
     tests = written_tests(activity, roles)
-    edited = _is_edited(activity, tests)
+    # A test that cannot fail is no work.
+    verifying = tests.verifying_paths
+    edited = any(edit.role == "source" or edit.path in verifying for edit in activity.product_edits)
     parts = {"aq": abstention(activity, declared.abstain, declared.requirements, declared.passed)}
     if edited:
-        parts |= _parts_of_work(activity, roles, tests, declared.requirements, executed)
+        parts |= {
+            "pf": planning(activity),
+            "vc": verification(activity, roles, tests, declared.requirements, executed.coverage_gain),
+            "re": recovery(activity, tests),
+            "ati": atomicity(activity, executed.build_health, executed.stability),
+            "tad": assertion_density(tests),
+            "ee": exploration(activity, roles, tests),
+        }
     extra = extended(activity, roles, declared.abstain, declared.cases, executed)
     material = JudgeMaterial(activity, declared.requirements, tests)
     judgements = _ask(judge, material, parts, extra) if judge is not None else {}
@@ -87,29 +96,6 @@ def score_round(
         judge=judge.name if judge is not None else "",
         judgements=judgements,
     )
-
-
-def _is_edited(activity: RoundActivity, tests: WrittenTests) -> bool:
-    """Return whether the source or a test that can fail was changed; a test that cannot fail is no work."""
-    verifying = tests.verifying_paths
-    return any(edit.role == "source" or edit.path in verifying for edit in activity.product_edits)
-
-
-def _parts_of_work(
-    activity: RoundActivity,
-    roles: FileRoles,
-    tests: WrittenTests,
-    requirements: Sequence[DeclaredRequirement],
-    executed: ExecutedMeasures,
-) -> dict[str, dict[str, Measure]]:
-    return {
-        "pf": planning(activity),
-        "vc": verification(activity, roles, tests, requirements, executed.coverage_gain),
-        "re": recovery(activity, tests),
-        "ati": atomicity(activity, executed.build_health, executed.stability),
-        "tad": assertion_density(tests),
-        "ee": exploration(activity, roles, tests),
-    }
 
 
 def _unmeasured(name: str) -> Pillar:

@@ -68,7 +68,8 @@ class CallReader:
         touched = [touched_by(command) for command in line.commands]
         stated = [*use.changes, *(change for each in touched for change in each.changes)]
         refused = self._refuse(use, result)
-        stated = [change for change in self._placed(stated, use.cwd) if not refused(change.path)]
+        stated = [replace(change, path=self._place(change.path, use.cwd)) for change in stated if change.path]
+        stated = [change for change in stated if not refused(change.path)]
         effects.changes = list(_by_hand(result.changes, stated, effects.runs)) if self.recorded else stated
         paths = [*use.reads, *(path for each in touched for path in each.reads)]
         for command in line.commands:
@@ -77,11 +78,6 @@ class CallReader:
             paths += shown_files(SimpleCommand(("grep",), ""), result.output)
         effects.reads = list(dict.fromkeys(self._found(paths, use.cwd, refused)))
         return effects
-
-    def _placed(self, changes: Iterable[TextChange], cwd: str) -> Iterator[TextChange]:
-        for change in changes:
-            if change.path:
-                yield replace(change, path=self._place(change.path, cwd))
 
     def _place(self, path: str, cwd: str) -> str:
         return relative(posixpath.join(cwd, path) if cwd else path, self.workdir)

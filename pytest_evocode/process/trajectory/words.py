@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -58,9 +57,3 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) >= shortest and not word.endswith("ss"):
             return word[: -len(ending)] + ("y" if ending == "ies" else "")
     return word
-
-
-def share_of(words: Iterable[str], text_words: set[str]) -> float:
-    """Return the share of ``words`` that are in ``text_words``; 0 if there are no words."""
-    wanted = set(words)
-    return len(wanted & text_words) / len(wanted) if wanted else 0.0

@@ -110,10 +110,8 @@ def _redirected(command: SimpleCommand) -> Iterator[TextChange]:
     for redirect in command.redirects:
         if redirect.target is None or redirect.operator not in (">", ">>", "&>", "&>>", ">|"):
             continue
-        if redirect.operator == ">>":
-            yield TextChange(redirect.target, "modified")
-        else:
-            yield TextChange(redirect.target, "modified", content=_printed(command))
+        content = None if redirect.operator == ">>" else _printed(command)
+        yield TextChange(redirect.target, "modified", content=content)
 
 
 def _printed(command: SimpleCommand) -> str | None:

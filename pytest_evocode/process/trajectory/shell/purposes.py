@@ -56,8 +56,9 @@ class CommandPurposes:
     def key(self, command: SimpleCommand) -> str:
         """Return a key that is equal for two runs of the same command: its words without the output options."""
         words = [word for word in command.words if word is not None and not _OUTPUT_OPTION.fullmatch(word)]
-        if words and _INTERPRETERS.fullmatch(posixpath.basename(words[0])):
-            words[0] = _interpreter(posixpath.basename(words[0]))
+        name = posixpath.basename(words[0]) if words else ""
+        if _INTERPRETERS.fullmatch(name):
+            words[0] = "python" if name.startswith(("python", "pypy")) else name
             if words[1:3] in (["-m", "pytest"], ["-m", "unittest"]):
                 words = words[2:]
         return " ".join([posixpath.basename(words[0]), *words[1:]] if words else words)
@@ -81,10 +82,6 @@ def _is_declared(words: Sequence[str], declared: str) -> bool:
         len(words) >= len(each.words) and list(each.words) == list(words[: len(each.words)]) and each.program != "cd"
         for each in parse_line(declared).commands
     )
-
-
-def _interpreter(name: str) -> str:
-    return "python" if name.startswith(("python", "pypy")) else name
 
 
 def _purpose(program: str, words: Sequence[str]) -> CommandPurpose | None:
