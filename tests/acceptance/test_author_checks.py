@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks
     from tests.acceptance.tasks import WriteNative, WriteTask
 
+pytestmark = pytest.mark.slow
+
 CHECK = "tasks/a/task.toml::check"
 
 

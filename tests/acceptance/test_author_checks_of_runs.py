@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks
     from tests.acceptance.tasks import WriteNative, WriteTask
 
+pytestmark = pytest.mark.slow
+
 EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 # A date that a solution writes down is the one that a suite of the same day finds.
 DATED = {1: "echo line-1 > log.txt; date +%F > day.txt"}

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.slow
+
 SOLVE = "cp /solution/tally.py . && echo line-2 >> log.txt"
 TALLY = "".join(f"def item_{number}(table): return table[{number}] * {number}\n" for number in range(8))
 REMEDY = "and agents see it before round 1; take it out of the image and the build context"

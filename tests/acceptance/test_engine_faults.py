@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.slow
+
 ENGINE = "/var/run/docker.sock"
 NO_NETWORK = 'environment.network_mode = "no-network"'
 EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])

@@ -21,6 +21,8 @@ from tests.acceptance.tasks import WriteTask
 from tests.model_scripts import Answer, Asked, Delay, Fail, Part, Run, Say, Step, Tokens, Use
 from tests.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[2] / "example_tasks" / "recipes"
 GPT, OPUS = "openai/gpt-5", "anthropic/claude-opus-4-5"
 #: US dollars per million tokens.
@@ -124,7 +126,6 @@ KILLS = """
 """
 
 
-@pytest.mark.slow
 def test_a_killed_run_goes_on_with_its_conversation_and_pays_nothing_twice(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, priced: str
 ) -> None:
@@ -153,7 +154,6 @@ def test_a_killed_run_goes_on_with_its_conversation_and_pays_nothing_twice(
     assert [step["source"] for step in steps_of(session, "round-3", "gpt-5")] == ["user", "agent", "agent", "agent"]
 
 
-@pytest.mark.slow
 def test_the_time_that_a_killed_session_waited_for_its_model_is_the_turns_own(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -172,7 +172,6 @@ def test_the_time_that_a_killed_session_waited_for_its_model_is_the_turns_own(
     assert record.agent_seconds > 5
 
 
-@pytest.mark.slow
 def test_what_one_model_said_is_not_taken_for_anothers(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -243,7 +242,6 @@ def test_minutes_end_a_turn_in_the_middle_of_a_command(write_task: WriteTask, ru
     assert "budget: minutes" in second.stopped
 
 
-@pytest.mark.slow
 def test_the_limit_of_a_whole_run_holds_over_its_workers(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -265,7 +263,6 @@ def test_the_limit_of_a_whole_run_holds_over_its_workers(
     assert any("total-cost" in cause for cause in stopped)
 
 
-@pytest.mark.slow
 def test_a_turn_ends_at_the_rounds_timeout_and_the_next_round_goes_on(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -279,7 +276,6 @@ def test_a_turn_ends_at_the_rounds_timeout_and_the_next_round_goes_on(
     assert (second.timed_out, second.passed) == (None, True)
 
 
-@pytest.mark.slow
 def test_a_model_that_is_too_slow_runs_out_of_time(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1, toml="[agent]\ntimeout_sec = 4")
     with ModelServer([[Delay(8), Say("At last.")]]) as server:

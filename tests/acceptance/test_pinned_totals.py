@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.slow
+
 NATIVE = {
     1: """
 from pathlib import Path
@@ -57,9 +59,7 @@ def score(session: Session, name: str) -> float | None:
     return scores[name]
 
 
-@pytest.mark.parametrize(
-    "workers", [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="workers", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("workers", [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="workers")])
 def test_a_clean_run_of_the_oracle_is_pinned(
     write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:

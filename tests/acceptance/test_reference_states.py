@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.slow
+
 EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 NO_NETWORK = 'environment.network_mode = "no-network"'
 
@@ -109,7 +111,6 @@ def test_a_whole_run_plays_every_solution(write_task: WriteTask, run_tasks: RunT
         assert run_tasks("tasks").outcomes == {"passed": 3}
 
 
-@pytest.mark.slow
 def test_workers_share_the_states(write_task: WriteTask, run_tasks: RunTasks) -> None:
     for name in ("a", "b"):
         write_task(name, 3)

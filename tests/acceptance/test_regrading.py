@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.slow
+
 COUNTING_AGENT = """
     from pathlib import Path
     from pytest_evocode.agents import RoundTranscript
@@ -168,7 +170,6 @@ def test_tasks_may_lie_elsewhere_now(ran: Session, regrade: Regrade) -> None:
     assert regrade("--tasks", "moved").exit_code == 0
 
 
-@pytest.mark.slow
 def test_the_next_session_leaves_kept_snapshots_alone_until_they_are_cleaned(
     ran: Session, run_tasks: RunTasks, regrade: Regrade
 ) -> None:
@@ -197,7 +198,6 @@ def test_what_a_min_reward_would_have_ended_is_not_reached(
     assert outcomes(session, agent="oracle") == ["failed", "not reached"]
 
 
-@pytest.mark.slow
 def test_workers_keep_snapshots_too(write_task: WriteTask, run_tasks: RunTasks, regrade: Regrade) -> None:
     write_task("a", 2, test={2: FAILS})
     session = run_tasks("--evocode-snapshots", "-n1", "tasks")

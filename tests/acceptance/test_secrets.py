@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-evo-'7d0\"c41e\\9b2f<a83>57e6&aa11/bb22+cc33=dd44"
 NAME = "EVO_SERVICE_API_KEY"
 
@@ -88,7 +90,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         pytest.param([], id="summary"),
         pytest.param(["-o", "evocode_cases=subtests"], id="subtests"),
-        pytest.param(["-n1"], id="xdist", marks=pytest.mark.slow),
+        pytest.param(["-n1"], id="xdist"),
     ],
 )
 def test_a_secret_is_in_nothing_that_is_printed_or_written(
@@ -157,7 +159,6 @@ LURK = "setsid bash -c 'while :; do cat /proc/[0-9]*/environ; done > /tmp/seen 2
 PASSES = "echo 1 > /logs/verifier/reward.txt"
 
 
-@pytest.mark.slow
 def test_nothing_of_the_hosts_environment_is_in_the_container(
     monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -270,9 +271,7 @@ def test_a_solution_gets_the_secret_it_asks_for(write_task: WriteTask, run_tasks
     assert leaks(session) == []
 
 
-@pytest.mark.parametrize(
-    "how", [pytest.param([], id="alone"), pytest.param(["-n1"], id="xdist", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("how", [pytest.param([], id="alone"), pytest.param(["-n1"], id="xdist")])
 def test_what_checks_say_is_scrubbed(write_task: WriteTask, run_tasks: RunTasks, how: list[str]) -> None:
     secrets = f'[solution.env]\nSERVICE_KEY = "${{{NAME}}}"\n[verifier.env]\nSERVICE_KEY = "${{{NAME}}}"'
     says = 'print("CASE_RESULT case_id=c status=fail failure_reason=" + json.dumps("got " + os.environ["SERVICE_KEY"]))'

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.slow
+
 SLOW = "[agent]\ntimeout_sec = 6000.0"
 QUICK = "[agent]\ntimeout_sec = 100.0"
 
@@ -97,7 +99,7 @@ def test_other_shards_rounds_are_deselected_and_other_tests_are_not(
     session.has("evocode: agent oracle, shard 1/2", "evocode: shard 1/2 made 1 of 2 attempts")
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_a_run_tells_its_shard_and_what_all_shards_make(
     write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:
@@ -118,7 +120,6 @@ def test_a_whole_run_tells_what_it_makes(write_task: WriteTask, run_tasks: RunTa
     assert (run.shard, run.selected) == (None, {"b": {"oracle": (1,)}})
 
 
-@pytest.mark.slow
 def test_a_killed_run_tells_what_it_was_to_make(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -128,7 +129,7 @@ def test_a_killed_run_tells_what_it_was_to_make(
     assert (session.run.finished, session.run.selected) == (None, {"a": {"oracle": (1,)}})
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_a_shard_with_nothing_to_do_is_no_failure(
     write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:
@@ -144,7 +145,6 @@ def test_a_shard_of_nothing_is_what_it_is_without_shards(write_task: WriteTask, 
     assert run_tasks("--evocode-shard=1/2", "-k", "nowhere", "tasks").exit_status == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-@pytest.mark.slow
 def test_two_shards_merge_to_the_table_of_one_run(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

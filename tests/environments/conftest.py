@@ -23,7 +23,11 @@ WORKDIR /app
 RUN echo original > /app/from-image && mkdir -p /app/tree/sub && echo deep > /app/tree/sub/leaf
 """
 BASE = "python:3.11-slim-bookworm"
-ENGINES = ("sandbox", "sandbox-rootless", pytest.param("docker", marks=pytest.mark.docker))
+ENGINES = (
+    "sandbox",
+    pytest.param("sandbox-rootless", marks=pytest.mark.slow),
+    pytest.param("docker", marks=pytest.mark.docker),
+)
 
 
 class MakeTask(Protocol):

@@ -18,6 +18,8 @@ from pytest_evocode.tasks import Task
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeTask
 
+pytestmark = pytest.mark.slow
+
 FROM = "FROM python:3.11-slim-bookworm\n"
 STAMP = f"{FROM}COPY . /context\nRUN date +%s.%N > /stamp\n"
 
@@ -32,7 +34,6 @@ def stamp(engine: Engine, task: Task) -> str:
         environment.stop()
 
 
-@pytest.mark.slow
 def test_an_image_is_built_once_per_content(sandbox_engine: Engine, make_task: MakeTask) -> None:
     task = make_task(STAMP, files={"file": "text", "sub/file": "text"})
     first = stamp(sandbox_engine, task)
@@ -53,7 +54,6 @@ def test_an_image_is_built_once_per_content(sandbox_engine: Engine, make_task: M
     assert len(seen) == 7
 
 
-@pytest.mark.slow
 def test_two_processes_build_an_image_once(sandbox_engine: Engine, make_task: MakeTask) -> None:
     task = make_task(f"{FROM}RUN sleep 0.3; date +%s.%N > /stamp\n")
     script = (

@@ -27,6 +27,8 @@ from tests import atif
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
 
+pytestmark = pytest.mark.slow
+
 # Its reward is what the workspace has, to the last digit.
 BY_CHANCE = "echo 0.$(cat chance) > /logs/verifier/reward.txt"
 PASSING = "echo 1 > /logs/verifier/reward.txt"
@@ -152,7 +154,6 @@ def test_edits_by_other_tools_are_made_from_what_they_changed(
     assert again[0].passed
 
 
-@pytest.mark.slow
 def test_a_turn_that_was_out_of_time_is_so_again(make_task: MakeTask, scripted: type[Scripted], play: Play) -> None:
     task = make_task(PASSING, toml="[agent]\ntimeout_sec = 3\n")
     original, recorded = play(task, scripted(records("echo 1 > a; sleep 60; echo 2 > a")))
@@ -311,7 +312,6 @@ def kept(task: Task, recorded: Path, place: Path, form: str) -> Path:
     return place
 
 
-@pytest.mark.slow
 def test_every_place_that_recordings_may_be_at(
     make_task: MakeTask, scripted: type[Scripted], play: Play, tmp_path: Path
 ) -> None:

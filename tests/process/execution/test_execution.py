@@ -18,6 +18,8 @@ from pytest_evocode.process.trajectory.reader import TaskContext
 from pytest_evocode.tasks import Task, load_task
 from tests.process.trajectories import LEDGER, Recording, read
 
+pytestmark = pytest.mark.slow
+
 TEST = (
     "import unittest\nfrom ledger import total\n\n\nclass T(unittest.TestCase):\n"
     "    def test_total(self):\n        self.assertEqual(total([1, 2]), 3)\n"
