@@ -21,9 +21,9 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, Tool
 from pytest_evocode.process.evidence import Measure
+from pytest_evocode.process.pillars.planning import find_plan
 from pytest_evocode.process.protocols import JudgeMaterial, Judgement
 from pytest_evocode.process.trajectory.events import RoundActivity
-from pytest_evocode.process.trajectory.plans import find_plan
 from pytest_evocode.tasks.atomic_write import write_atomically
 
 logger = logging.getLogger(__name__)

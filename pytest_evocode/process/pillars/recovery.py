@@ -1,16 +1,64 @@
-"""Recovery efficiency: how often did the product fail, how varied were the repairs, and what did they cost?"""
+"""Recovery efficiency: how often did the product fail, how varied were the repairs, and what did they cost?
+
+A recovery cycle goes from a failure caused by the product to the run in which the same command passes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import pairwise
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
 from pytest_evocode.process.tests_written import WrittenTests
-from pytest_evocode.process.trajectory.events import RoundActivity
-from pytest_evocode.process.trajectory.recovery_cycles import RecoveryCycle, find_cycles, wasted_tokens, working_steps
+from pytest_evocode.process.trajectory.events import CommandRun, FileEdit, FileRead, RoundActivity
 
 #: RigorBench's parameter lambda.
 DECAY = 0.2
+
+Region = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairAttempt:
+    """What the agent tried between two runs of the failing command."""
+
+    edits: tuple[FileEdit, ...]
+    """May be empty."""
+    after: int
+    """The ``step_id`` of the run before the attempt."""
+    through: int
+    """The ``step_id`` of the run that showed whether it helped, or of the last edit if there was none."""
+    passed: bool
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The old lines that were changed, by file; whole files where the lines are unknown."""
+        return tuple(
+            (edit.path, *span)
+            for edit in self.edits
+            for span in ([span for hunk in edit.hunks for span in hunk.spans] or [(0, sys.maxsize)])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryCycle:
+    """A failure, what was tried to repair it, and whether that succeeded."""
+
+    failure: CommandRun
+    attempts: tuple[RepairAttempt, ...]
+    recovered: bool
+
+    @property
+    def strategies(self) -> int:
+        """The number of attempts that changed something that no earlier one had changed."""
+        distinct: list[RepairAttempt] = []
+        for attempt in self.attempts:
+            if attempt.edits and not any(same_strategy(attempt, other) for other in distinct):
+                distinct.append(attempt)
+        return len(distinct)
 
 
 def recovery(activity: RoundActivity, tests: WrittenTests) -> dict[str, Measure]:
@@ -70,3 +118,100 @@ def _economy(activity: RoundActivity, cycles: Sequence[RecoveryCycle], tests: Wr
         return not_measured("the tokens of each step were not recorded")
     wasted, total = tokens
     return measured(1 - wasted / total, f"{wasted} of {total} tokens in attempts that failed")
+
+
+def same_strategy(one: RepairAttempt, other: RepairAttempt) -> bool:
+    """Return whether two attempts change the same places: each region of either overlaps one of the other."""
+    first, second = one.regions, other.regions
+    return all(any(_overlap(a, b) for b in second) for a in first) and all(
+        any(_overlap(a, b) for a in first) for b in second
+    )
+
+
+def _overlap(one: Region, other: Region) -> bool:
+    return one[0] == other[0] and one[1] <= other[2] and other[1] <= one[2]
+
+
+def find_cycles(activity: RoundActivity) -> list[RecoveryCycle]:
+    """Return the recovery cycles of a round, in the order in which they began.
+
+    A cycle begins when a build, a test run or a program fails because of the product. It ends when the same command
+    passes or, for tests, when a run of all tests does. Further failing test runs belong to the cycle that is under
+    way, whichever tests they select; the same holds for builds.
+    """
+    families: dict[str, list[CommandRun]] = {}
+    for run in activity.runs:
+        if run.passed is not None:
+            families.setdefault(run.key if run.purpose == "program" else run.purpose, []).append(run)
+    cycles = [cycle for runs in families.values() for cycle in _cycles(activity, runs)]
+    return sorted(cycles, key=lambda cycle: cycle.failure.at)
+
+
+def _cycles(activity: RoundActivity, runs: Sequence[CommandRun]) -> Iterator[RecoveryCycle]:
+    under_way: list[CommandRun] = []
+    for run in runs:
+        if not run.passed:
+            if run.failure == "product":
+                under_way.append(run)
+        elif under_way and (run.whole or any(run.key == failed.key for failed in under_way)):
+            yield _cycle(activity, [*under_way, run])
+            under_way = []
+    if under_way:
+        yield _cycle(activity, under_way)
+
+
+def _cycle(activity: RoundActivity, runs: Sequence[CommandRun]) -> RecoveryCycle:
+    attempts = [
+        RepairAttempt(_edits(activity, before.at, after.at), before.step, after.step, bool(after.passed))
+        for before, after in pairwise(runs)
+    ]
+    last = runs[-1]
+    if not last.passed and (rest := _edits(activity, last.at, None)):
+        attempts.append(RepairAttempt(rest, last.step, rest[-1].step, False))
+    return RecoveryCycle(runs[0], tuple(attempts), bool(last.passed))
+
+
+def _edits(activity: RoundActivity, begin: int, end: int | None) -> tuple[FileEdit, ...]:
+    return tuple(edit for edit in activity.product_edits if edit.at > begin and (end is None or edit.at <= end))
+
+
+def wasted_tokens(
+    activity: RoundActivity, cycles: Sequence[RecoveryCycle], working: AbstractSet[int]
+) -> tuple[int, int] | None:
+    """Return the tokens of steps in failed repair attempts, and of all steps; None where one is unknown.
+
+    Only ``working`` steps are counted in both.
+    """
+    failed = [attempt for cycle in cycles for attempt in cycle.attempts if not attempt.passed]
+    wasted = total = 0
+    for step in working:
+        tokens = activity.tokens.get(step)
+        if tokens is None:
+            return None
+        total += tokens
+        wasted += tokens if any(attempt.after < step <= attempt.through for attempt in failed) else 0
+    return (wasted, total) if total else None
+
+
+def working_steps(activity: RoundActivity, verifying: AbstractSet[str]) -> set[int]:
+    """Return the steps that did something for the task, so that padding does not dilute what was wasted.
+
+    These are the steps that read a file for the first time, changed the source or a test file that can fail
+    (``verifying``), ran something for the first time since such a change, or ran something that failed.
+    """
+    steps: set[int] = set()
+    seen: set[str] = set()
+    has_run = False
+    for event in sorted((*activity.reads, *activity.edits, *activity.runs), key=lambda each: each.at):
+        if isinstance(event, FileRead):
+            counts = event.path not in seen
+            seen.add(event.path)
+        elif isinstance(event, FileEdit):
+            counts = event.role == "source" or event.path in verifying
+            has_run = has_run and not counts
+        else:
+            counts = not (has_run and isinstance(event, CommandRun) and event.passed)
+            has_run = True
+        if counts:
+            steps.add(event.step)
+    return steps

@@ -7,5 +7,5 @@
 - ``call_effects`` combines both, with the help of ``runner_output`` and ``failure_causes`` for commands that were run.
 
 ``text_changes`` and ``workspace_texts`` follow texts of files; ``file_roles`` and ``project_kinds`` tell what they are.
-The events of the round (``events``) are the result; ``plans`` and ``recovery_cycles`` look for patterns in them.
+The events of the round (``events``) are the result.
 """
