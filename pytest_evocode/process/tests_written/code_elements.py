@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A function or class of the product."""
+    """A function or class, and where it is."""
 
     path: str
     name: str
@@ -29,12 +29,9 @@ class FunctionCall:
 
 
 @dataclass(frozen=True, slots=True)
-class TestFunction:
+class TestFunction(Symbol):
     """One test function."""
 
-    path: str
-    name: str
-    line: int
     asserts: int
     """The number of distinct assertions that can fail."""
     trivial: int
@@ -44,21 +41,6 @@ class TestFunction:
     """Its source code."""
 
     # Keeps pytest from collecting it because of its name.
-    __test__ = False
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.line} {self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class TestFile:
-    """The tests of one file."""
-
-    functions: Mapping[str, TestFunction] = field(default_factory=dict)
-    """The tests by their qualified names."""
-    bodies: Mapping[str, str] = field(default_factory=dict)
-    """By the same names, a text that changes whenever the test does."""
-
     __test__ = False
 
 

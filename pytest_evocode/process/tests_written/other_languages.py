@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_evocode.errors import NoGrammar
-from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFile, TestFunction
+from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFunction
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -37,8 +37,8 @@ class Language:
     """Whether tests see the product's names without importing each."""
 
 
-def find_tests(path: str, text: str) -> TestFile:
-    """Return the tests in a file.
+def find_tests(path: str, text: str) -> dict[str, tuple[TestFunction, str]]:
+    """Return the tests in a file, each with a text that changes whenever it does.
 
     Raises:
         NoGrammar: There is no grammar for the language, or it is not installed.
@@ -46,7 +46,7 @@ def find_tests(path: str, text: str) -> TestFile:
     """
     language, root = _parse(path, text)
     imports = {} if language.whole_packages else _imports(path, root)
-    functions, bodies = {}, {}
+    tests = {}
     for name, node in language.tests(root):
         meaningful, trivial = _assertions(node, language)
         calls = frozenset(
@@ -55,9 +55,9 @@ def find_tests(path: str, text: str) -> TestFile:
             )
             for called in _called(node)
         )
-        functions[name] = TestFunction(path, name, node.start_point[0] + 1, meaningful, trivial, calls, _text(node))
-        bodies[name] = " ".join(_text(node).split())
-    return TestFile(functions, bodies)
+        test = TestFunction(path, name, node.start_point[0] + 1, meaningful, trivial, calls, _text(node))
+        tests[name] = (test, _on_one_line(node))
+    return tests
 
 
 def definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
@@ -68,10 +68,10 @@ def definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
         SyntaxError: The file cannot be parsed.
     """
     language, root = _parse(path, text)
-    found = {}
-    for name, node in language.definitions(root):
-        found[name] = (Symbol(path, name, node.start_point[0] + 1), " ".join(_text(node).split()))
-    return found
+    return {
+        name: (Symbol(path, name, node.start_point[0] + 1), _on_one_line(node))
+        for name, node in language.definitions(root)
+    }
 
 
 def _parse(path: str, text: str) -> tuple[Language, Node]:
@@ -107,6 +107,10 @@ def _text(node: Node | None) -> str:
     return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
 
 
+def _on_one_line(node: Node) -> str:
+    return " ".join(_text(node).split())
+
+
 def _callee(node: Node) -> str:
     """Return the dotted name that is called; empty for a node that does not call a name."""
     if node.type == "macro_invocation":
@@ -128,17 +132,9 @@ def _called(node: Node) -> Iterator[str]:
 
 
 def _assertions(node: Node, language: Language) -> tuple[int, int]:
-    meaningful: set[str] = set()
-    trivial = 0
-    for inner in _walk(node):
-        if not language.assertion(inner):
-            continue
-        text = " ".join(_text(inner).split())
-        if _is_trivial(inner):
-            trivial += 1
-        else:
-            meaningful.add(text)
-    return len(meaningful), trivial
+    """Return the numbers of distinct assertions that can fail, and of those that cannot."""
+    found = [(_on_one_line(inner), _is_trivial(inner)) for inner in _walk(node) if language.assertion(inner)]
+    return len({text for text, trivial in found if not trivial}), sum(trivial for _, trivial in found)
 
 
 def _is_trivial(node: Node) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFile, TestFunction
+from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFunction
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: Built-in functions whose result depends on their arguments only.
@@ -26,8 +26,8 @@ def parse(text: str) -> ast.Module:
         raise SyntaxError(str(error)) from None
 
 
-def find_tests(path: str, text: str, conftests: Sequence[str] = ()) -> TestFile:
-    """Return the tests in a module.
+def find_tests(path: str, text: str, conftests: Sequence[str] = ()) -> dict[str, tuple[TestFunction, str]]:
+    """Return the tests in a module by qualified name, each with a text that changes whenever it does.
 
     Args:
         path: The path of the module.
@@ -44,12 +44,11 @@ def find_tests(path: str, text: str, conftests: Sequence[str] = ()) -> TestFile:
             module.take_fixtures(_Module(parse(each)))
         except SyntaxError:
             continue
-    functions = {}
-    bodies = {}
+    tests = {}
     for name, node in _test_functions(tree):
         found = _Assertions(module)
         found.read(node)
-        functions[name] = TestFunction(
+        test = TestFunction(
             path=path,
             name=name,
             line=node.lineno,
@@ -58,8 +57,8 @@ def find_tests(path: str, text: str, conftests: Sequence[str] = ()) -> TestFile:
             calls=frozenset(module.calls_from(node)),
             text=ast.get_source_segment(text, node) or "",
         )
-        bodies[name] = ast.dump(node)
-    return TestFile(functions, bodies)
+        tests[name] = (test, ast.dump(node))
+    return tests
 
 
 def definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
@@ -112,8 +111,7 @@ class _Module:
 
     def take_fixtures(self, other: _Module) -> None:
         """Add the functions of a conftest.py, which tests get as arguments."""
-        for name, found in other.functions.items():
-            self.functions.setdefault(name, found)
+        self.functions = other.functions | self.functions
 
     def calls_from(self, node: Function, depth: int = 4) -> Iterator[FunctionCall]:
         """Yield what a function calls, itself and through helpers and fixtures of its module."""

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 from pytest_evocode.errors import NoGrammar
 from pytest_evocode.process.tests_written import other_languages as others
 from pytest_evocode.process.tests_written import python
-from pytest_evocode.process.tests_written.code_elements import Symbol, TestFile, TestFunction, WrittenTests
+from pytest_evocode.process.tests_written.code_elements import Symbol, TestFunction, WrittenTests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
+
+Element = TypeVar("Element", bound=Symbol)
 
 
 def written_tests(activity: RoundActivity, roles: FileRoles) -> WrittenTests:
     """Return the tests that the agent wrote or changed in this round or an earlier one, as they are now."""
     functions: list[TestFunction] = []
+    find = functools.partial(_find_tests, activity.workspace)
     unread: dict[str, str] = {}
     for path, before in sorted(activity.origin.items()):
         text = activity.workspace.get(path)
@@ -25,21 +30,26 @@ def written_tests(activity: RoundActivity, roles: FileRoles) -> WrittenTests:
         if text is None or not (roles.of(path, text) == "tests" or path.endswith(".rs")) or text == before:
             continue
         try:
-            now = _find_tests(path, text, activity.workspace)
+            functions += _changed(find, path, before, text)
         except SyntaxError as error:
             unread[path] = f"it does not parse: {error.msg}"
-            continue
         except NoGrammar as error:
             unread[path] = str(error)
-            continue
-        then = TestFile()
-        with contextlib.suppress(SyntaxError, NoGrammar):
-            then = _find_tests(path, before or "", {})
-        functions += [test for name, test in now.functions.items() if now.bodies[name] != then.bodies.get(name)]
     return WrittenTests(tuple(functions), unread)
 
 
-def _find_tests(path: str, text: str, workspace: Mapping[str, str]) -> TestFile:
+def _changed(
+    find: Callable[[str, str], Mapping[str, tuple[Element, str]]], path: str, before: str | None, now: str
+) -> list[Element]:
+    """Return the tests or definitions in a file that were not there before, or not the same."""
+    found = find(path, now)
+    then: Mapping[str, tuple[Element, str]] = {}
+    with contextlib.suppress(SyntaxError, NoGrammar):
+        then = find(path, before or "")
+    return [element for name, (element, body) in found.items() if name not in then or then[name][1] != body]
+
+
+def _find_tests(workspace: Mapping[str, str], path: str, text: str) -> dict[str, tuple[TestFunction, str]]:
     if not path.endswith(".py"):
         return others.find_tests(path, text)
     return python.find_tests(path, text, tuple(_conftests(path, workspace)))
@@ -72,18 +82,12 @@ def changed_symbols(activity: RoundActivity, roles: FileRoles) -> tuple[list[Sym
         if after is None:
             continue
         try:
-            now = _definitions(path, after)
+            symbols += _changed(_definitions, path, before, after)
         except SyntaxError:
             unread[path] = "it does not parse"
-            continue
         except NoGrammar as error:
             if posixpath.splitext(path)[1] in _CODE_WITHOUT_GRAMMAR:
                 unread[path] = str(error)
-            continue
-        then: dict[str, tuple[Symbol, str]] = {}
-        with contextlib.suppress(SyntaxError, NoGrammar):
-            then = _definitions(path, before or "")
-        symbols += [symbol for name, (symbol, body) in now.items() if then.get(name, (symbol, ""))[1] != body]
     return symbols, unread
 
 
