@@ -16,7 +16,7 @@ from pytest_evocode.process.execution.reference_diff import reference_lines
 from pytest_evocode.process.execution.state_measures import StateMeasures, coverage_gain
 from pytest_evocode.process.execution.state_runner import COMMAND_LIMIT, VERBOSE, StateRunner
 from pytest_evocode.process.execution.timeline import Timeline
-from pytest_evocode.process.pillars.extended import imports_of
+from pytest_evocode.process.pillars.extended import changed_python_files, imports_of
 from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.project_kinds import purposes_of, recognise_project, roles_of
@@ -102,11 +102,7 @@ class Execution:
         self, runner: StateRunner, activity: RoundActivity, test: str | None
     ) -> tuple[Measure, Measure | None]:
         """Return dC and, where Python source was changed, contextual grounding."""
-        sources = sorted(
-            path
-            for path, text in activity.after.items()
-            if text is not None and path.endswith(".py") and self._roles.of(path, text) == "source"
-        )
+        sources = list(changed_python_files(activity, self._roles, "source"))
         if test is None:
             return not_measured("no test command is declared, and none is recognised"), None
         if not sources:

@@ -12,7 +12,7 @@ from pytest_evocode.process.evidence import Evidence, Measure, measured, not_mea
 from pytest_evocode.process.pillars.abstention import abstention
 from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.trajectory.events import RoundActivity
-from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.file_roles import FileRole, FileRoles
 from pytest_evocode.process.trajectory.text_changes import hunks_between
 from pytest_evocode.results.records import Case
 from pytest_evocode.tasks import Abstention
@@ -65,26 +65,26 @@ def _regression_resilience(activity: RoundActivity) -> Measure:
     return measured(value, f"{len(evidence)} of {len(runs)} test runs with a regression", tuple(evidence))
 
 
-def _python_sources(activity: RoundActivity, roles: FileRoles) -> Iterator[tuple[str, str | None, str]]:
-    for path, before in sorted(activity.before.items()):
-        after = activity.after.get(path)
-        if after is not None and path.endswith(".py") and roles.of(path, after) == "source":
-            yield path, before, after
+def changed_python_files(activity: RoundActivity, roles: FileRoles, *wanted: FileRole) -> dict[str, str]:
+    """Return the changed Python files of the wanted roles, by path in order, as they are at the end of the round."""
+    return {
+        path: text
+        for path, text in sorted(activity.after.items())
+        if text is not None and path.endswith(".py") and roles.of(path, text) in wanted
+    }
 
 
 def _dead_code_avoidance(activity: RoundActivity, roles: FileRoles) -> Measure:
     """Return the share of the names added to Python modules that something uses."""
-    used: dict[str, int] = {}
-    for text in (text for path, text in activity.workspace.items() if path.endswith(".py")):
-        for name in _used_names(text):
-            used[name] = used.get(name, 0) + 1
+    modules = [text for path, text in activity.workspace.items() if path.endswith(".py")]
+    used = {name for text in modules for name in _used_names(text)}
     added: list[tuple[str, str]] = []
-    for path, before, after in _python_sources(activity, roles):
-        fresh = _added_names(after) - (_added_names(before) if before is not None else set())
+    for path, after in changed_python_files(activity, roles, "source").items():
+        fresh = _added_names(after) - _added_names(activity.before[path] or "")
         added += [(path, name) for name in sorted(fresh)]
     if not added:
         return not_measured("no name was added to a Python module")
-    dead = [(path, name) for path, name in added if not used.get(name)]
+    dead = [(path, name) for path, name in added if name not in used]
     evidence = tuple(Evidence(what="is not used anywhere", quote=f"{path}: {name}") for path, name in dead)
     return measured(1 - len(dead) / len(added), f"{len(dead)} of {len(added)} added names are not used", evidence)
 
@@ -146,9 +146,7 @@ def _diff_minimality(activity: RoundActivity, roles: FileRoles, reference: int |
 def imports_of(activity: RoundActivity, roles: FileRoles) -> dict[str, str]:
     """Return the top-level modules that changed Python files import, each with a file that imports it."""
     found: dict[str, str] = {}
-    for path, text in sorted(activity.after.items()):
-        if text is None or not path.endswith(".py") or roles.of(path, text) not in ("source", "tests"):
-            continue
+    for path, text in changed_python_files(activity, roles, "source", "tests").items():
         for node in ast.walk(_tree(text)):
             if isinstance(node, ast.Import):
                 found.update({alias.name.partition(".")[0]: path for alias in node.names})
