@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -118,22 +118,35 @@ class Regrader:
         environment = context.task_environment.create()  # Never started: it is what forks are made from.
 
         def run(round_: Round) -> SuiteRun:
+            context.task_environment.refuse_when_cancelled()
             return suites.run(environment, self._snapshot(context.engine, kept[round_.index]), round_)
 
-        done = {}
-        with _stopping(context, suites), ThreadPoolExecutor(context.slots.count, thread_name_prefix="regrade") as pool:
+        with ThreadPoolExecutor(context.slots.count, thread_name_prefix="regrade") as pool:
             begun = {index: pool.submit(run, task.rounds[index - 1]) for index in kept}
-            for index, future in begun.items():
-                name = task.rounds[index - 1].name
-                try:
-                    suite = future.result()
-                except Exception as error:
-                    found.problems.append(f"{name}: {self._scrubber.text(describe_error(error))}")
-                    continue
-                if suite.verdict is None:
-                    found.problems.append(f"{name}: {self._scrubber.text(suite.fault)}")
-                else:
-                    done[index] = suite
+            try:
+                return self._completed(task, begun, found)
+            except BaseException:  # Such as Ctrl-C: the pool would wait until all suites have ended by themselves.
+                context.cancelled.set()
+                while not all(future.done() for future in begun.values()):
+                    # Repeatedly, because a fork may have been about to start during an earlier call.
+                    suites.stop()
+                    time.sleep(0.05)
+                raise
+
+    def _completed(self, task: Task, begun: Mapping[int, Future[SuiteRun]], found: Regraded) -> dict[int, SuiteRun]:
+        """Wait for the suites of rounds, and return those with a verdict."""
+        done = {}
+        for index, future in begun.items():
+            name = task.rounds[index - 1].name
+            try:
+                suite = future.result()
+            except Exception as error:
+                found.problems.append(f"{name}: {self._scrubber.text(describe_error(error))}")
+                continue
+            if suite.verdict is None:
+                found.problems.append(f"{name}: {self._scrubber.text(suite.fault)}")
+            else:
+                done[index] = suite
         return done
 
     def _snapshot(self, engine: Engine, kept: SnapshotFile) -> Snapshot:
@@ -213,14 +226,3 @@ def _not_reached(record: RoundRecord, by: str) -> RoundRecord:
         return record
     cause = f"{by} would have ended the attempt, verified again"
     return record.model_copy(update={"outcome": "not reached", "cause": cause, "verdict": None, "fault": None})
-
-
-@contextlib.contextmanager
-def _stopping(context: TrialContext, suites: SuiteRunner) -> Iterator[None]:
-    """Stop all suites when the context is left by an exception, such as Ctrl-C."""
-    try:
-        yield
-    except BaseException:
-        context.cancelled.set()
-        suites.stop()
-        raise

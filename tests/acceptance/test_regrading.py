@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pytest_evocode.cli import main
+from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.results.loading import load_results
+from pytest_evocode.tasks import Round
+from pytest_evocode.trial.suite_runner import SuiteRunner
+from pytest_evocode.verifier import SuiteRun
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
@@ -236,3 +242,21 @@ def test_single_rounds_are_verified_each_by_itself(
     result = regrade()
     assert result.exit_code == 0, result.output
     assert outcomes(session, agent="nop") == ["failed", "failed", "passed"]
+
+
+def test_an_interrupt_ends_the_suites_that_run(ran: Session, regrade: Regrade, monkeypatch: pytest.MonkeyPatch) -> None:
+    change_test(ran, 2, "sleep 3600")
+    run = SuiteRunner.run
+
+    def run_and_interrupt(suites: SuiteRunner, environment: Environment, snapshot: Snapshot, round_: Round) -> SuiteRun:
+        def interrupt(fork: Environment) -> None:
+            if round_.index == 2:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+        return run(suites, environment, snapshot, round_, change=interrupt)
+
+    monkeypatch.setattr(SuiteRunner, "run", run_and_interrupt)
+    result = regrade()
+    assert result.exit_code == 1
+    assert "Aborted!" in result.output
+    assert outcomes(ran) == ["passed", "failed", "passed"]
