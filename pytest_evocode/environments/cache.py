@@ -44,3 +44,11 @@ def try_lock(path: Path) -> FileLock | None:
     except Timeout:
         return None
     return lock
+
+
+def is_locked(path: Path) -> bool:
+    """Tell whether another process or thread holds the lock of a file, which is made when missing."""
+    lock = try_lock(path)
+    if lock is not None:
+        lock.release()
+    return lock is None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.cache import cache_directory
+from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.environments.limits import ResourceLimits
 from pytest_evocode.environments.protocol import Installation, Snapshot
 from pytest_evocode.environments.sandbox.bubblewrap import find_bubblewrap
@@ -25,8 +25,9 @@ from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.environments.sandbox.launcher_pool import LauncherPool
 from pytest_evocode.environments.sandbox.leftovers import (
     CGROUPS,
+    LOCK,
+    claim,
     kept_snapshots,
-    lock_state,
     reference_states,
     remove_state,
     state_parents,
@@ -134,9 +135,9 @@ class SandboxEngine:
     def _claim_state(self, parent: Path) -> Path:
         """Remove the directories of dead sessions, and return a new one, locked while this process lives."""
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with FileLock(parent / "claim.lock"):
+        with claim(parent):
             state = Path(tempfile.mkdtemp(dir=parent))
-            self._state_lock = lock_state(state)
+            self._state_lock = try_lock(state / LOCK)
             for other in parent.iterdir():
                 if other != state and other.is_dir():
                     remove_state(self._launcher, other)
@@ -145,11 +146,12 @@ class SandboxEngine:
     def _release_state(self) -> None:
         self._settings.launchers.close()
         tree, self._tree = self._tree, None
-        if tree is None or tree.remove():
-            remove_tree(self._launcher, self._settings.state)
-        if self._state_lock is not None:
-            self._state_lock.release()
-            self._state_lock = None
+        with claim(self._settings.state.parent):
+            if tree is None or tree.remove():
+                remove_tree(self._launcher, self._settings.state)
+            if self._state_lock is not None:
+                self._state_lock.release()
+                self._state_lock = None
 
     def create(
         self,

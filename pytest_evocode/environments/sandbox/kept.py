@@ -16,7 +16,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.cache import try_lock
+from pytest_evocode.environments.cache import is_locked, try_lock
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.environments.protocol import User
 from pytest_evocode.environments.sandbox.bubblewrap import Layers
@@ -116,8 +116,6 @@ def ended_kept(parent: Path) -> list[Path]:
     for directory in sorted(parent.iterdir()) if parent.is_dir() else ():
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             owner = Owner(**json.loads((directory / _RECORD).read_text())["owner"])
-            lock = None if owner.is_alive() else lock_kept(directory)
-            if lock is not None:
-                lock.release()
+            if not owner.is_alive() and not is_locked(directory / _LOCK):
                 found.append(directory)
     return found

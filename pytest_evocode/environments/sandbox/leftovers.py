@@ -8,9 +8,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.cache import cache_directory, try_lock
+from pytest_evocode.environments.cache import cache_directory, is_locked, try_lock
 from pytest_evocode.environments.sandbox.cgroups import remove_recorded
-from pytest_evocode.environments.sandbox.kept import ended_kept, kept_sandboxes
+from pytest_evocode.environments.sandbox.kept import ended_kept, kept_sandboxes, lock_kept
 from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.environments.sandbox.snapshots import leftover_snapshots, remove_tree
 
@@ -18,6 +18,8 @@ logger = logging.getLogger(__name__)
 
 #: The file in a session's directory that lists its cgroups.
 CGROUPS = "cgroups"
+#: The file in a session's directory that the session has locked for as long as it lives.
+LOCK = "lock"
 
 
 def state_parents() -> tuple[Path, ...]:
@@ -43,28 +45,24 @@ def find_sandbox_leftovers(*, needed_too: bool = False) -> list[Path]:
     found = []
     for parent in state_parents():
         if parent.is_dir():
-            found += [state for state in sorted(parent.iterdir()) if state.is_dir() and not _is_held(state)]
+            with claim(parent):
+                found += [state for state in sorted(parent.iterdir()) if state.is_dir() and not is_locked(state / LOCK)]
         found += leftover_snapshots(kept_snapshots(parent), needed_too=needed_too)
         found += ended_kept(kept_sandboxes(parent)) if needed_too else []
     return found
 
 
-def lock_state(state: Path) -> FileLock | None:
-    """Lock a session's directory, as a session does for as long as it lives; None when another holds the lock."""
-    return try_lock(state / "lock")
+def claim(parent: Path) -> FileLock:
+    """Return the lock under which sessions' directories are made and removed, each with a lock file in it.
 
-
-def _is_held(state: Path) -> bool:
-    lock = lock_state(state)
-    if lock is None:
-        return True
-    lock.release()
-    return False
+    Without it, another session could lock a directory that is not locked yet, or whose lock file was just deleted.
+    """
+    return FileLock(parent / "claim.lock")
 
 
 def remove_state(launcher: Launcher, state: Path) -> None:
-    """Delete a session's directory and its cgroups, unless the session lives."""
-    lock = lock_state(state)
+    """Delete a session's directory and its cgroups, unless the session lives; :func:`claim` must be held."""
+    lock = try_lock(state / LOCK) if state.is_dir() else None
     if lock is not None:
         try:
             logger.info("removing the files of a dead session in %s", state)
@@ -75,9 +73,16 @@ def remove_state(launcher: Launcher, state: Path) -> None:
 
 
 def remove_sandbox_leftover(launcher: Launcher, path: Path) -> None:
-    """Delete what :func:`find_sandbox_leftovers` found."""
+    """Delete what :func:`find_sandbox_leftovers` found, unless somebody uses it by now."""
     if path.parent in state_parents():
-        remove_state(launcher, path)
-    else:
-        logger.info("removing %s", path)
-        remove_tree(launcher, path)
+        with claim(path.parent):
+            remove_state(launcher, path)
+        return
+    is_kept = path.is_dir() and path.parent in map(kept_sandboxes, state_parents())
+    lock = lock_kept(path) if is_kept else None
+    if lock is None and is_kept:  # Somebody has entered it meanwhile.
+        return
+    logger.info("removing %s", path)
+    remove_tree(launcher, path)
+    if lock is not None:
+        lock.release()
