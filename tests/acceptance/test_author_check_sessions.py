@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks, RunTasks
     from tests.acceptance.tasks import WriteNative, WriteTask
 
+pytestmark = pytest.mark.slow
+
 NOTHING_ASKED = {2: "echo 1 > /logs/verifier/reward.txt"}
 UNBUILDABLE = f"{DOCKERFILE}RUN false\n"
 CRASHES = """
@@ -143,7 +145,6 @@ def test_options_of_runs_are_refused(write_task: WriteTask, run_tasks: RunTasks,
 # Workers.
 
 
-@pytest.mark.slow
 def test_the_checks_of_a_task_are_made_by_one_worker(write_task: WriteTask, check_tasks: CheckTasks) -> None:
     for name in ("a", "b", "c"):
         write_task(name, 1)
@@ -155,7 +156,6 @@ def test_the_checks_of_a_task_are_made_by_one_worker(write_task: WriteTask, chec
     assert {worker for _, worker in workers} == {"[gw0]", "[gw1]"}
 
 
-@pytest.mark.slow
 def test_checks_whose_workers_are_lost_are_errors_and_nothing_is_left(
     pytester: pytest.Pytester,
     write_task: WriteTask,

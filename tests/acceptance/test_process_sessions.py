@@ -13,6 +13,8 @@ from tests.acceptance.tasks import WriteTask
 from tests.model_scripts import Run, Step
 from tests.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 TOML = """[metadata.evocode.process]
 build = "python3 -m py_compile app.py"
 test = "python3 -m unittest -q"
@@ -53,7 +55,6 @@ def test_the_pillars_stand_beside_the_scores_and_in_the_results(write_task: Writ
     assert scored.rounds[0].pillars["ati"].value is not None  # Which takes building and testing the states between.
 
 
-@pytest.mark.slow
 def test_workers_score_the_attempts_that_they_make(write_task: WriteTask, run_tasks: RunTasks) -> None:
     for name in ("a", "b"):
         write_task(name, 1, toml=TOML)
