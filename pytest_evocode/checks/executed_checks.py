@@ -137,11 +137,11 @@ def timing(attempt: PlayedAttempt, played_rounds: Sequence[PlayedRound]) -> list
     """Check that suites and the build take no more than a third of their limits."""
     problems = []
     for played in played_rounds:
-        taken, limit = played.suite.result().seconds, attempt.limit(played.round)
+        taken, limit = played.suite.result().seconds, attempt.context.suite_limit(played.round)
         if taken > limit / _SHARE:
             problems.append(_too_slow(f"the suite of {played.round.name}", taken, limit, "timeout_sec of [verifier]"))
-    built = attempt.engine.build_seconds(attempt.task)
-    limit = attempt.task.config.environment.build_timeout_sec
+    task = attempt.context.task
+    built, limit = attempt.context.engine.build_seconds(task), task.config.environment.build_timeout_sec
     if built is not None and built > limit / _SHARE:
         problems.append(_too_slow("building the image", built, limit, "build_timeout_sec of [environment]"))
     return problems

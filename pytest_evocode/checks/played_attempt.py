@@ -59,9 +59,7 @@ class PlayedAttempt:
             with_files: Whether played rounds hold the contents of the workspace.
             until_failure: Whether the suites of rounds end with the first case that fails.
         """
-        self.task = context.task
-        self.engine = context.engine
-        self._context = context
+        self.context = context
         self._with_files = with_files
         self._until_failure = until_failure
         self._turns = AgentTurns(context, agent)
@@ -80,7 +78,7 @@ class PlayedAttempt:
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
         """Start the environment, and remove it and its snapshots in the end."""
-        task, task_environment = self.task, self._context.task_environment
+        task, task_environment = self.context.task, self.context.task_environment
         self._suites.prepare()
         task_environment.refuse_when_cancelled()
         self._environment = environment = task_environment.create()
@@ -112,13 +110,12 @@ class PlayedAttempt:
             AgentFault: The solution failed.
             EnvironmentFault: The environment failed.
         """
-        logger.debug("%s: playing %s for its checks", self.task.name, round_.name)
+        logger.debug("%s: playing %s for its checks", self.context.task.name, round_.name)
         environment = self.environment
-        self._context.task_environment.prepare_round(environment, round_)
+        self.context.task_environment.prepare_round(environment, round_)
         before, files_before = self._snapshot(), self._files()
-        transcript = self._turns.work(environment, round_).transcript
-        if transcript.timed_out:
-            limit = self._context.agent_limit(round_)
+        if self._turns.work(environment, round_).timed_out:
+            limit = self.context.agent_limit(round_)
             raise TaskError(
                 f"the reference solution did not end within the agent's limit of {limit:g} s; "
                 "make it quicker, or raise timeout_sec of [agent]",
@@ -131,10 +128,6 @@ class PlayedAttempt:
         else:
             suite = suites.submit(self._run, after, round_, until_failure=self._until_failure)
         return PlayedRound(round_, before, after, files_before, files_after, suite)
-
-    def limit(self, round_: Round) -> float:
-        """Return how many seconds the suite of a round may take."""
-        return self._context.suite_limit(round_)
 
     def run_again(
         self,
@@ -165,7 +158,7 @@ class PlayedAttempt:
         change: Callable[[Environment], None] = lambda fork: None,
         **settings: Any,
     ) -> SuiteRun:
-        self._context.task_environment.refuse_when_cancelled()
+        self.context.task_environment.refuse_when_cancelled()
         return self._suites.run(
             self.environment,
             snapshot,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
@@ -21,17 +21,6 @@ from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.progress import Progress
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class EndedTurn:
-    """A turn that the agent, its time or its budget has ended."""
-
-    transcript: RoundTranscript
-    seconds: float
-    """How long the agent itself took."""
-    trajectory: Trajectory | None
-    usage: Usage | None
 
 
 class AgentTurns:
@@ -69,23 +58,15 @@ class AgentTurns:
         self._context.task_environment.prepare_round(environment, round_)
         turn = self.work(environment, round_)
         self._stage = Progress("verifying", round_.index)
-        return TurnRecord(
-            index=round_.index,
-            snapshot="",
-            timed_out=turn.transcript.timed_out,
-            tool_calls=None if turn.trajectory is None else turn.trajectory.tool_call_count,
-            usage=turn.usage,
-            stopped=turn.transcript.stopped,
-            agent_seconds=turn.seconds,
-        )
+        return turn
 
     def settle(self) -> None:
         """Take the turn's end as recorded, so that no later session goes on in the middle of it."""
         self._journal.close()
         self.unrecorded = None
 
-    def work(self, environment: Environment, round_: Round) -> EndedTurn:
-        """Let the agent work in a workspace that was prepared."""
+    def work(self, environment: Environment, round_: Round) -> TurnRecord:
+        """Let the agent work in a workspace that was prepared, and record its turn."""
         recorder = self._recorder(environment, round_)
         self._journal = self._open_journal(round_)
         context = self._round_context(environment, round_, recorder)
@@ -127,7 +108,7 @@ class AgentTurns:
             cancelled=self._context.cancelled,
         )
 
-    def _ended(self, round_: Round, transcript: RoundTranscript, seconds: float, recorder: Recorder) -> EndedTurn:
+    def _ended(self, round_: Round, transcript: RoundTranscript, seconds: float, recorder: Recorder) -> TurnRecord:
         trajectory, usage = transcript.trajectory, recorder.usage
         if trajectory is not None:
             trajectory = with_remarks(trajectory, recorder.remarks)
@@ -136,7 +117,15 @@ class AgentTurns:
             trajectory = recorder.trajectory()
         if usage is None and trajectory is not None and (usage := trajectory_usage(trajectory)) is not None:
             self.spending.charge(usage, turns=sum(step.source == "agent" for step in trajectory.steps))
-        return EndedTurn(transcript, seconds, trajectory, usage)
+        return TurnRecord(
+            index=round_.index,
+            snapshot="",
+            timed_out=transcript.timed_out,
+            tool_calls=None if trajectory is None else trajectory.tool_call_count,
+            usage=usage,
+            stopped=transcript.stopped,
+            agent_seconds=seconds,
+        )
 
     def _recorder(self, environment: Environment, round_: Round) -> Recorder:
         directory = self._directory

@@ -70,11 +70,8 @@ class Regrader:
         record = directory.read_attempt()
         if record is None:
             raise RegradingRefused("it was not finished; continue it with --evocode-resume")
-        kept = {
-            each.index: snapshot
-            for each in record.rounds
-            if (snapshot := directory.read_snapshot(each.round)) is not None
-        }
+        snapshots = ((each.index, directory.read_snapshot(each.round)) for each in record.rounds)
+        kept = {index: snapshot for index, snapshot in snapshots if snapshot is not None}
         if not kept:
             raise RegradingRefused(
                 "no round's files were kept, which takes a run with --evocode-snapshots; --evocode-agent=replay:"
@@ -156,11 +153,7 @@ class Regrader:
         return snapshot
 
     def _judged(
-        self,
-        task: Task,
-        record: AttemptRecord,
-        kept: Mapping[int, SnapshotFile],
-        suites: Mapping[int, SuiteRun],
+        self, task: Task, record: AttemptRecord, kept: Mapping[int, SnapshotFile], suites: Mapping[int, SuiteRun]
     ) -> tuple[RoundRecord, ...]:
         """Return all rounds in order, with what the suites say of them now."""
         rounds: list[RoundRecord] = []
@@ -181,14 +174,12 @@ class Regrader:
     def _judge(
         self, task: Task, old: RoundRecord, kept: SnapshotFile, suite: SuiteRun, earlier: list[RoundRecord]
     ) -> RoundRecord:
-        round_ = task.rounds[old.index - 1]
-        limit = round_.agent_timeout
         record = judge(
+            task.rounds[old.index - 1],
             old,
             suite,
             agent_timed_out=old.timed_out == "agent",
-            agent_limit=None if limit is None else limit * kept.timeout_multiplier,
-            suite_limit=round_.verifier_timeout * kept.timeout_multiplier,
+            timeout_multiplier=kept.timeout_multiplier,
             strict=kept.strict,
         )
         held = [each.name for each in task.rounds if each.index < min((old.index, *(one.index for one in earlier)))]
@@ -208,17 +199,14 @@ class Regrader:
             if (suite := suites.get(round_.index)) is not None:
                 directory.write_round(round_, output=suite.output, done=True)
         begun = record.declared_rounds.index(record.from_round) if record.from_round in record.declared_rounds else 0
-        directory.write_attempt(
-            record.model_copy(
-                update={
-                    "rounds": rounds,
-                    "rewards": trial_rewards(rounds, range(begun + 1, len(task.rounds) + 1), task.reward_strategy),
-                    "task_hash": hash_directory(task.directory),
-                    "facts": task_facts(task),
-                    "regraded": now(),
-                }
-            )
-        )
+        changes = {
+            "rounds": rounds,
+            "rewards": trial_rewards(rounds, range(begun + 1, len(task.rounds) + 1), task.reward_strategy),
+            "task_hash": hash_directory(task.directory),
+            "facts": task_facts(task),
+            "regraded": now(),
+        }
+        directory.write_attempt(record.model_copy(update=changes))
 
 
 def _not_reached(record: RoundRecord, by: str) -> RoundRecord:

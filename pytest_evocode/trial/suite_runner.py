@@ -94,14 +94,18 @@ class SuiteRunner:
         if isinstance(environment, DistrustingEnvironment):
             environment.distrust()
         # All within the slot: while it waits for one, what the agent left running could still change a tool.
-        with self._slots.take(self._context.cancelled), self._agent_kept_out(environment):
-            snapshot = environment.snapshot()
+        with self._slots.take(self._context.cancelled):
             try:
-                changed = snapshot.changed_paths(environment.workdir)
+                self._clear(environment)
+                snapshot = environment.snapshot()
+                try:
+                    changed = snapshot.changed_paths(environment.workdir)
+                finally:
+                    snapshot.discard()
+                environment.make_directories(VERIFIER_DIRECTORIES)
+                return self._run(environment, round_, changed, self._suite_settings(round_), collect=collect)
             finally:
-                snapshot.discard()
-            environment.make_directories(VERIFIER_DIRECTORIES)
-            return self._run(environment, round_, changed, self._suite_settings(round_), collect=collect)
+                self._clear(environment)
 
     def fork_of(self, index: int) -> HeldFork | None:
         """Return the fork of a round's suite, where it is held."""
@@ -157,19 +161,11 @@ class SuiteRunner:
             with contextlib.suppress(EnvironmentFault):  # The verdict counts; the engine clears up when it closes.
                 fork.stop()
 
-    @contextlib.contextmanager
-    def _agent_kept_out(self, environment: Environment) -> Iterator[None]:
-        """Keep the agent's processes out, and leave no trace of what happens in the environment meanwhile.
+    def _clear(self, environment: Environment) -> None:
+        """End the agent's processes, and remove what it must not see.
 
         Raises :class:`~pytest_evocode.errors.EnvironmentFault` when that cannot be done.
         """
-        try:
-            self._clear(environment)
-            yield
-        finally:
-            self._clear(environment)
-
-    def _clear(self, environment: Environment) -> None:
         if not self._config.keep_processes:
             environment.kill_processes()
         environment.remove(HIDDEN_FROM_AGENT)

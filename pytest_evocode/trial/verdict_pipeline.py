@@ -52,11 +52,11 @@ class VerdictPipeline:
     def conclude(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> None:
         """Make a round's record of its turn and its suite, and deliver it."""
         record = judge(
+            round_,
             self._records.after_turn(round_, turn),
             suite,
             agent_timed_out=turn.timed_out,
-            agent_limit=self._context.agent_limit(round_),
-            suite_limit=self._context.suite_limit(round_),
+            timeout_multiplier=self._context.options.timeout_multiplier,
             strict=self._context.options.strict,
         )
         if record.outcome == "failed" and self._suites.fork_of(round_.index) is not None:

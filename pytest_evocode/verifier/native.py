@@ -127,9 +127,8 @@ def _seal(key: str, report: bytes) -> bytes:
 def _broken_off(result: ExecResult, running: bytes | UnreadableFile | None, limit: float) -> SuiteReport:
     """Return a report for a session that left none; ``running`` may say which case it had begun."""
     case, where = "", ""
-    with contextlib.suppress(
-        ValueError, KeyError, TypeError, RecursionError
-    ):  # A program under test may have written it.
+    # A program under test may have written it.
+    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         noted = json.loads(running if isinstance(running, bytes) else b"{}")
         case, where = str(noted["id"]), str(noted["where"])
     output = "\n".join(line for line in result.output.splitlines() if f"{OWN}/" not in line)  # pytest's part of stacks.

@@ -11,18 +11,18 @@ from pytest_evocode.verifier.suite_run import SuiteRun
 
 
 def judge(
+    round_: Round,
     record: RoundRecord,
     suite: SuiteRun,
     *,
     agent_timed_out: bool,
-    agent_limit: float | None,
-    suite_limit: float,
+    timeout_multiplier: float,
     strict: bool,
 ) -> RoundRecord:
     """Return a round's record with what its suite decides; the rest of ``record`` tells of the agent's turn.
 
-    The limits are in seconds, an ``agent_limit`` of None is none of the task's. ``strict`` fails a round in which the
-    agent had changed tools of the image.
+    ``timeout_multiplier`` is what the round's timeouts were multiplied by. ``strict`` fails a round in which the agent
+    had changed tools of the image.
     """
     verdict = suite.verdict
     if strict and verdict is None and suite.changed_tools:
@@ -31,11 +31,11 @@ def judge(
     causes = []
     if agent_timed_out:
         # Without a deadline of the task's it is the agent's own, such as its model's.
-        causes.append(
-            f"the agent was stopped at its timeout of {agent_limit:g} s" if agent_limit else "the agent ran out of time"
-        )
+        limit = (round_.agent_timeout or 0.0) * timeout_multiplier
+        causes.append(f"the agent was stopped at its timeout of {limit:g} s" if limit else "the agent ran out of time")
     if verdict is not None and verdict.timed_out:
-        causes.append(f"the suite was stopped at its timeout of {suite_limit:g} s")
+        limit = round_.verifier_timeout * timeout_multiplier
+        causes.append(f"the suite was stopped at its timeout of {limit:g} s")
     if suite.fault:
         causes.append(suite.fault)
     outcome: Outcome = "error"
@@ -49,24 +49,15 @@ def judge(
             outcome = "failed"
             causes.append("strict: the agent changed tools of the image, so the suite's word does not count")
     suite_timed_out = verdict is not None and verdict.timed_out
-    return RoundRecord(
-        task=record.task,
-        agent=record.agent,
-        attempt=record.attempt,
-        round=record.round,
-        index=record.index,
-        declared_rounds=record.declared_rounds,
-        outcome=outcome,
-        cause="\n".join(causes),
-        fault="infrastructure" if outcome == "error" else None,
-        verdict=verdict,
-        timed_out="agent" if agent_timed_out else "verifier" if suite_timed_out else None,
-        tool_calls=record.tool_calls,
-        usage=record.usage,
-        stopped=record.stopped,
-        agent_seconds=record.agent_seconds,
-        verifier_seconds=suite.seconds,
-    )
+    decided = {
+        "outcome": outcome,
+        "cause": "\n".join(causes),
+        "fault": "infrastructure" if outcome == "error" else None,
+        "verdict": verdict,
+        "timed_out": "agent" if agent_timed_out else "verifier" if suite_timed_out else None,
+        "verifier_seconds": suite.seconds,
+    }
+    return record.model_copy(update=decided)
 
 
 def compare_cases(record: RoundRecord, earlier: Sequence[RoundRecord], held: Collection[str] = ()) -> RoundRecord:
