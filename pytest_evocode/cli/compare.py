@@ -11,12 +11,12 @@ import click
 
 from pytest_evocode.cli.shared_options import (
     DEFAULT_RESULTS,
-    DIRECTORY,
     json_option,
     print_json,
     print_notes,
     read_results,
     read_tasks,
+    tasks_option,
 )
 from pytest_evocode.metrics.comparison import Comparison, compare
 from pytest_evocode.metrics.score_table import ScoreRow, score_table
@@ -39,13 +39,7 @@ Regression = Literal["score", "round", "interval"]
     help="Where to look for agents and runs given by name.",
 )
 @click.option("--agent", help="Compare only this agent.")
-@click.option(
-    "--tasks",
-    "task_directory",
-    metavar="DIR",
-    type=DIRECTORY,
-    help="Compare only the tasks in DIR; those without a result count as not passed.",
-)
+@tasks_option("Compare only the tasks in DIR; those without a result count as not passed.")
 @click.option("--fail-on-regression", is_flag=True, help="Exit with status 1 if B is worse than A.")
 @click.option(
     "--regression",

@@ -9,14 +9,7 @@ from typing import Literal
 import click
 
 from pytest_evocode.cli.shared_options import AttemptSelection, print_json, selection_options
-from pytest_evocode.report.export import (
-    CASE_COLUMNS,
-    ROUND_COLUMNS,
-    case_rows,
-    round_rows,
-    write_csv,
-    write_parquet,
-)
+from pytest_evocode.report.export import CASE_COLUMNS, ROUND_COLUMNS, case_rows, round_rows, write_csv, write_parquet
 
 Form = Literal["csv", "parquet", "json"]
 
@@ -34,12 +27,7 @@ Form = Literal["csv", "parquet", "json"]
 @click.option("--json", "form", flag_value="json", help="Same as --format=json.")
 @click.option("--cases", is_flag=True, help="Write a row for each case instead of each round.")
 @selection_options
-def export_command(
-    selection: AttemptSelection,
-    out: Path | None,
-    form: Form | None,
-    cases: bool,
-) -> None:
+def export_command(selection: AttemptSelection, out: Path | None, form: Form | None, cases: bool) -> None:
     """Write a table with a row for each round of the attempts that count.
 
     DIR is a results directory; the default is evocode-results. Parquet needs a FILE and pyarrow: pip install

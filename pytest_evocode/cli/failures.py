@@ -18,12 +18,7 @@ from pytest_evocode.report.failure_analysis import first_failure_lines, kind_lin
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Entries in each list.")
 @selection_options
 @json_option
-def failures_command(
-    selection: AttemptSelection,
-    agent: str | None,
-    top: int,
-    as_json: bool,
-) -> None:
+def failures_command(selection: AttemptSelection, agent: str | None, top: int, as_json: bool) -> None:
     """Print the kinds of failures, where attempts fail first, and the requirements failed most often.
 
     DIR is a results directory; the default is evocode-results.

@@ -12,11 +12,7 @@ from pytest_evocode.report.leaderboard import as_csv, as_markdown, entries
 @click.option("--format", "form", type=click.Choice(["md", "csv", "json"]), default="md", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Same as --format=json.")
 @selection_options
-def leaderboard_command(
-    selection: AttemptSelection,
-    form: str,
-    as_json: bool,
-) -> None:
+def leaderboard_command(selection: AttemptSelection, form: str, as_json: bool) -> None:
     """Print a leaderboard of the agents in results directories, the best first.
 
     DIR is a results directory; the default is evocode-results. Scores are 0 to 100; what was not measured is null in

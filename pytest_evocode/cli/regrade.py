@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pytest_evocode.cli.shared_options import DIRECTORY, directories_argument, json_option, print_json, read_results
+from pytest_evocode.cli.shared_options import directories_argument, json_option, print_json, read_results, tasks_option
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.regraded import change_lines, changes, score_changes
 from pytest_evocode.tasks import find_tasks
@@ -18,9 +18,7 @@ from pytest_evocode.trial.regrading import Regraded, Regrader
 @click.command("regrade")
 @directories_argument
 @click.option("--run", metavar="RUN", help="Verify only the attempts of this run.")
-@click.option(
-    "--tasks", "task_directory", metavar="DIR", type=DIRECTORY, help="Where the tasks are now, if they have moved."
-)
+@tasks_option("Where the tasks are now, if they have moved.")
 @json_option
 def regrade_command(directories: tuple[Path, ...], run: str | None, task_directory: Path | None, as_json: bool) -> None:
     """Verify finished rounds again with today's tests, on the files that the agent left.

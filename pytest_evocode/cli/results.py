@@ -25,12 +25,7 @@ DIMENSIONS = ("task", "round", "activity", "interaction", "change", "category")
 @click.option("--intervals", "with_intervals", is_flag=True, help="Add 95 % intervals, by bootstrap over tasks.")
 @selection_options
 @json_option
-def results_command(
-    selection: AttemptSelection,
-    by: Dimension | None,
-    with_intervals: bool,
-    as_json: bool,
-) -> None:
+def results_command(selection: AttemptSelection, by: Dimension | None, with_intervals: bool, as_json: bool) -> None:
     """Print the scores of each agent in results directories.
 
     DIR is a results directory of pytest or Harbor, or a directory of tasks with their harbor_jobs. The default is

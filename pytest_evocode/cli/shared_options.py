@@ -27,6 +27,11 @@ directories_argument = click.argument("directories", metavar="[DIR]...", nargs=-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
+def tasks_option(help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option ``--tasks``, which a command receives as ``task_directory``."""
+    return click.option("--tasks", "task_directory", metavar="DIR", type=DIRECTORY, help=help)
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptSelection:
     """The attempts that count, as the parameters of :func:`selection_options` say."""
@@ -65,11 +70,8 @@ def selection_options(command: Callable[..., None]) -> Callable[..., None]:
         directories_argument,
         click.option("--run", metavar="RUN", help="Count only this run, or Harbor job, not the newest attempts."),
         click.option("--all-runs", is_flag=True, help="Count the attempts of all runs, not only the newest."),
-        click.option(
-            "--tasks", "task_directory", metavar="DIR", type=DIRECTORY,
-            help="Count only the tasks in DIR; those without a result count as not passed.",
-        ),
-    )  # fmt: skip
+        tasks_option("Count only the tasks in DIR; those without a result count as not passed."),
+    )
     decorated: Callable[..., None] = call
     for decorator in reversed(decorators):
         decorated = decorator(decorated)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 
 import pytest
 
@@ -16,8 +17,7 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("evocode", "multi-round coding benchmarks (pytest-evocode)")
     _add_attempt_options(group)
     _add_run_options(group)
-    _add_debugging_options(group)
-    _add_author_options(group)
+    _add_flags_for_authors(group)
     _add_ini_settings(parser)
 
 
@@ -113,32 +113,18 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
     )
 
 
-def _add_debugging_options(group: pytest.OptionGroup) -> None:
-    """Declare what is left of rounds for a person to look at."""
-    group.addoption("--evocode-shell", action="store_true", help="open a shell in the environment where a suite failed")
-    group.addoption(
-        "--evocode-keep",
-        action="store_true",
-        help="keep the environments where suites failed, and print how to enter them",
-    )
-    group.addoption(
-        "--evocode-snapshots", action="store_true", help="keep the files of every round for 'evocode regrade'"
-    )
-
-
-def _add_author_options(group: pytest.OptionGroup) -> None:
-    """Declare what authors of tasks need."""
-    group.addoption("--evocode-check", action="store_true", help="check the tasks themselves, and run no agent")
-    group.addoption(
+def _add_flags_for_authors(group: pytest.OptionGroup) -> None:
+    """Declare what is left of rounds to look at, and what authors of tasks need besides."""
+    flag = partial(group.addoption, action="store_true")
+    flag("--evocode-shell", help="open a shell in the environment where a suite failed")
+    flag("--evocode-keep", help="keep the environments where suites failed, and print how to enter them")
+    flag("--evocode-snapshots", help="keep the files of every round for 'evocode regrade'")
+    flag("--evocode-check", help="check the tasks themselves, and run no agent")
+    flag(
         "--evocode-pin",
-        action="store_true",
         help="write the cases that the oracle passes to each task's evocode.lock, to score later runs by",
     )
-    group.addoption(
-        "--evocode-replay",
-        action="store_true",
-        help="apply all earlier reference solutions anew, and use no cached state of them",
-    )
+    flag("--evocode-replay", help="apply all earlier reference solutions anew, and use no cached state of them")
 
 
 def _add_ini_settings(parser: pytest.Parser) -> None:

@@ -79,61 +79,65 @@ class Settings:
 
 def read_settings(config: pytest.Config) -> Settings:
     """Return the session's settings; raises pytest.UsageError for options that make no sense."""
-    check, pin = config.getoption("evocode_check"), config.getoption("evocode_pin")
+    check = config.getoption("evocode_check")
     if check:
         _refuse_options_of_runs(config)
     if config.getoption("reruns", None):
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
-    mode, from_round = config.getoption("evocode_mode"), config.getoption("evocode_from")
-    if mode == "single-round" and from_round is not None:
-        raise pytest.UsageError(
-            "--evocode-from is about chains, and with --evocode-mode=single-round every round begins where the "
-            "reference solutions lead; leave it out, and select rounds with -k or ::"
-        )
-    return Settings(
+    settings = Settings(
         agents=_read_agents(config),
-        attempts=_read_attempts(config),
-        mode=mode,
-        from_round=from_round,
+        attempts=config.getoption("evocode_attempts"),
+        mode=config.getoption("evocode_mode"),
+        from_round=config.getoption("evocode_from"),
         environment=config.getoption("evocode_env"),
         results=(config.invocation_params.dir / config.getoption("evocode_results")).resolve(),
         cases=_read_cases(config),
-        fail_under=_read_fail_under(config),
+        fail_under=config.getoption("evocode_fail_under"),
         resume=config.getoption("evocode_resume"),
-        timeout_multiplier=_read_timeout_multiplier(config),
+        timeout_multiplier=config.getoption("evocode_timeout_multiplier"),
         strict=config.getoption("evocode_strict"),
         replay=config.getoption("evocode_replay"),
         agent_options=tuple(config.getoption("evocode_agent_option")),
         budget=_read_budget(config),
         process=_read_process(config),
-        judge=_read_judge(config),
+        judge=config.getoption("evocode_judge"),
         verifiers=_read_verifiers(config),
         check=check,
-        pin=pin,
-        shell=_read_shell(config),
+        pin=config.getoption("evocode_pin"),
+        shell=config.getoption("evocode_shell"),
         keep=config.getoption("evocode_keep"),
         shard=_read_shard(config),
         snapshots=config.getoption("evocode_snapshots"),
         debug=config.getoption("usepdb", False),
     )
+    _refuse_nonsense(settings)
+    if settings.shell and config.getoption("dist", "no") != "no" and config.getoption("tx"):
+        raise pytest.UsageError("--evocode-shell needs one process with a terminal; leave out -n, or use -n0")
+    return settings
 
 
 def _refuse_options_of_runs(config: pytest.Config) -> None:
-    for name in (
-        "agent",
-        "pin",
-        "resume",
-        "fail-under",
-        "shell",
-        "keep",
-        "shard",
-        "mode",
-        "from",
-        "process",
-        "snapshots",
-    ):
+    names = ("agent", "pin", "resume", "fail-under", "shell", "keep", "shard", "mode", "from", "process", "snapshots")
+    for name in names:
         if config.getoption(f"evocode_{name.replace('-', '_')}") not in (None, False, "chain"):
             raise pytest.UsageError(f"--evocode-check runs no agent and pins nothing; leave out --evocode-{name}")
+
+
+def _refuse_nonsense(settings: Settings) -> None:
+    """Raise pytest.UsageError for numbers that are out of range, and for options that do not go together."""
+    if settings.mode == "single-round" and settings.from_round is not None:
+        raise pytest.UsageError(
+            "--evocode-from is about chains, and with --evocode-mode=single-round every round begins where the "
+            "reference solutions lead; leave it out, and select rounds with -k or ::"
+        )
+    if settings.attempts < 1:
+        raise pytest.UsageError(f"--evocode-attempts={settings.attempts}: it has to be 1 or more")
+    if settings.fail_under is not None and not 0 <= settings.fail_under <= 100:
+        raise pytest.UsageError(f"--evocode-fail-under={settings.fail_under}: a Dataset Score lies between 0 and 100")
+    if not 0 < (multiplier := settings.timeout_multiplier) < math.inf:
+        raise pytest.UsageError(f"--evocode-timeout-multiplier={multiplier}: it has to be a number above 0")
+    if settings.judge is not None and settings.process is None:
+        raise pytest.UsageError("--evocode-judge judges how agents went about it; add --evocode-process")
 
 
 def _read_agents(config: pytest.Config) -> tuple[str, ...]:
@@ -153,27 +157,6 @@ def _read_agents(config: pytest.Config) -> tuple[str, ...]:
     return agents
 
 
-def _read_attempts(config: pytest.Config) -> int:
-    attempts: int = config.getoption("evocode_attempts")
-    if attempts < 1:
-        raise pytest.UsageError(f"--evocode-attempts={attempts}: it has to be 1 or more")
-    return attempts
-
-
-def _read_timeout_multiplier(config: pytest.Config) -> float:
-    timeout_multiplier: float = config.getoption("evocode_timeout_multiplier")
-    if not 0 < timeout_multiplier < math.inf:
-        raise pytest.UsageError(f"--evocode-timeout-multiplier={timeout_multiplier}: it has to be a number above 0")
-    return timeout_multiplier
-
-
-def _read_fail_under(config: pytest.Config) -> float | None:
-    fail_under: float | None = config.getoption("evocode_fail_under")
-    if fail_under is not None and not 0 <= fail_under <= 100:
-        raise pytest.UsageError(f"--evocode-fail-under={fail_under}: a Dataset Score lies between 0 and 100")
-    return fail_under
-
-
 def _read_shard(config: pytest.Config) -> tuple[int, int] | None:
     text: str | None = config.getoption("evocode_shard")
     if text is None:
@@ -184,14 +167,6 @@ def _read_shard(config: pytest.Config) -> tuple[int, int] | None:
     return int(number), int(of)
 
 
-def _read_shell(config: pytest.Config) -> bool:
-    if not config.getoption("evocode_shell"):
-        return False
-    if config.getoption("dist", "no") != "no" and config.getoption("tx"):
-        raise pytest.UsageError("--evocode-shell needs one process with a terminal; leave out -n, or use -n0")
-    return True
-
-
 def _read_budget(config: pytest.Config) -> Budget:
     from pytest_evocode.errors import UsageError
     from pytest_evocode.llm.budget import parse_budget
@@ -200,13 +175,6 @@ def _read_budget(config: pytest.Config) -> Budget:
         return parse_budget(config.getoption("evocode_budget"))
     except UsageError as error:
         raise pytest.UsageError(f"--evocode-budget: {error}") from None
-
-
-def _read_judge(config: pytest.Config) -> str | None:
-    judge: str | None = config.getoption("evocode_judge")
-    if judge is not None and not config.getoption("evocode_process"):
-        raise pytest.UsageError("--evocode-judge judges how agents went about it; add --evocode-process")
-    return judge
 
 
 def _read_cases(config: pytest.Config) -> Literal["summary", "subtests"]:

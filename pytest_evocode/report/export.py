@@ -72,16 +72,13 @@ def _round_row(attempt: StoredAttempt, record: RoundRecord, facts: TaskFacts | N
         "cause": record.cause or None,
         "pinned_passed": pinned_passed,
         "pinned": pinned,
-        **(
-            {name: getattr(facts, name) for name in ("activity", "interaction", "category", "difficulty")}
-            if facts
-            else {}
-        ),
-        "change_types": " ".join(facts.changes(record.index)) if facts else None,
         "environment": attempt.record.environment,
         "started": attempt.record.started or None,
         "directory": str(attempt.path),
     }
+    if facts is not None:
+        values |= {name: getattr(facts, name) for name in ("activity", "interaction", "category", "difficulty")}
+        values["change_types"] = " ".join(facts.changes(record.index))
     return {name: values.get(name) for name in ROUND_COLUMNS}
 
 
