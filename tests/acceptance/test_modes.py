@@ -109,6 +109,7 @@ def test_with_fail_stop_the_first_failed_round_ends_an_attempt(
     assert {session.run.mode, session.record("b", "failing", 2).mode} == {"fail-stop"}
 
 
+@pytest.mark.slow
 @WORKERS
 def test_single_rounds_begin_where_the_solutions_lead(
     run_tasks: RunTasks, pytester: pytest.Pytester, workers: str
@@ -139,6 +140,7 @@ def test_single_rounds_begin_where_the_solutions_lead(
     assert len(session.run.attempts) == 4
 
 
+@pytest.mark.slow
 def test_sr_and_gap_come_together_in_one_directory(run_tasks: RunTasks) -> None:
     run_tasks("--evocode-mode=fail-stop", "tasks")
     stop, single = rows(run_tasks("--evocode-mode=single-round", "tasks"))

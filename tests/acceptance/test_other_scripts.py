@@ -18,6 +18,8 @@ from pytest_evocode.cli import main
 from tests.acceptance.sessions import RunTasks
 from tests.acceptance.tasks import WriteNative, WriteTask, suite_up_to
 
+pytestmark = pytest.mark.slow
+
 #: An agent that does one round in three only, and says what it called.
 AGENT = """
 from pytest_evocode.agents import RoundTranscript
