@@ -104,7 +104,7 @@ def active(attempt: PlayedAttempt, played: PlayedRound, requirements: Sequence[s
         run = attempt.run_again(
             played,
             played.after,
-            change=lambda fork, paths=paths: _undo(fork, played, paths),  # type: ignore[misc]
+            change=lambda fork, paths=paths: _undo(fork, played, paths),
             only=played.round.name,
         )
         failing = {case.requirement for case in run.verdict.cases if case.failing} if run.verdict else set()

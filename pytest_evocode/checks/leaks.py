@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from pytest_evocode.checks.line_runs import RUN, Text, Texts
+from pytest_evocode.checks.line_runs import RUN, Text
 
 Files = Mapping[str, bytes]
 """Contents by path."""
@@ -81,7 +81,7 @@ class _Finder:
     def __init__(self, rounds: Sequence[SolvedRound], shared_tests: Files) -> None:
         self.rounds = rounds
         self.shared_tests = shared_tests
-        self.texts = Texts()
+        self.text_of = cache(Text)  # One for each content, however many files and states have it.
 
     def leaks(self, visible: _VisibleFiles) -> Iterator[str]:
         """Yield what is wrong with some visible files, file by file."""
@@ -89,7 +89,7 @@ class _Finder:
         for path, content in visible.files.items():
             paths.setdefault(content, path)
         equal = self._equal_files(visible, paths)
-        texts = {path: self.texts.of(content) for content, path in paths.items()}
+        texts = {path: self.text_of(content) for content, path in paths.items()}
         hidden = self._added_runs(visible, set().union(*(text.runs for text in texts.values())))
         for content, path in paths.items():
             if content in equal:
@@ -132,16 +132,16 @@ class _Finder:
                 is_edited_workdir = bool(visible.prefix) and path in visible.files
                 if each.before.get(path) == content or is_edited_workdir:
                     continue
-                text = self.texts.of(content)
+                text = self.text_of(content)
                 if not text.runs.isdisjoint(wanted):
-                    for run in text.added_to(self.texts.of(each.before.get(path)), wanted):
+                    for run in text.added_to(self.text_of(each.before.get(path, b"")), wanted):
                         if run not in hidden and not self._is_old_run(index, path, run):
                             hidden[run] = _Hidden(each.name, path, self._source(each, run))
         return hidden
 
     def _is_old_run(self, index: int, path: str, run: int) -> bool:
         """Return whether a run was moved, copied within the workspace by a command, or put back into its file."""
-        if run in self._lost(index) or any(run in self.texts.of(old).runs for old in self._earlier(index, path)):
+        if run in self._lost(index) or any(run in self.text_of(old).runs for old in self._earlier(index, path)):
             return True
         # Lines that a command copies or builds from the workspace are not in the solution's own files.
         is_written = not self.rounds[index].solution or self._source(self.rounds[index], run)
@@ -157,18 +157,18 @@ class _Finder:
         """Return the runs that a round's solution takes out of files."""
         before, after = self.rounds[index].before, self.rounds[index].after
         changed = [path for path in before if after.get(path) != before[path]]
-        of = self.texts.of
-        return set().union(*(of(before[path]).runs - of(after.get(path)).runs for path in changed))
+        of = self.text_of
+        return set().union(*(of(before[path]).runs - of(after.get(path, b"")).runs for path in changed))
 
     @cache  # noqa: B019
     def _found(self, index: int) -> Set[int]:
         """Return the runs of the workspace when a round's solution begins."""
-        return set().union(*(self.texts.of(content).runs for content in self.rounds[index].before.values()))
+        return set().union(*(self.text_of(content).runs for content in self.rounds[index].before.values()))
 
     def _source(self, played: SolvedRound, run: int) -> str:
         """Return where a solution's own files have a run, as ``path:line``; empty where they do not."""
         for path, content in played.solution.items():
-            for text in (self.texts.of(content), self.texts.of(_without_signs(content))):
+            for text in (self.text_of(content), self.text_of(_without_signs(content))):
                 if run in text.runs:
                     return f"{path}:{text.numbers[text.hashes.index(run)]}"
         return ""

@@ -59,21 +59,6 @@ class Text:
         return {start + at for tag, _, _, first, last in changes if tag != "equal" for at in range(first, last)}
 
 
-class Texts:
-    """Makes one :class:`Text` for each content, however many files and states have it."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, Text] = {}
-
-    def of(self, content: bytes | None) -> Text:
-        """Return the text of a content; an empty one for None."""
-        content = content or b""
-        text = self._known.get(content)
-        if text is None:
-            text = self._known[content] = Text(content)
-        return text
-
-
 def _decode(content: bytes) -> str:
     """Return the text of a file; an empty one for a binary file."""
     try:

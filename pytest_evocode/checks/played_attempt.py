@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -129,43 +129,21 @@ class PlayedAttempt:
             suite = suites.submit(self._run, after, round_, until_failure=self._until_failure)
         return PlayedRound(round_, before, after, files_before, files_after, suite)
 
-    def run_again(
-        self,
-        played: PlayedRound,
-        snapshot: Snapshot,
-        *,
-        change: Callable[[Environment], None] = lambda fork: None,
-        offline: bool = False,
-        **settings: Any,
-    ) -> SuiteRun:
+    def run_again(self, played: PlayedRound, snapshot: Snapshot, *, offline: bool = False, **how: Any) -> SuiteRun:
         """Run the suite of a played round once more, on a snapshot, with the cases known that pass after the round.
 
         Args:
             played: The round.
             snapshot: What the suite runs on.
-            change: Called with the fork before the suite runs.
             offline: Whether the suite has no network.
-            settings: Fields of :class:`~pytest_evocode.verifier.SuiteSettings` to change.
+            how: What else is different, as for :meth:`~pytest_evocode.trial.suite_runner.SuiteRunner.run`.
         """
         round_ = replace(played.round, verifier_network="no-network") if offline else played.round
-        return self._run(snapshot, round_, change=change, pinned=played.pinned, **settings)
+        return self._run(snapshot, round_, pinned=played.pinned, **how)
 
-    def _run(
-        self,
-        snapshot: Snapshot,
-        round_: Round,
-        *,
-        change: Callable[[Environment], None] = lambda fork: None,
-        **settings: Any,
-    ) -> SuiteRun:
+    def _run(self, snapshot: Snapshot, round_: Round, **how: Any) -> SuiteRun:
         self.context.task_environment.refuse_when_cancelled()
-        return self._suites.run(
-            self.environment,
-            snapshot,
-            round_,
-            vary=lambda usual: replace(usual, seek_stale=False, **settings),
-            change=change,
-        )
+        return self._suites.run(self.environment, snapshot, round_, seek_stale=False, **how)
 
     def _snapshot(self) -> Snapshot:
         snapshot = self.environment.snapshot()

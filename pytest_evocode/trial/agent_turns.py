@@ -96,13 +96,14 @@ class AgentTurns:
 
     def _round_context(self, environment: Environment, round_: Round, recorder: Recorder) -> RoundContext:
         task, options = self._context.task, self._context.options
+        limits = (self._context.agent_limit(round_), self.spending.seconds_left)
         return RoundContext(
             task=task,
             round=round_,
             instruction=_read_instruction(round_),
             environment=environment,
             solution_env=resolve_solution_env(task, round_, options.environ, options.withheld_from_solutions),
-            timeout=_shortest(self._context.agent_limit(round_), self.spending.seconds_left),
+            timeout=min((limit for limit in limits if limit is not None), default=None),
             recorder=recorder,
             journal=self._journal,
             cancelled=self._context.cancelled,
@@ -160,10 +161,6 @@ class AgentTurns:
             self._directory.write_trajectory(round_.name, trajectory)
         except (OSError, ValueError) as error:  # It may hold what JSON has no form for.
             raise EnvironmentFault(f"the results could not be written: {error}") from error
-
-
-def _shortest(*limits: float | None) -> float | None:
-    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _read_instruction(round_: Round) -> str:

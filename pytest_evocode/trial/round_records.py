@@ -10,15 +10,7 @@ from typing import Any
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.directory import now
-from pytest_evocode.results.records import (
-    AttemptRecord,
-    AttemptState,
-    Fault,
-    Outcome,
-    RoundRecord,
-    TurnRecord,
-    Usage,
-)
+from pytest_evocode.results.records import AttemptRecord, AttemptState, Fault, Outcome, RoundRecord, TurnRecord, Usage
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.results.trial_rewards import trial_rewards
@@ -93,10 +85,10 @@ class RoundRecords:
         fault: Fault | None = None,
     ) -> RoundRecord:
         """Return the record of a round as far as the agent's turn tells."""
-        return RoundRecord(
-            **self._identity(round_),
-            outcome=outcome,
-            cause=cause,
+        return self._record(
+            round_,
+            outcome,
+            cause,
             fault=fault,
             tool_calls=turn.tool_calls,
             usage=turn.usage,
@@ -104,15 +96,18 @@ class RoundRecords:
             agent_seconds=turn.agent_seconds,
         )
 
-    def _identity(self, round_: Round) -> dict[str, Any]:
-        return {
-            "task": self._task.name,
-            "agent": self._agent,
-            "attempt": self._attempt,
-            "round": round_.name,
-            "index": round_.index,
-            "declared_rounds": len(self._task.rounds),
-        }
+    def _record(self, round_: Round, outcome: Outcome, cause: str, **more: Any) -> RoundRecord:
+        return RoundRecord(
+            task=self._task.name,
+            agent=self._agent,
+            attempt=self._attempt,
+            round=round_.name,
+            index=round_.index,
+            declared_rounds=len(self._task.rounds),
+            outcome=outcome,
+            cause=cause,
+            **more,
+        )
 
     def deliver(self, record: RoundRecord, *, done: bool, output: str | None = None) -> None:
         """Write a record and hand it out; ``done`` says that a later session would only repeat the round.
@@ -141,8 +136,7 @@ class RoundRecords:
         """Record why the rounds after one that have no record were not reached."""
         for later, record in self._records.items():
             if later > index and not record.done():
-                skipped = RoundRecord(**self._identity(self._rounds[later]), outcome="not reached", cause=cause)
-                record.set_result(skipped)
+                record.set_result(self._record(self._rounds[later], "not reached", cause))
 
     def break_off(
         self, index: int, cause: str | None, fault: Fault = "infrastructure", *, usage: Usage | None = None
@@ -157,9 +151,7 @@ class RoundRecords:
             left = (each for each, record in self._records.items() if each >= index and not record.done())
             if (first := next(left, None)) is not None:
                 round_ = self._rounds[first]
-                identity = self._identity(round_)
-                broken = RoundRecord(**identity, outcome="error", cause=cause, fault=fault, usage=usage)
-                self.deliver(broken, done=False)
+                self.deliver(self._record(round_, "error", cause, fault=fault, usage=usage), done=False)
                 self.skip_after(first, f"the attempt ended in {round_.name} with an error")
         self.skip_after(index - 1, STOPPED)
 
@@ -168,6 +160,8 @@ class RoundRecords:
         if self._directory is None:
             return
         own = {index: record.result() for index, record in self._records.items()}
+        # A chain from a later round leaves out those before.
+        counting = range(self._begin_with or 1, len(self._task.rounds) + 1)
         with self._directory.composing() as earlier:
             others = {record.index: record for record in earlier.rounds} if earlier is not None else {}
             records = tuple(record for _, record in sorted({**others, **own}.items()))
@@ -185,12 +179,7 @@ class RoundRecords:
                     finished=now(),
                     declared_rounds=tuple(round_.name for round_ in self._task.rounds),
                     facts=task_facts(self._task),
-                    rewards=trial_rewards(records, self._counting, self._task.reward_strategy),
+                    rewards=trial_rewards(records, counting, self._task.reward_strategy),
                     rounds=records,
                 )
             )
-
-    @property
-    def _counting(self) -> range:
-        """The indices of the declared rounds, without those that a chain from a later one leaves out."""
-        return range(self._begin_with or 1, len(self._task.rounds) + 1)

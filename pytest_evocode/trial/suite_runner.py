@@ -4,23 +4,56 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from pytest_evocode.environments import (
-    DistrustingEnvironment,
-    Environment,
-    InteractiveEnvironment,
-    Snapshot,
-)
+from pytest_evocode.environments import Command, DistrustingEnvironment, Environment, InteractiveEnvironment, Snapshot
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT, VERIFIER_DIRECTORIES
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.tasks import Round, resolve_env
+from pytest_evocode.tasks import Round, Task, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.held_forks import HeldFork
-from pytest_evocode.verifier import SuiteRun, SuiteSettings, Toolbox, find_toolbox, run_suite, suite_not_run
+from pytest_evocode.verifier import (
+    SuiteRun,
+    SuiteSettings,
+    Toolbox,
+    debug_cases,
+    find_toolbox,
+    run_suite,
+    suite_not_run,
+)
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFork:
+    """A fork in which a round's suite failed, held for a person to look into.
+
+    It is as the suite left it, with the tests in ``/tests`` and what the suite wrote in ``/logs/verifier``.
+    """
+
+    environment: InteractiveEnvironment
+    task: Task
+    round: Round
+    settings: SuiteSettings
+    """How the suite was run."""
+    drop: Callable[[], None]
+
+    @property
+    def shell(self) -> Command:
+        """A shell for a terminal, as the suite's user and with its variables; none of the agent's files is read."""
+        return Command(("bash", "--norc"), user=self.round.verifier_user, env=self.settings.env)
+
+    def debugging(self, cases: Sequence[str]) -> Command | None:
+        """Return a command for a terminal that runs cases again under ``--pdb``; None where the suite is a script.
+
+        Raises :class:`~pytest_evocode.errors.EnvironmentFault`.
+        """
+        if self.round.has_script:
+            return None
+        return debug_cases(self.environment, self.task, self.round, self.settings, cases)
 
 
 class SuiteRunner:
@@ -35,7 +68,6 @@ class SuiteRunner:
         self._task = context.task
         self._options = context.options
         self._config = context.task.config.metadata.evocode
-        self._slots = context.slots
         self._forks: set[Environment] = set()
         self._held: dict[int, HeldFork] = {}
         self._toolbox: Toolbox | None = None
@@ -61,20 +93,21 @@ class SuiteRunner:
         snapshot: Snapshot,
         round_: Round,
         *,
-        vary: Callable[[SuiteSettings], SuiteSettings] = lambda settings: settings,
         change: Callable[[Environment], None] = lambda fork: None,
+        **changed_settings: Any,
     ) -> SuiteRun:
         """Run a round's suite in a fork of its snapshot.
 
-        ``vary`` may return other settings for the suite, and ``change`` may change the fork before the suite runs.
+        ``change`` may change the fork before the suite runs; ``changed_settings`` are fields of
+        :class:`~pytest_evocode.verifier.SuiteSettings` that are not as usual.
         """
         changed = snapshot.changed_paths(environment.workdir)
         fork = environment.fork(snapshot, network=round_.verifier_network, fresh=VERIFIER_DIRECTORIES)
         try:
-            with self._slots.take(self._context.cancelled), contextlib.ExitStack() as life:
+            with self._context.slots.take(self._context.cancelled), contextlib.ExitStack() as life:
                 life.enter_context(self._alive(fork))
                 change(fork)
-                settings = vary(self._suite_settings(round_))
+                settings = replace(self._suite_settings(round_), **changed_settings)
                 suite = self._run(fork, round_, changed, settings)
                 if self._options.hold_forks and isinstance(fork, InteractiveEnvironment):
                     self._held[round_.index] = HeldFork(fork, self._task, round_, settings, life.pop_all().close)
@@ -94,7 +127,7 @@ class SuiteRunner:
         if isinstance(environment, DistrustingEnvironment):
             environment.distrust()
         # All within the slot: while it waits for one, what the agent left running could still change a tool.
-        with self._slots.take(self._context.cancelled):
+        with self._context.slots.take(self._context.cancelled):
             try:
                 self._clear(environment)
                 snapshot = environment.snapshot()

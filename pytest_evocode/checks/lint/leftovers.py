@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from pytest_evocode.checks.lint.mentions import without_fences
-from pytest_evocode.checks.lint.sources import SourceFile, TaskSources
+from pytest_evocode.checks.lint.sources import SourceFile, TaskSources, parse_python
 from pytest_evocode.errors import TaskError
 
 _BACKUPS = ("*~", "*.orig", ".#*", "*.swp")
@@ -41,17 +40,9 @@ def _conflict(file: SourceFile) -> int:
     if found is None:
         return 0
     # The test of a merge tool may have markers in a string or a here-document.
-    if _is_python(text) if file.path.suffix == ".py" else _HERE_DOCUMENT.search(text, 0, found.start()):
+    if parse_python(text) is not None if file.path.suffix == ".py" else _HERE_DOCUMENT.search(text, 0, found.start()):
         return 0
     return text.count("\n", 0, found.start()) + 1
-
-
-def _is_python(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    return True
 
 
 def _compiled(sources: TaskSources) -> Iterator[TaskError]:

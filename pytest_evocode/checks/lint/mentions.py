@@ -59,11 +59,11 @@ def find_unmade_paths(sources: TaskSources) -> Iterator[TaskError]:
     roots = _workspace_roots(sources.task, dockerfile)
     known = _Known()
     known.add_files(sources.environment)
-    known.add_texts(sources.shared_tests)
+    known.texts.extend(sources.shared_tests)
     done: set[str] = set()
     for each in sources.rounds:
         known.add_files((*each.workdir, *each.solution))
-        known.add_texts(each.tests)
+        known.texts.extend(each.tests)
         # Without a solution it is not known which files the author expects.
         for path, line in _paths(each.instruction.text, roots) if each.round.has_solution else ():
             if path not in done and not known.has(path):
@@ -95,9 +95,6 @@ class _Known:
         for file in files:
             self.names.update(file.place.split("/"))
             self.texts.append(file)
-
-    def add_texts(self, files: Iterable[SourceFile]) -> None:
-        self.texts.extend(files)
 
     def has(self, path: str) -> bool:
         name = path.rstrip("/").rpartition("/")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import stat
 from collections.abc import Iterator
@@ -121,6 +122,14 @@ class TaskSources:
             for name in sorted(os.listdir(directory)):
                 if not (directory / name).is_dir():
                     yield SourceFile(directory / name, name)
+
+
+def parse_python(source: str | bytes) -> ast.Module | None:
+    """Return a module's syntax tree; None for what this Python does not understand, because the image's may."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
 
 
 def _files(directory: Path) -> tuple[SourceFile, ...]:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from pytest_evocode.checks.lint.sources import SourceFile, TaskSources
+from pytest_evocode.checks.lint.sources import SourceFile, TaskSources, parse_python
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.layout import is_test_module
 
@@ -70,16 +70,8 @@ def _collected_name(stem: str) -> str:
 
 
 def _has_tests(file: SourceFile) -> bool:
-    tree = _parse(file)
+    tree = parse_python(file.content)
     return tree is not None and any(_test_name(statement) for statement in tree.body)
-
-
-def _parse(file: SourceFile) -> ast.Module | None:
-    """Return the module; None for what this Python does not understand, because the image's may."""
-    try:
-        return ast.parse(file.content)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
 
 
 def _test_name(statement: ast.stmt) -> str:
@@ -92,7 +84,7 @@ def _test_name(statement: ast.stmt) -> str:
 
 
 def _replaced(file: SourceFile) -> Iterator[TaskError]:
-    tree = _parse(file)
+    tree = parse_python(file.content)
     scopes = [tree.body] if tree is not None else []
     for body in scopes:
         scopes += [statement.body for statement in body if isinstance(statement, ast.ClassDef)]
