@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -107,7 +107,7 @@ def round_values(record: RoundRecord) -> dict[str, Any]:
     }
 
 
-def write_csv(rows: Iterable[dict[str, Any]], columns: Iterable[str], file: IO[str]) -> None:
+def write_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str], file: IO[str]) -> None:
     """Write a header and the rows; what is unknown is empty."""
     writer = csv.DictWriter(file, list(columns), lineterminator="\n")
     writer.writeheader()

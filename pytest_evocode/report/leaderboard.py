@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_evocode.metrics.scores import Scores
+from pytest_evocode.report.export import write_csv
 from pytest_evocode.report.scores import format_part
 from pytest_evocode.report.tables import format_number
 
@@ -53,7 +53,5 @@ def _cells(entry: Mapping[str, Any]) -> list[str]:
 def as_csv(board: Sequence[Mapping[str, Any]]) -> str:
     """Return the board as CSV with numbers in full precision; what was not measured is empty."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, ("agent", *_TITLES), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(board)
+    write_csv(board, ("agent", *_TITLES), text)
     return text.getvalue()

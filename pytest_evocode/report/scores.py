@@ -16,13 +16,16 @@ def format_part(part: int | None, tasks: int) -> str:
     return NOT_MEASURED if part is None else f"{part}/{tasks}"
 
 
-_COLUMNS: dict[str, Callable[[Scores], str]] = {
+_OF_GROUPS: dict[str, Callable[[Scores | Group], str]] = {
     "Dataset Score": lambda row: format_number(row.dataset_score),
     "Case Score": lambda row: format_number(row.case_score),
     "Pinned Case Score": lambda row: format_number(row.pinned_case_score),
     "Avg Rounds": lambda row: format_number(row.avg_rounds),
     "Perfect Tasks": lambda row: format_part(row.perfect_tasks, row.tasks),
     "MT@k": lambda row: format_number(row.mt_at_k),
+}
+_COLUMNS: dict[str, Callable[[Scores], str]] = {
+    **_OF_GROUPS,
     "Comp": lambda row: format_number(row.final_round_completion),
     "SR": lambda row: format_number(row.sr),
     "SR macro": lambda row: format_number(row.sr_macro),
@@ -64,19 +67,10 @@ def score_rows(
 
 def group_lines(by: str, groups: Mapping[str, Group]) -> Iterator[str]:
     """Yield the table of an agent's scores by group, such as by task; ``by`` is the title of its first column."""
-    titles = (by, "Dataset Score", "Case Score", "Avg Rounds", "Perfect Tasks", "MT@k", "tasks", "rounds")
-    rows: list[Sequence[str]] = [titles]
+    titles = ("Dataset Score", "Case Score", "Avg Rounds", "Perfect Tasks", "MT@k")
+    rows: list[tuple[str, ...]] = [(by, *titles, "tasks", "rounds")]
     rows += [
-        (
-            name,
-            format_number(group.dataset_score),
-            format_number(group.case_score),
-            format_number(group.avg_rounds),
-            format_part(group.perfect_tasks, group.tasks),
-            format_number(group.mt_at_k),
-            str(group.tasks),
-            str(group.rounds),
-        )
+        (name, *(_OF_GROUPS[title](group) for title in titles), str(group.tasks), str(group.rounds))
         for name, group in groups.items()
     ]
     yield from aligned(rows)
