@@ -15,11 +15,12 @@ from pytest_evocode.plugin.report_properties import report_properties
 from pytest_evocode.plugin.session import session_of
 from pytest_evocode.report.failed_round import describe_failure
 from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.round_selection import RoundSelection
 
 if TYPE_CHECKING:
     from pytest_evocode.environments import Environment
     from pytest_evocode.plugin.session_agents import SessionAgent
-    from pytest_evocode.tasks import Task
     from pytest_evocode.trial.trial import Trial
 
 
@@ -32,8 +33,6 @@ class AttemptCollector(pytest.Collector):
     def __init__(
         self, *, agent: SessionAgent, number: int, task: Task, first: int | None = None, **kwargs: Any
     ) -> None:
-        from pytest_evocode.tasks.round_selection import RoundSelection
-
         super().__init__(**kwargs)
         self.agent = agent
         self.number = number
@@ -87,7 +86,6 @@ class AttemptCollector(pytest.Collector):
 
     def _make_trial(self, alone: RoundItem | None) -> Trial:
         from pytest_evocode.llm.budget import RunSpending
-        from pytest_evocode.tasks.round_selection import RoundSelection
         from pytest_evocode.trial.trial import Trial, TrialOptions
 
         session, settings = self._evocode, self._evocode.settings

@@ -12,10 +12,10 @@ from pytest_evocode.checks.catalogue import LINT, Check, CheckWarning, checks_of
 from pytest_evocode.errors import CannotBeChecked, CheckFailed, EvocodeError, TaskError
 from pytest_evocode.plugin.pytest_private import make_failure
 from pytest_evocode.plugin.session import session_of
+from pytest_evocode.tasks import Task, load_task
 
 if TYPE_CHECKING:
     from pytest_evocode.checks.runner import CheckRunner
-    from pytest_evocode.tasks import Task
 
 #: The name of the collector that a task's checks are below.
 CHECK = "check"
@@ -25,8 +25,6 @@ class CheckCollector(pytest.Collector):
     """The checks of one task; those that are selected share the rounds that are run for them."""
 
     def __init__(self, **kwargs: Any) -> None:
-        from pytest_evocode.tasks import load_task
-
         super().__init__(**kwargs)
         self.task: Task | TaskError
         """The task, or why it cannot be loaded."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,12 +12,9 @@ from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.attempts import AttemptCollector
 from pytest_evocode.plugin.pytest_private import keep_out_conftest
-from pytest_evocode.plugin.selection import restore_rounds
+from pytest_evocode.plugin.selection import restore_rounds, split
 from pytest_evocode.plugin.session import EvocodeSession, session_of
-from pytest_evocode.plugin.sharding import split
-
-if TYPE_CHECKING:
-    from pytest_evocode.tasks import Task
+from pytest_evocode.tasks import Task, load_task
 
 
 class TaskDirectory(pytest.Directory):
@@ -43,8 +39,6 @@ class TaskFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Collector]:
         """Yield an attempt for each agent and number, or the checks; a broken task is a collection error of its own."""
-        from pytest_evocode.tasks import load_task
-
         session = session_of(self.config)
         if session.settings.check:
             from pytest_evocode.plugin.checks import CHECK, CheckCollector

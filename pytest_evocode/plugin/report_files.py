@@ -30,16 +30,6 @@ _PLACE = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+): ")
 _SHOWN_CHARACTERS = 4000  # of an annotation
 
 
-def register_report_files(session: EvocodeSession) -> None:
-    """Register the plugins that write the files; xdist's workers have none, their controller writes."""
-    if session.worker_input is not None:
-        return
-    config = session.config
-    config.pluginmanager.register(ReportFiles(session), "evocode-reports")
-    if os.environ.get("GITHUB_ACTIONS") == "true" and not config.option.collectonly:
-        config.pluginmanager.register(GitHubActions(session), "evocode-github")
-
-
 class ReportFiles:
     """Adds rounds and scores to the files of ``--json-report`` and ``--junitxml``."""
 

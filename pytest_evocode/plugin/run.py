@@ -11,6 +11,7 @@ import pytest
 from pytest_evocode.errors import UsageError
 from pytest_evocode.plugin.options import LATEST
 from pytest_evocode.plugin.settings import Settings
+from pytest_evocode.results import directory
 from pytest_evocode.results.records import RoundRecord, RunRecord
 from pytest_evocode.secrets import Scrubber
 
@@ -26,23 +27,22 @@ class SessionRun:
             OSError: The results directory cannot be written.
         """
         from pytest_evocode.environments.cache import lock_run
-        from pytest_evocode.results.directory import claim_run, now, reopen_run, write_run
 
         self._results = settings.results
         arguments = tuple(scrubber.text(argument) for argument in config.invocation_params.args)
         if settings.resume is None:
             begun = RunRecord(
                 run="",
-                started=now(),
+                started=directory.now(),
                 arguments=arguments,
                 environment=environment,
                 mode=settings.mode,
                 from_round=settings.from_round,
                 shard=settings.shard,
             )
-            run = claim_run(self._results, begun)
+            run = directory.claim_run(self._results, begun)
         else:
-            run = reopen_run(self._results, None if settings.resume == LATEST else settings.resume)
+            run = directory.reopen_run(self._results, None if settings.resume == LATEST else settings.resume)
             if (run.mode, run.from_round) != (settings.mode, settings.from_round):
                 begin = f" --evocode-from={run.from_round}" if run.from_round else ""
                 raise UsageError(
@@ -58,27 +58,21 @@ class SessionRun:
         if settings.resume is not None:
             update = {"arguments": arguments, "environment": environment, "finished": None, "exit_status": None}
             run = run.model_copy(update=update)
-            write_run(self._results, run)
-        self._record = run
-
-    @property
-    def record(self) -> RunRecord:
+            directory.write_run(self._results, run)
+        self.record = run
         """The record as it was last written."""
-        return self._record
 
     @property
     def name(self) -> str:
         """The run's name in the results directory."""
-        return self._record.run
+        return self.record.run
 
     def select(self, selected: Mapping[str, Mapping[str, Sequence[int]]]) -> None:
         """Add the attempts that are to be made, by task and agent, to those of the run's earlier sessions.
 
         They are written at once, so that the record of a run that is killed tells what is missing. Raises OSError.
         """
-        from pytest_evocode.results.directory import write_run
-
-        before = self._record.selected
+        before = self.record.selected
         both = {
             task: {
                 agent: tuple(sorted({*before.get(task, {}).get(agent, ()), *selected.get(task, {}).get(agent, ())}))
@@ -87,35 +81,36 @@ class SessionRun:
             for task in sorted({*before, *selected})
         }
         if both != before:
-            self._record = self._record.model_copy(update={"selected": both})
-            write_run(self._results, self._record)
+            self.record = self.record.model_copy(update={"selected": both})
+            directory.write_run(self._results, self.record)
 
     def write(self, records: Sequence[RoundRecord], exit_status: int) -> None:
         """Write how the run ended, with the scores of each agent."""
         from pytest_evocode.metrics.grid import by_agent
         from pytest_evocode.metrics.modes import RunMode
-        from pytest_evocode.results.directory import AttemptDirectory, now, write_run
 
         attempts = {(record.task, record.agent, record.attempt): None for record in records}
         directories = (
-            AttemptDirectory.of(Path(), task, agent, self.name, number).path.as_posix()
+            directory.AttemptDirectory.of(Path(), task, agent, self.name, number).path.as_posix()
             for task, agent, number in attempts
         )
-        mode = RunMode(self._record.mode, self._record.from_round)
+        mode = RunMode(self.record.mode, self.record.from_round)
         ended = {
-            "finished": now(),
+            "finished": directory.now(),
             "exit_status": exit_status,
             "attempts": tuple(directories),
             "scores": {agent: asdict(mode.scores(of_agent)) for agent, of_agent in by_agent(records).items()},
         }
-        write_run(self._results, self._record.model_copy(update=ended))
+        directory.write_run(self._results, self.record.model_copy(update=ended))
 
     def count_unfinished(self) -> int:
         """Return how many attempts of the run can be continued."""
-        from pytest_evocode.results.directory import JOURNAL_FILE, STATE_FILE
-
         attempts = f"*/harbor_jobs/*/{self.name}/*"
-        left = [path for place in ("", "steps/*/") for path in self._results.glob(f"{attempts}/{place}{STATE_FILE}")]
+        left = [
+            path
+            for place in ("", "steps/*/")
+            for path in self._results.glob(f"{attempts}/{place}{directory.STATE_FILE}")
+        ]
         # An attempt that was stopped in its first round has only the journal of what was paid for.
-        paid = {path.parents[3] for path in self._results.glob(f"{attempts}/steps/*/agent/{JOURNAL_FILE}")}
+        paid = {path.parents[3] for path in self._results.glob(f"{attempts}/steps/*/agent/{directory.JOURNAL_FILE}")}
         return len(left) + len(paid.difference(parent for path in left for parent in path.parents))

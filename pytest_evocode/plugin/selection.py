@@ -1,12 +1,20 @@
-"""The rounds that a session has to run for those that were selected to mean something."""
+"""What a session runs of what was collected: whole chains up to a selected round, and its shard of the attempts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
+from pytest_evocode.plugin.session import Selected
+from pytest_evocode.tasks import Round as TaskRound
+
+Shard = tuple[int, int]
+"""One of several sessions that make attempts together: which, from 1, of how many."""
+
+#: What an agent's turn counts for that has no timeout, in seconds.
+_NO_TIMEOUT = 3600.0
 
 
 def restore_rounds(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
@@ -33,3 +41,62 @@ def restore_rounds(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], lis
             rounds = item.parent.rounds
             restored += item.parent.collect()[rounds.rounds_before : rounds.last]
     return restored, left_out
+
+
+def split(items: Sequence[pytest.Item], shard: Shard | None) -> tuple[list[pytest.Item], list[pytest.Item], Selected]:
+    """Return the items that a session runs, those that other shards run, and the attempts of all of them.
+
+    Items that are no rounds belong to every shard.
+    """
+    attempts = {item.parent: _name(item.parent) for item in items if isinstance(item, RoundItem)}
+    if shard is None:
+        return list(items), [], _selected(attempts)
+    # Not the time that earlier attempts took, which differs from machine to machine.
+    seconds = {name: allowed_seconds(each.task.rounds[: each.rounds.last]) for each, name in attempts.items()}
+    own = share(seconds, shard)
+    left = {attempt for attempt, name in attempts.items() if name not in own}
+    kept = [item for item in items if item.parent not in left]
+    return kept, [item for item in items if item.parent in left], _selected(attempts)
+
+
+def _name(attempt: AttemptCollector) -> tuple[str, ...]:
+    return attempt.task.name, attempt.agent.id, f"{attempt.number:09}", attempt.nodeid
+
+
+def _selected(attempts: Iterable[AttemptCollector]) -> Selected:
+    found: dict[str, dict[str, set[int]]] = {}
+    for attempt in attempts:
+        found.setdefault(attempt.task.name, {}).setdefault(attempt.agent.id, set()).add(attempt.number)
+    return {
+        task: {agent: tuple(sorted(numbers)) for agent, numbers in sorted(agents.items())}
+        for task, agents in sorted(found.items())
+    }
+
+
+def share(seconds: Mapping[tuple[str, ...], float], shard: Shard) -> set[tuple[str, ...]]:
+    """Return the names of a shard's attempts, given the seconds that each attempt is expected to take.
+
+    Attempts are dealt out longest first, equally long ones by name, each to the shard with the least to do until then.
+    So the order of the mapping does not matter, and shares differ by the time of one attempt at most.
+
+    >>> attempts = {("a",): 10.0, ("b",): 30.0, ("c",): 10.0, ("d",): 10.0}
+    >>> share(attempts, (1, 2)), sorted(share(attempts, (2, 2)))
+    ({('b',)}, [('a',), ('c',), ('d',)])
+    """
+    number, of = shard
+    loads = [0.0] * of
+    found = set()
+    for name in sorted(seconds, key=lambda name: (-seconds[name], name)):
+        lightest = loads.index(min(loads))
+        loads[lightest] += seconds[name]
+        if lightest == number - 1:
+            found.add(name)
+    return found
+
+
+def allowed_seconds(rounds: Iterable[TaskRound]) -> float:
+    """Return the sum of the timeouts of agents and suites, which is known before anything was run."""
+    return sum(
+        (_NO_TIMEOUT if round_.agent_timeout is None else round_.agent_timeout) + round_.verifier_timeout
+        for round_ in rounds
+    )

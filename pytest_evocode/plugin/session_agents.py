@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_evocode.agents.declarations import read_declarations
+from pytest_evocode.agents.specs import Option, checked_options, find_kind, make_agent, options_of
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import agent_id
 from pytest_evocode.plugin.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_evocode.agents import Agent
-    from pytest_evocode.agents.specs import Option
-
 
 #: Options that say how a model is reached.
 _CONNECTION_OPTIONS = frozenset({"base_url", "key_env", "retries", "retry_seconds"})
@@ -57,8 +57,6 @@ class Roster:
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self._config = config
         try:
-            from pytest_evocode.agents.declarations import read_declarations
-
             self._declarations = read_declarations(_files(config))
             self._options = _session_options(config, settings)
             self.agents = [self._resolve(name) for name in settings.agents]
@@ -75,8 +73,6 @@ class Roster:
             config=self._config, name=agent.spec, options=options
         )
         if made is None:
-            from pytest_evocode.agents.specs import make_agent
-
             made = make_agent(agent.spec, agent.options, self._declarations)
         return made
 
@@ -88,8 +84,6 @@ class Roster:
                 check(os.environ, settings.budget)
 
     def _resolve(self, name: str) -> SessionAgent:
-        from pytest_evocode.agents.specs import options_of
-
         declared = self._declarations.agents.get(name)
         spec = name if declared is None else declared.values["spec"]
         options = {} if declared is None else options_of(declared)
@@ -99,8 +93,6 @@ class Roster:
 
     def _taken(self, spec: str) -> dict[str, Option]:
         """Return the session's options that an agent takes; not every agent has to know all of them."""
-        from pytest_evocode.agents.specs import find_kind
-
         if not self._options:
             return {}
         try:
@@ -110,8 +102,6 @@ class Roster:
         return {name: option for name, option in self._options.items() if kind.takes(name)}
 
     def _refuse_unused(self) -> None:
-        from pytest_evocode.agents.specs import checked_options, find_kind
-
         for name, option in self._options.items():
             if not any(name in agent.options for agent in self.agents):
                 spec = self.agents[0].spec
@@ -125,21 +115,18 @@ def _files(config: pytest.Config) -> list[Path]:
 
 
 def _session_options(config: pytest.Config, settings: Settings) -> dict[str, Option]:
-    from pytest_evocode.agents.specs import Option
-
     directory = config.inipath.parent if config.inipath is not None else config.rootpath
     of_file = _parsed(config.getini("evocode_agent_options"), f"{config.inipath}: evocode_agent_options", directory)
-    of_call = _parsed(settings.agent_options, "--evocode-agent-option", config.invocation_params.dir)
-    return {name: Option(value, where, base) for name, value, where, base in (*of_file, *of_call)}
+    return of_file | _parsed(settings.agent_options, "--evocode-agent-option", config.invocation_params.dir)
 
 
-def _parsed(texts: list[str] | tuple[str, ...], where: str, base: Path) -> list[tuple[str, str, str, Path]]:
-    found = []
+def _parsed(texts: list[str] | tuple[str, ...], where: str, base: Path) -> dict[str, Option]:
+    found = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"{where}: {text!r}: write it as option=value, such as effort=high")
-        found.append((name.strip().replace("-", "_"), value.strip(), where, base))
+        found[name.strip().replace("-", "_")] = Option(value.strip(), where, base)
     return found
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from pytest_evocode.plugin.collection import CollectionHooks
 from pytest_evocode.plugin.live import live_plugin
-from pytest_evocode.plugin.report_files import register_report_files
+from pytest_evocode.plugin.report_files import GitHubActions, ReportFiles
 from pytest_evocode.plugin.round_reports import RoundReports
 from pytest_evocode.plugin.session import start_session
 from pytest_evocode.plugin.session_hooks import SessionHooks
@@ -43,6 +45,9 @@ def register_session_plugins(config: pytest.Config) -> None:
         from pytest_evocode.plugin.process import ProcessPlugin
 
         plugins.register(ProcessPlugin(session, settings.process), "evocode-process")
-    register_report_files(session)
+    if session.worker_input is None:
+        plugins.register(ReportFiles(session), "evocode-reports")
+        if os.environ.get("GITHUB_ACTIONS") == "true" and not config.option.collectonly:
+            plugins.register(GitHubActions(session), "evocode-github")
     if (live := live_plugin(session)) is not None:
         plugins.register(live, "evocode-live")

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 
+from pytest_evocode.errors import UsageError
+from pytest_evocode.names import agent_id, protocol
+
 if TYPE_CHECKING:
     from pytest_evocode.llm.budget import Budget
     from pytest_evocode.results.records import Mode
@@ -67,8 +70,6 @@ class Settings:
     @property
     def protocol(self) -> str:
         """How attempts go through the rounds, where that is not all of them in order."""
-        from pytest_evocode.names import protocol
-
         return protocol(self.mode, self.from_round)
 
     @property
@@ -147,9 +148,6 @@ def _read_agents(config: pytest.Config) -> tuple[str, ...]:
         raise pytest.UsageError("--evocode-pin writes down what the oracle passes; leave out --evocode-agent")
     if pin and (config.getoption("evocode_mode") != "chain" or config.getoption("evocode_from") is not None):
         raise pytest.UsageError("--evocode-pin plays whole chains; leave out --evocode-mode and --evocode-from")
-
-    from pytest_evocode.names import agent_id
-
     names = [agent_id(agent) for agent in agents]
     for position, name in enumerate(names):
         if name in names[:position]:
@@ -168,7 +166,6 @@ def _read_shard(config: pytest.Config) -> tuple[int, int] | None:
 
 
 def _read_budget(config: pytest.Config) -> Budget:
-    from pytest_evocode.errors import UsageError
     from pytest_evocode.llm.budget import parse_budget
 
     try:

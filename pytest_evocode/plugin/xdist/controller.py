@@ -17,8 +17,8 @@ from pytest_evocode.errors import EvocodeError, TaskError
 from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.node_ids import task_directory
 from pytest_evocode.plugin.report_properties import report_properties
+from pytest_evocode.plugin.selection import allowed_seconds
 from pytest_evocode.plugin.session import EvocodeSession
-from pytest_evocode.plugin.sharding import allowed_seconds
 from pytest_evocode.plugin.xdist.worker import SELECTED, STOP_SIGN
 from pytest_evocode.report.failed_round import describe_failure
 from pytest_evocode.results.directory import last_seconds
@@ -51,6 +51,10 @@ class ControllerPlugin:
         self._tasks: dict[Path, Task] = {}
         self._shared = Path(tempfile.mkdtemp(prefix="evocode-"))
         """Files that the processes of the session share."""
+        self._stop_sign = self._shared / "stop"
+        """The file whose presence tells workers to stop."""
+        self._selected = self._shared / "selected.json"
+        """The file that workers write the attempts to which they have collected."""
         self._config.add_cleanup(lambda: shutil.rmtree(self._shared, ignore_errors=True))
         self._attempts = {
             attempt_name(agent.id, number): (agent.id, number)
@@ -59,11 +63,6 @@ class ControllerPlugin:
         }
         """Agents' ids and numbers of attempts by their names in node ids."""
 
-    @property
-    def _stop_sign(self) -> Path:
-        """The file whose presence tells workers to stop."""
-        return self._shared / "stop"
-
     # Hooks.
 
     @pytest.hookimpl(optionalhook=True)
@@ -71,13 +70,13 @@ class ControllerPlugin:
         """Pass the run's name to a worker, and the file that will tell it to stop."""
         node.workerinput["evocode_run"] = self._session.run_name
         node.workerinput[STOP_SIGN] = str(self._stop_sign)
-        node.workerinput[SELECTED] = str(self._shared / "selected.json")
+        node.workerinput[SELECTED] = str(self._selected)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
         """Read which attempts the session is to make, which a worker writes before xdist has its node ids."""
         with contextlib.suppress(OSError):
-            selected = json.loads((self._shared / "selected.json").read_bytes())
+            selected = json.loads(self._selected.read_bytes())
             self._session.select({task: {a: tuple(n) for a, n in agents.items()} for task, agents in selected.items()})
 
     @pytest.hookimpl(optionalhook=True, wrapper=True)
@@ -225,10 +224,8 @@ class ControllerPlugin:
         elif record.outcome == "not reached":
             phases, shown = {"setup": "skipped"}, (str(path), 1, f"Skipped: {record.cause}")
         elif record.outcome == "failed":
-            phases, shown = (
-                {"setup": "passed", "call": "failed"},
-                describe_failure(record, self._session.output_of(record)),
-            )
+            phases = {"setup": "passed", "call": "failed"}
+            shown = describe_failure(record, self._session.output_of(record))
         else:
             phases = {"setup": "passed", "call": "passed"}
         self._log(nodeid, location, phases, shown, report_properties(record, self._session.settings.protocol))
