@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_evocode.errors import RequestRefused
-from pytest_evocode.llm.base_client import BaseClient
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged, without_open_end
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
-from pytest_evocode.llm.replies import arguments_of, native_of, tagged, without_open_end
 from pytest_evocode.results.records import Usage
 
 _API = "messages"
@@ -27,27 +25,21 @@ class MessagesClient(BaseClient):
     def _resource(self, sdk: Any) -> Any:
         return sdk.messages
 
-    def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
-        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
+    def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
         # The model goes into the body below: given as an argument, a deprecated one makes the SDK warn each time.
         payload: Json = {"model": "", "messages": _messages(conversation), "max_tokens": self._max_tokens}
         if system := [_text(message.text) for message in conversation if message.role == "system" and message.text]:
             payload["system"] = [*system[:-1], system[-1] | _CACHED]
         if tools:
             payload["tools"] = [*(_tool(each) for each in tools[:-1]), _tool(tools[-1]) | _CACHED]
-        options = {
+        if self._budget:
+            payload["extra_headers"] = _THINKS_BETWEEN_CALLS
+        return payload, {
             "model": self.model,
             "temperature": self._options.temperature,
             "output_config": {"effort": self._options.effort} if self._options.effort is not None else None,
             "thinking": self._thinking,
         }
-        if self._budget:
-            payload["extra_headers"] = _THINKS_BETWEEN_CALLS
-        try:
-            body, request_id = self._connection.post(self._resource, payload, options, timeout)
-        except RequestRefused as refused:
-            raise self._connection.explain(refused.fault) from None
-        return self._reply(body, request_id)
 
     @property
     def _budget(self) -> int:

@@ -1,16 +1,23 @@
-"""The base class of the model clients."""
+"""The base class of the model clients, and parts of messages that all APIs have."""
 
 from __future__ import annotations
 
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from pytest_evocode.llm.connection import ProviderConnection
+from pytest_evocode.errors import RequestRefused
+from pytest_evocode.llm.connection import Json, ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.prices import ModelFacts
+from pytest_evocode.llm.protocol import Message, Reply, Tool
+from pytest_evocode.llm.provider_errors import ProviderFault
 
 
-class BaseClient:
-    """All of a :class:`~pytest_evocode.llm.protocol.ModelClient` but ``complete``."""
+class BaseClient(ABC):
+    """A :class:`~pytest_evocode.llm.protocol.ModelClient` without the format of an API."""
 
     def __init__(
         self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
@@ -32,6 +39,68 @@ class BaseClient:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
         self._connection.close()
 
+    def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
+        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
+        ends = None if timeout is None else time.monotonic() + timeout
+        while True:
+            payload, options = self._request(conversation, tools)
+            left = None if ends is None else ends - time.monotonic()
+            try:
+                body, request_id = self._connection.post(self._resource, payload, options, left)
+            except RequestRefused as refused:
+                if not self._do_without(refused.fault):
+                    raise self._connection.explain(refused.fault) from None
+            else:
+                return self._reply(body, request_id)
+
+    @abstractmethod
     def _resource(self, sdk: Any) -> Any:
         """Return the part of the SDK's client whose ``create`` sends a request."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
+        """Return the arguments of ``create``, and further fields of the body, None for those that are not sent."""
+
+    def _do_without(self, fault: ProviderFault) -> bool:
+        """Whether the request is worth sending again without what was refused, which is left out from now on."""
+        return False
+
+    @abstractmethod
+    def _reply(self, body: Json, request_id: str) -> Reply:
+        """Read the provider's answer; raises AgentFault where it is not in the format of the API."""
+
+
+def tagged(api: str, native: Any) -> dict[str, Any]:
+    """Mark a message in the provider's own format with its API, for :attr:`Reply.native`."""
+    return {"api": api, "message": native}
+
+
+def native_of(message: Message, api: str) -> Any:
+    """Return the message that :func:`tagged` was given for this API; None where there is none."""
+    native = message.native
+    return native.get("message") if isinstance(native, dict) and native.get("api") == api else None
+
+
+def without_open_end(items: list[dict[str, Any]], kinds: Collection[str]) -> list[dict[str, Any]]:
+    """Return the items without those at the end whose ``type`` is one of ``kinds``.
+
+    A reply that was cut off while the model reasoned ends with reasoning, which APIs refuse to see again.
+    """
+    last = max((number for number, item in enumerate(items) if item.get("type") not in kinds), default=-1)
+    return items[: last + 1]
+
+
+def arguments_of(given: Any) -> tuple[dict[str, Any] | None, str]:
+    """Return a call's arguments, None where they are no JSON object, and the text that the model wrote.
+
+    >>> arguments_of('{"command": "ls"}'), arguments_of('{"command": '), arguments_of("")
+    (({'command': 'ls'}, '{"command": "ls"}'), (None, '{"command": '), ({}, ''))
+    """
+    if isinstance(given, dict):
+        return given, json.dumps(given)
+    written = given if isinstance(given, str) else "" if given is None else json.dumps(given)
+    try:
+        arguments = json.loads(written or "{}")
+    except ValueError:
+        arguments = None
+    return (arguments if isinstance(arguments, dict) else None), written

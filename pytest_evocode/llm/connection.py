@@ -129,6 +129,7 @@ class ProviderConnection:
                 return answer
             except RequestUnanswered as unanswered:
                 fault = unanswered.fault
+            self._refuse_when_closed()
             self._was_reached |= fault.status is not None
             if fault.kind in ("overflow", "final"):
                 logger.info("%s: refused with status %s, request %s", self.label, fault.status, fault.request_id)

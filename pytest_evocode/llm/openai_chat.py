@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from pytest_evocode.errors import RequestRefused
-from pytest_evocode.llm.base_client import BaseClient
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
-from pytest_evocode.llm.replies import arguments_of, native_of, tagged
+from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.results.records import Usage
 
 _API = "chat"
@@ -34,24 +33,21 @@ class ChatClient(BaseClient):
     def _resource(self, sdk: Any) -> Any:
         return sdk.chat.completions
 
-    def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
-        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
+    def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
         payload: Json = {"model": self.model, "messages": [self._message(each) for each in conversation]}
         if tools:
             payload["tools"] = [_tool(each) for each in tools]
-        options = {
+        return payload, {
             "temperature": self._options.temperature,
             "reasoning_effort": self._options.effort,
             self._limit: self._options.max_tokens,
         }
-        try:
-            body, request_id = self._connection.post(self._resource, payload, options, timeout)
-        except RequestRefused as refused:
-            if "max_completion_tokens" not in refused.fault.words or self._limit != "max_tokens":
-                raise self._connection.explain(refused.fault) from None
+
+    def _do_without(self, fault: ProviderFault) -> bool:
+        wants_new_name = self._limit == "max_tokens" and "max_completion_tokens" in fault.words
+        if wants_new_name:
             self._limit = "max_completion_tokens"
-            return self.complete(conversation, tools, timeout=timeout)
-        return self._reply(body, request_id)
+        return wants_new_name
 
     def _message(self, message: Message) -> Json:
         if message.role == "tool":

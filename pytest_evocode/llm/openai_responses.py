@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_evocode.errors import RequestRefused
-from pytest_evocode.llm.base_client import BaseClient
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged, without_open_end
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
-from pytest_evocode.llm.replies import arguments_of, native_of, tagged, without_open_end
 from pytest_evocode.results.records import Usage
 
 _API = "responses"
@@ -26,35 +23,26 @@ class ResponsesClient(BaseClient):
     def _resource(self, sdk: Any) -> Any:
         return sdk.responses
 
-    def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
-        """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
-        ends = None if timeout is None else time.monotonic() + timeout
-        payload = _payload(self.model, conversation, tools)
-        while True:
-            left = None if ends is None else ends - time.monotonic()
-            try:
-                body, request_id = self._connection.post(self._resource, payload, self._sent_options, left)
-            except RequestRefused as refused:
-                self._do_without(refused.fault)
-            else:
-                return self._reply(body, request_id)
-
-    @property
-    def _sent_options(self) -> Json:
-        # Models without reasoning refuse the first, unverified organisations are refused the second.
+    def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
+        items = [item for message in conversation if message.role != "system" for item in _items(message)]
+        payload: Json = {"model": self.model, "input": items, "store": False}
+        if instructions := "\n\n".join(message.text for message in conversation if message.role == "system"):
+            payload["instructions"] = instructions
+        if tools:
+            payload["tools"] = [_tool(each) for each in tools]
+        # Models without reasoning refuse the former, unverified organisations are refused the latter.
         include = None if "include" in self._refused_parts else ["reasoning.encrypted_content"]
         reasoning = {} if "summary" in self._refused_parts else {"summary": "auto"}
         if self._options.effort is not None:
             reasoning["effort"] = self._options.effort
-        return {
+        return payload, {
             "include": include,
             "reasoning": reasoning or None,
             "temperature": self._options.temperature,
             "max_output_tokens": self._options.max_tokens,
         }
 
-    def _do_without(self, fault: ProviderFault) -> None:
-        """Leave out from now on what only we asked for and the provider refuses; raise for any other refusal."""
+    def _do_without(self, fault: ProviderFault) -> bool:
         signs = {
             "include": fault.param == "include" or "encrypted content is not supported" in fault.words.lower(),
             "summary": fault.param == "reasoning.summary"
@@ -64,8 +52,8 @@ class ResponsesClient(BaseClient):
         for part, is_refused in signs.items():
             if fault.status == 400 and is_refused and part not in self._refused_parts:
                 self._refused_parts |= {part}
-                return
-        raise self._connection.explain(fault) from None
+                return True
+        return False
 
     def _reply(self, body: Json, request_id: str) -> Reply:
         output = body.get("output")
@@ -91,16 +79,6 @@ class ResponsesClient(BaseClient):
             cached=details.get("cached_tokens"),
             written=details.get("cache_write_tokens"),
         )
-
-
-def _payload(model: str, conversation: Sequence[Message], tools: Sequence[Tool]) -> Json:
-    items = [item for message in conversation if message.role != "system" for item in _items(message)]
-    payload: Json = {"model": model, "input": items, "store": False}
-    if instructions := "\n\n".join(message.text for message in conversation if message.role == "system"):
-        payload["instructions"] = instructions
-    if tools:
-        payload["tools"] = [_tool(each) for each in tools]
-    return payload
 
 
 def _items(message: Message) -> list[Json]:

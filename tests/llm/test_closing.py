@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from typing import NoReturn
 
 import pytest
 
-from pytest_evocode.errors import Cancelled
+from pytest_evocode.errors import Cancelled, ConnectionBroken
+from pytest_evocode.llm import connection
 from tests.llm.conftest import ASK, BASH, SECONDS, client_for, each_api
 from tests.model_scripts import Fail, Say
 from tests.model_server import ModelServer
@@ -41,3 +43,19 @@ def test_a_client_that_is_closed_while_it_waits_to_ask_again_does_not() -> None:
             client.complete(ASK, [BASH], timeout=None)
         assert len(server.asked) <= 1
         assert server.is_left()
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_request_that_fails_because_its_client_is_closed_blames_nobody(
+    retries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer([]) as server:
+        client = client_for("chat", server, retries=retries)
+
+        def read(*arguments: object) -> NoReturn:
+            client.close()
+            raise ConnectionBroken("Bad file descriptor")
+
+        monkeypatch.setattr(connection, "_read", read)
+        with pytest.raises(Cancelled, match="the connection was closed"):
+            client.complete(ASK, [BASH], timeout=SECONDS)

@@ -8,6 +8,7 @@ import re
 import socket
 import time
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.connection import ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.provider_errors import from_status
-from tests.llm.conftest import ASK, BASH, MODELS, SECONDS, client_for, each_api
+from tests.llm.conftest import ASK, BASH, MODELS, SECONDS, client_for, each_api, each_openai_api
 from tests.model_scripts import Delay, Fail, HangUp, Part, Say, Trickle
 from tests.model_server import ModelServer
 
@@ -147,6 +148,26 @@ def test_no_time_left_is_a_timeout_before_anybody_is_asked() -> None:
     with ModelServer([]) as server, pytest.raises(TimeoutError, match="no time is left"):
         client_for("chat", server).complete(ASK, [BASH], timeout=0)
     assert server.asked == []
+
+
+@each_openai_api
+def test_a_request_that_is_sent_again_in_other_words_has_what_is_left_of_the_time(
+    api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+    post = ProviderConnection.post
+
+    def recorded(self: ProviderConnection, resource: Any, payload: Any, options: Any, timeout: float | None) -> Any:
+        assert timeout is not None
+        given.append(timeout)
+        return post(self, resource, payload, options, timeout)
+
+    monkeypatch.setattr(ProviderConnection, "post", recorded)
+    words = {"chat": "Use 'max_completion_tokens' instead.", "responses": "Encrypted content is not supported"}
+    with ModelServer([Fail(400, words[api]), Say("Done.")]) as server:
+        client_for(api, server).complete(ASK, [BASH], timeout=SECONDS)
+    first, second = given
+    assert second < first <= SECONDS
 
 
 def test_a_provider_that_refuses_until_the_deadline_is_to_blame_and_not_the_model() -> None:
