@@ -17,7 +17,7 @@ from pydantic import Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file, read_skills
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
-from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, complaint_about, run_call
+from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, complaint_about, run_script
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
 from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped, UsageError
 from pytest_evocode.llm.budget import Budget
@@ -217,15 +217,16 @@ class ShellAgent:
 
     def _run(self, call: RequestedCall, context: RoundContext, deadline: Deadline, earlier: list[Any]) -> None:
         """Run a tool call and record its result; raises TimeoutError when the turn's time is over."""
-        options = self._options
+        options, arguments = self._options, call.arguments or {}
         complaint = complaint_about(call)
         if complaint:
             shown, action = complaint, Action()
         elif deadline.over:
             raise TimeoutError
         else:
-            shown, action = run_call(
-                call, context, deadline, seconds=options.command_timeout, limit=options.output_limit
+            seconds = arguments.get("timeout", options.command_timeout)
+            shown, action = run_script(
+                arguments["command"], context, deadline, seconds=seconds, limit=options.output_limit
             )
         if earlier and "result" in earlier[0]:
             # The rest of the conversation answers what the model saw in the earlier session.

@@ -75,30 +75,22 @@ def complaint_about(call: RequestedCall) -> str:
     return ""
 
 
-def run_call(
-    call: RequestedCall, context: RoundContext, deadline: Deadline, *, seconds: float, limit: int
+def run_script(
+    script: str, context: RoundContext, deadline: Deadline, *, seconds: float, limit: int, cwd: str | None = None
 ) -> tuple[str, Action]:
-    """Run a valid call; return what the model sees of it, and how it ended.
+    """Run a script; return what the model sees of it, and how it ended.
 
     At the turn's own deadline all processes of the container are killed.
 
     Args:
-        call: The call.
+        script: Bash script.
         context: The agent's turn.
         deadline: The turn's.
-        seconds: Time for the script unless the call asks for more.
+        seconds: Time for the script; more than a week counts as a week.
         limit: Characters of the output that the model sees.
+        cwd: Directory that it runs in; None for the working directory.
     """
-    assert call.arguments is not None
-    allowed = float(min(call.arguments.get("timeout", seconds), _LONGEST))
-    return run_script(call.arguments["command"], context, deadline, seconds=allowed, limit=limit)
-
-
-def run_script(
-    script: str, context: RoundContext, deadline: Deadline, *, seconds: float, limit: int, cwd: str | None = None
-) -> tuple[str, Action]:
-    """Run a script as :func:`run_call` does, with so many seconds and no more."""
-    left = deadline.left
+    seconds, left = min(seconds, _LONGEST), deadline.left
     result = context.environment.exec(
         ["bash", "-c", _WITH_DEADLINE, "bash", f"{seconds:g}", script],
         user=context.round.agent_user,
