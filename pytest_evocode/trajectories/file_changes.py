@@ -174,13 +174,8 @@ def apply_changes(
             files[path] = file_after(files.get(path), change)
         except DiffError as error:
             refused[path] = str(error)
-    touched = {change["path"] for change in changes}
-    write_files(
-        environment,
-        {path: files[path] for path in sorted(touched) if path not in refused},
-        directory=base,
-        user=user,
-    )
+    touched = {change["path"] for change in changes} - refused.keys()
+    write_files(environment, {path: files[path] for path in sorted(touched)}, directory=base, user=user)
     return refused
 
 
@@ -249,12 +244,8 @@ def _stage(top: Path, relative: str, file: File) -> None:
 def _prepare(environment: Environment, base: str, paths: Sequence[str], user: User | None) -> str:
     """Make missing directories as a user, and return the user's ids as ``chown`` takes them."""
     above = sorted({posixpath.dirname(posixpath.join(base, path)) for path in paths})
-    answer = environment.exec(
-        ["bash", "-c", 'mkdir -p -- "$@" >/dev/null 2>&1; id -u && id -g', "mkdir", *above],
-        user=user,
-        cwd="/",
-        timeout=60,
-    )
+    script = 'mkdir -p -- "$@" >/dev/null 2>&1; id -u && id -g'
+    answer = environment.exec(["bash", "-c", script, "mkdir", *above], user=user, cwd="/", timeout=_SETTLING)
     ids = answer.output.split()
     return ":".join(ids) if answer.ok and len(ids) == 2 else ""
 

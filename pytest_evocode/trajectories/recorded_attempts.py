@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -67,7 +66,8 @@ def _place(path: Path, task: Task) -> Path:
     if len(found) > 1:  # The results of a replay may lie beside what it replays.
         found = [place for place in found if not _is_replay(place, task)]
     if len(found) > 1:
-        raise AgentFault(f"{path}: several attempts at {task.name} are here; name one of them:{_lines(found)}")
+        places = "".join(f"\n  {place}" for place in found)
+        raise AgentFault(f"{path}: several attempts at {task.name} are here; name one of them:{places}")
     if not found:
         raise AgentFault(f"{path}: no trajectory of {task.name} is here; name {_WHAT}")
     return found[0]
@@ -98,17 +98,8 @@ def _files(place: Path, task: Task, round_: Round) -> list[Path]:
     """Return where a round's trajectory may be, the likeliest first."""
     if place.is_file():
         return [place]
-    return list(_candidates(place, task, round_))
-
-
-def _candidates(place: Path, task: Task, round_: Round) -> Iterator[Path]:
-    kept = (place / f"{round_.name}.json", place / round_.name / _FILE)
-    recorded = place / "steps" / round_.name / "agent" / _FILE
-    yield from (recorded, *kept) if (place / "steps").is_dir() else (*kept, recorded)
-    if len(task.rounds) == 1:  # Harbor keeps the only step's at the top.
-        yield place / "agent" / _FILE
-        yield place / _FILE
-
-
-def _lines(paths: Iterable[Path]) -> str:
-    return "".join(f"\n  {path}" for path in paths)
+    kept = [place / f"{round_.name}.json", place / round_.name / _FILE]
+    recorded = [place / "steps" / round_.name / "agent" / _FILE]
+    files = [*recorded, *kept] if (place / "steps").is_dir() else [*kept, *recorded]
+    # Harbor keeps the only step's at the top.
+    return [*files, place / "agent" / _FILE, place / _FILE] if len(task.rounds) == 1 else files

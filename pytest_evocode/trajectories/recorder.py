@@ -224,11 +224,7 @@ class Recorder:
         self._written()
 
     def _add(
-        self,
-        source: Literal["system", "user", "agent"],
-        message: str,
-        extra: Mapping[str, Any] | None,
-        **fields: Any,
+        self, source: Literal["system", "user", "agent"], message: str, extra: Mapping[str, Any] | None, **fields: Any
     ) -> None:
         self.begin()
         number = len(self._steps) + 1

@@ -1,22 +1,29 @@
-"""Finds out what each of an agent's actions changed in the workspace."""
+"""Finds out what each of an agent's actions changed in the workspace, and which commits it made."""
 
 from __future__ import annotations
 
 import posixpath
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_evocode.environments import Environment, User
 from pytest_evocode.errors import FilesNotListed
-from pytest_evocode.trajectories.commits import new_commits
 from pytest_evocode.trajectories.file_changes import Change, File, describe_change, sha256_of, size_of
 from pytest_evocode.trajectories.workspace_listing import REFLOG, ListedFile, list_files, read_files
 
 # Two changes within one tick of the kernel's clock (up to 10 ms) have the same time.
 _TICK = 0.1  # seconds
 _HASHING = 120.0  # seconds, after which all processes of the container are killed
+_COMMITS = 100  # per action
+_REFLOG_LINE = re.compile(r"[0-9a-f]+ ([0-9a-f]+) .*?\t(.*)")
+# Moves of HEAD to a new commit; checkout, reset, clone and fast-forward lead to existing ones.
+_MAKES_COMMIT = re.compile(
+    r"commit|cherry-pick|revert|am:|rebase[^:]*\((pick|reword|edit|squash|fixup|continue)\)|merge .*made"
+)
+_ASKING_GIT = 60.0  # seconds, after which all processes of the container are killed
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,9 @@ class WorkspaceChanges:
         commits = [
             commit
             for path, (old, new) in sorted(look.reflogs.items())
-            for commit in new_commits(self.environment, path.removesuffix(REFLOG).rstrip("/"), old, new, user=self.user)
+            for commit in _new_commits(
+                self.environment, path.removesuffix(REFLOG).rstrip("/"), old, new, user=self.user
+            )
         ]
         if commits:
             self._remarks["commits"] = commits
@@ -153,9 +162,7 @@ class WorkspaceChanges:
         return _Look() if first else look
 
     def _passes(self, path: str) -> bool:
-        if path in self._left_out:
-            return True
-        return any(path.startswith(f"{each}/") for each in self._left_out)
+        return any(path == each or path.startswith(f"{each}/") for each in self._left_out)
 
     def _note(self, look: _Look, path: str, now: _Seen | None, old: File | None) -> None:
         """Keep a file as it is now, and add it to the look where it has changed."""
@@ -251,3 +258,42 @@ def _is_text(path: str) -> bool:
 def _is_bare(change: Change) -> bool:
     """Whether a change does not have what a file has become."""
     return change["kind"] != "deleted" and change["diff"] is change["content"] is change["symlink"] is None
+
+
+def _new_commits(
+    environment: Environment, repository: str, old: bytes, new: bytes, *, user: User | None
+) -> list[dict[str, Any]]:
+    """Return the commits that a reflog gained between its contents ``old`` and ``new``.
+
+    Each has its ``id``, ``message`` and changed ``paths``, relative to the working directory like ``repository``. Where
+    Git does not answer, the paths are None and the message is its first line. Git runs as the agent's ``user``, because
+    the repository's configuration may start programs.
+    """
+    added = new.removeprefix(old) if new.startswith(old) else b""
+    lines = map(_REFLOG_LINE.fullmatch, added.decode("utf-8", "replace").split("\n"))
+    made = [(line[1], line[2]) for line in lines if line is not None and _MAKES_COMMIT.match(line[2])][-_COMMITS:]
+    if not made:
+        return []
+    known = _ask_git(environment, repository, [commit for commit, _ in made], user)
+    return [
+        known.get(commit) or {"id": commit, "message": subject.partition(": ")[2], "paths": None}
+        for commit, subject in made
+    ]
+
+
+def _ask_git(
+    environment: Environment, repository: str, commits: Sequence[str], user: User | None
+) -> dict[str, dict[str, Any]]:
+    """Return ids, messages and paths by commit."""
+    argv = ["git", "-c", "safe.directory=*", "-c", "core.quotePath=false", "-C", repository or ".", "log"]
+    argv += ["--no-walk=unsorted", "--name-only", "--no-renames", "-m", "--first-parent", "--no-show-signature"]
+    argv += ["-z", "--format=%x01%H%x02%B%x02", *dict.fromkeys(commits)]
+    answer = environment.exec(argv, user=user, timeout=_ASKING_GIT)
+    if not answer.ok:
+        return {}
+    found = {}
+    for record in answer.output.split("\x01")[1:]:
+        commit, message, names = (*record.split("\x02", 2), "", "")[:3]
+        paths = [posixpath.join(repository, name.lstrip("\n")) for name in names.split("\0") if name.strip("\n")]
+        found[commit] = {"id": commit, "message": message.strip("\n"), "paths": paths}
+    return found
