@@ -1,4 +1,4 @@
-"""The base class of the coding CLIs: their keys, sessions, harness files, and how a turn is run."""
+"""The base class of the coding CLIs: their npm packages, keys, sessions, harness files, and how a turn is run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -15,7 +16,6 @@ from pydantic import Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.event_reader import EventReader
-from pytest_evocode.agents.installed.npm import NpmProgram
 from pytest_evocode.agents.installed.program_run import ProgramRun, run_program
 from pytest_evocode.agents.installed.staged_files import StagedFiles, UserFiles, staged
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
@@ -28,8 +28,10 @@ from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
 
 _SHOWN_LINES = 20
+_INSTALL = Path(__file__).with_name("install.sh")
+#: Directory of the programs in the container.
+_ROOT = "/opt/evocode"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
-
 
 Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 
@@ -57,6 +59,39 @@ class CliOptions(HarnessOptions):
             return environ[match[1]]
 
         return {name: _VARIABLE.sub(value, text) for name, text in self.env.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class NpmProgram:
+    """A program of an npm package."""
+
+    package: str
+    program: str
+    """The program's name in the package."""
+    native: tuple[str, ...] = ()
+    """Patterns, for ``find``, of the paths of programs in the package that need no Node."""
+    above: int = 0
+    """Number of directories above such a program that belong to it."""
+    node: int = 22
+    """Major version of Node that other programs get."""
+
+    @property
+    def path(self) -> str:
+        """Path of the program in the container."""
+        return f"{_ROOT}/{self.program}/program"
+
+    def installation(self, version: str) -> Installation:
+        """Return what installs a version there."""
+        given = {
+            "target": f"{_ROOT}/{self.program}",
+            "package": f"{self.package}@{version}",
+            "program": self.program,
+            "native": " ".join(self.native),
+            "above": str(self.above),
+            "needs_node": str(self.node),
+        }
+        lines = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
+        return Installation(given["package"], "\n".join([*lines, _INSTALL.read_text(encoding="utf-8")]))
 
 
 class InstalledAgent(ABC):

@@ -10,9 +10,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from pytest_evocode.agents.harness import read_file
-from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
 from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
-from pytest_evocode.agents.installed.npm import NpmProgram
 from pytest_evocode.agents.installed.staged_files import UserFiles
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.llm.prices import find_model_facts

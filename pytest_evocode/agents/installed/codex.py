@@ -6,10 +6,8 @@ import json
 import shlex
 from typing import Any, Literal
 
-from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
-from pytest_evocode.agents.installed.event_reader import Event, text_of
-from pytest_evocode.agents.installed.npm import NpmProgram
-from pytest_evocode.agents.installed.session_log import LoggedEventReader
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
+from pytest_evocode.agents.installed.event_reader import Event, LoggedEventReader, text_of
 from pytest_evocode.agents.installed.staged_files import UserFiles
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
@@ -43,11 +41,11 @@ class CodexReader(LoggedEventReader):
     _counted = _resumed = False
 
     def pattern(self, session: str) -> str:
-        """See :class:`~pytest_evocode.agents.installed.session_log.LoggedEventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
         return f"~/.codex/sessions/*/*/*/*-{shlex.quote(session)}.jsonl"
 
     def skip(self, entries: list[Event]) -> None:
-        """See :class:`~pytest_evocode.agents.installed.session_log.LoggedEventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
         self._resumed = True
 
     def take(self, event: Event) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -128,13 +128,11 @@ class CommandAgent:
         if written is not None:
             context.environment.remove([written])
             context.recorder.leave_out(posixpath.relpath(written, context.environment.workdir))
-        with staged(context, instruction) as stage:
-            rules: AbstractContextManager[None] = nullcontext()
+        with staged(context, instruction) as stage, ExitStack() as turn:
             if options.rules is not None:
                 context.recorder.leave_out(declaration.rules_file)
-                rules = stage.rules_in_workspace(read_file(options.rules), declaration.rules_file)
-            with rules:
-                run = run_program(context, command, env=self._variables(context, instruction))
+                turn.enter_context(stage.rules_in_workspace(read_file(options.rules), declaration.rules_file))
+            run = run_program(context, command, env=self._variables(context, instruction))
         if run.stopped:
             return RoundTranscript(stopped=run.stopped)
         self._started = True

@@ -1,7 +1,8 @@
-"""Reads the events that a CLI prints during its turn, one JSON object a line, and records them as steps."""
+"""Reads the events that a CLI prints or logs during its turn, one JSON object a line, and records them as steps."""
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from abc import ABC, abstractmethod
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
+from pytest_evocode.environments import Environment, User
 from pytest_evocode.llm.prices import ModelFacts, priced_usage
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
@@ -16,6 +18,9 @@ from pytest_evocode.trajectories.recorder import Action, Recorder
 
 Event = Mapping[str, Any]
 _SHOWN = 300  # characters
+_READING = 60.0  # seconds
+#: Read of a log at once at most: the agent may make the file as long as it likes.
+_LOOK = 64 * 2**20  # bytes
 
 
 class EventReader(ABC):
@@ -50,11 +55,8 @@ class EventReader(ABC):
 
     def read(self, line: bytes) -> None:
         """Read a line that the program printed; lines that are no events are ignored."""
-        try:
-            event = json.loads(line)
-        except ValueError:
-            return
-        if not isinstance(event, dict):
+        event = _parse(line)
+        if event is None:
             return
         try:
             self.take(event)
@@ -92,11 +94,6 @@ class EventReader(ABC):
         for call in calls:
             self._wait_for(call)
 
-    def call_too(self, call: ToolCall) -> None:
-        """Add a call to the last reply."""
-        self.recorder.amend(calls=[call])
-        self._wait_for(call)
-
     def flush(self, calls: Sequence[ToolCall] = (), *, continues: bool = False) -> None:
         """Record a reply with the texts and thoughts that were collected, if there are any, and with calls.
 
@@ -105,7 +102,8 @@ class EventReader(ABC):
         has_words = bool(self._texts or self._thoughts)
         if continues and not has_words:
             for call in calls:
-                self.call_too(call)
+                self.recorder.amend(calls=[call])
+                self._wait_for(call)
         elif calls or has_words:
             self.reply("\n\n".join(self._texts), calls, reasoning="\n\n".join(self._thoughts))
             self._texts, self._thoughts = [], []
@@ -143,6 +141,66 @@ class EventReader(ABC):
     def usage(self, *, prompt: int, completion: int, cached: int = 0, written: int = 0) -> Usage:
         """Return the usage of one request; ``cached`` and ``written`` are parts of ``prompt``."""
         return priced_usage(self.facts, prompt, completion, cached, written)
+
+
+class SessionLog:
+    """A log of one JSON object a line; ``pattern`` is its path for the user's shell. It need not exist yet."""
+
+    def __init__(self, environment: Environment, user: User | None, pattern: str) -> None:
+        self._environment = environment
+        self._user = user
+        self._pattern = pattern
+        self._read = 0
+
+    def new(self) -> list[Event]:
+        """Return the entries that were written since the last call, in whole lines."""
+        output = io.BytesIO()
+        read = f'tail -c +{self._read + 1} "$log" | head -c {_LOOK}'
+        script = f'for log in {self._pattern}; do [ -f "$log" ] && {{ {read}; break; }}; done'
+        self._environment.exec(script, user=self._user, cwd="/", timeout=_READING, stdout=output)
+        written = output.getvalue()
+        written = written[: written.rfind(b"\n") + 1]
+        self._read += len(written)
+        return [event for line in written.splitlines() if (event := _parse(line)) is not None]
+
+
+class LoggedEventReader(EventReader):
+    """Reads events, and beside them the log of the session."""
+
+    _context: RoundContext | None = None
+    _log: SessionLog | None = None
+
+    @abstractmethod
+    def pattern(self, session: str) -> str:
+        """Return the path of a session's log, as a pattern for the shell."""
+
+    def watch(self, context: RoundContext, session: str) -> None:
+        """See :class:`EventReader`."""
+        self._context = context
+        if session:
+            self.open_log(session)
+            self.skip(self.new_entries())
+
+    def skip(self, entries: list[Event]) -> None:
+        """Take note of what earlier turns have written to the log."""
+
+    def open_log(self, session: str) -> None:
+        """Follow the log of a session."""
+        if self._context is not None and self._log is None:
+            self._log = SessionLog(self._context.environment, self._context.round.agent_user, self.pattern(session))
+
+    def new_entries(self) -> list[Event]:
+        """Return the entries since the last call."""
+        return [] if self._log is None else self._log.new()
+
+
+def _parse(line: bytes) -> Event | None:
+    """Return the JSON object in a line; None where there is none."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) else None
 
 
 def text_of(content: Any) -> str:

@@ -9,10 +9,8 @@ from typing import Any
 
 from pydantic import Field
 
-from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
-from pytest_evocode.agents.installed.event_reader import Event, text_of
-from pytest_evocode.agents.installed.npm import NpmProgram
-from pytest_evocode.agents.installed.session_log import LoggedEventReader
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
+from pytest_evocode.agents.installed.event_reader import Event, LoggedEventReader, text_of
 from pytest_evocode.agents.installed.staged_files import StagedFiles, UserFiles
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
@@ -39,11 +37,11 @@ class GeminiCliReader(LoggedEventReader):
         self._exit_codes: dict[str, int] = {}
 
     def pattern(self, session: str) -> str:
-        """See :class:`~pytest_evocode.agents.installed.session_log.LoggedEventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
         return f"~/.gemini/tmp/*/chats/session-*-{shlex.quote(session[:8])}.jsonl"
 
     def skip(self, entries: list[Event]) -> None:
-        """See :class:`~pytest_evocode.agents.installed.session_log.LoggedEventReader`."""
+        """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
         self._counted.update(entry["id"] for entry in entries if "id" in entry)
 
     def take(self, event: Event) -> None:

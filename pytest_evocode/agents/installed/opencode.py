@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
 from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
-from pytest_evocode.agents.installed.npm import NpmProgram
 from pytest_evocode.agents.installed.staged_files import UserFiles
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import Budget
@@ -144,8 +143,4 @@ class OpenCodeAgent(InstalledAgent):
             "autoupdate": False,
             "share": "disabled",
         }
-        return {
-            _KEY: key,
-            "OPENCODE_CONFIG_CONTENT": json.dumps(config),
-            "OPENCODE_DISABLE_AUTOUPDATE": "1",
-        }
+        return {_KEY: key, "OPENCODE_CONFIG_CONTENT": json.dumps(config), "OPENCODE_DISABLE_AUTOUPDATE": "1"}

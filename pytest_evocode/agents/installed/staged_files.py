@@ -99,7 +99,8 @@ class StagedFiles:
             if source is None:
                 continue
             with tempfile.TemporaryDirectory() as directory:
-                _copy(source, Path(directory, "files"))
+                copy = shutil.copytree if source.is_dir() else shutil.copy
+                copy(source, Path(directory, "files"))
                 self.environment.upload([Path(directory)], STAGE, writable=True)
             self.run(f"set -e; source={STAGE}/files target=~/{shlex.quote(target)}; {script}")
             self.environment.remove([f"{STAGE}/files"])
@@ -124,20 +125,19 @@ class StagedFiles:
             "was_there": "yes" if was_there else "no",
         }
         assignments = "".join(f"{name}={shlex.quote(value)}\n" for name, value in given.items())
-        self._run_as_root(assignments + _SHOW_RULES)
+        fault = "the harness's rules could not be put into the workspace"
+        self._run(assignments + _SHOW_RULES, fault, user="0")
         yield
-        self._run_as_root(assignments + _HIDE_RULES)
-
-    def _run_as_root(self, script: str) -> None:
-        done = self.environment.exec(script, user="0", timeout=_PLACING)
-        if not done.ok:
-            raise AgentFault(f"the harness's rules could not be put into the workspace: {done.output.strip()[-2000:]}")
+        self._run(assignments + _HIDE_RULES, fault, user="0")
 
     def run(self, script: str) -> None:
         """Run a script as the agent's user; raises AgentFault when it fails."""
-        done = self.environment.exec(script, user=self.user, cwd="/", timeout=_PLACING)
+        self._run(script, "the agent could not be given its files in the container", user=self.user, cwd="/")
+
+    def _run(self, script: str, fault: str, *, user: User | None, cwd: str | None = None) -> None:
+        done = self.environment.exec(script, user=user, cwd=cwd, timeout=_PLACING)
         if not done.ok:
-            raise AgentFault(f"the agent could not be given its files in the container: {done.output.strip()[-2000:]}")
+            raise AgentFault(f"{fault}: {done.output.strip()[-2000:]}")
 
 
 @contextlib.contextmanager
@@ -150,10 +150,3 @@ def staged(context: RoundContext, instruction: str) -> Iterator[StagedFiles]:
         environment.upload([Path(directory)], STAGE, writable=True)
     yield StagedFiles(environment, context.round.agent_user, instruction)
     environment.remove([STAGE])
-
-
-def _copy(source: Path, target: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, target)
-    else:
-        shutil.copy(source, target)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.agents.installed.codex import CodexAgent, CodexOptions
+from pytest_evocode.agents.installed.event_reader import SessionLog
 from pytest_evocode.agents.installed.gemini_cli import GeminiCliAgent, GeminiCliOptions
-from pytest_evocode.agents.installed.session_log import SessionLog
 from pytest_evocode.environments import Engine, Environment, Installation
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.directory import AttemptDirectory
