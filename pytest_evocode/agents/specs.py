@@ -205,17 +205,13 @@ def _command(name: str, declarations: Declarations) -> Kind:
         known = ", ".join(declarations.commands) or "none"
         hint = f"did you mean {nearest[0]!r}?" if nearest else f"declared are: {known}"
         raise UsageError(f"cmd:{name}: there is no [tool.pytest-evocode.commands.{name}] in pyproject.toml; {hint}")
-    declared = CommandDeclaration(**_values(declaration, CommandDeclaration))
-    return Kind(lambda options: CommandAgent(name, declared, **options), CommandAgent.options_type)
 
+    def make(options: dict[str, Any]) -> Agent:
+        return CommandAgent(name, declared, **options)
 
-def _values(declaration: Declaration, model: type[BaseModel]) -> dict[str, Any]:
-    options = options_of(declaration)
-    return checked_options(f"the command {declaration.name!r}", Kind(_no_agent, model), options)
-
-
-def _no_agent(options: dict[str, Any]) -> Agent:
-    raise NotImplementedError
+    values = checked_options(f"the command {name!r}", Kind(make, CommandDeclaration), options_of(declaration))
+    declared = CommandDeclaration(**values)
+    return Kind(make, CommandAgent.options_type)
 
 
 def options_of(declaration: Declaration) -> dict[str, Option]:
