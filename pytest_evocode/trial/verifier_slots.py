@@ -14,6 +14,9 @@ from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.errors import Cancelled
 
 _INTERVAL = 0.02  # seconds
+_STOPPED = "stopped while waiting for other suites"
+_next_in_line = threading.Lock()
+"""Held by the one waiting thread of this process that looks for a free slot: with many cores a look costs too much."""
 
 
 class VerifierSlots:
@@ -30,9 +33,15 @@ class VerifierSlots:
         """Wait for a slot and hold it; raises :class:`~pytest_evocode.errors.Cancelled` when told to stop waiting."""
         directory = cache_directory() / "verifiers"
         directory.mkdir(exist_ok=True)
-        while (lock := self._free_one(directory)) is None:
-            if cancelled.wait(_INTERVAL):
-                raise Cancelled("stopped while waiting for other suites")
+        while not _next_in_line.acquire(timeout=_INTERVAL):
+            if cancelled.is_set():
+                raise Cancelled(_STOPPED)
+        try:
+            while (lock := self._free_one(directory)) is None:
+                if cancelled.wait(_INTERVAL):
+                    raise Cancelled(_STOPPED)
+        finally:
+            _next_in_line.release()
         try:
             yield
         finally:

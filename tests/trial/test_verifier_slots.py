@@ -64,6 +64,31 @@ def test_threads_that_wait_for_slots_come_in_together_as_they_are_freed() -> Non
     assert sorted(numbers) == [0, 0, 0, 1, 1, 1]
 
 
+def test_one_of_the_threads_that_wait_looks_for_a_free_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    enough, stop, together = threading.Event(), threading.Event(), threading.Barrier(4)
+
+    def look(path: Path) -> None:
+        looks.append(threading.get_ident())
+        if len(looks) == 20:
+            enough.set()
+
+    def wait() -> None:
+        together.wait(300)
+        with pytest.raises(Cancelled), VerifierSlots(1).take(stop):
+            pass
+
+    monkeypatch.setattr("pytest_evocode.trial.verifier_slots.try_lock", look)
+    with ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(wait) for _ in range(4)]
+        enough.wait(300)
+        stop.set()
+        for each in waiting:
+            each.result()
+    assert len(looks) >= 20
+    assert len(set(looks[:20])) == 1
+
+
 def test_there_is_a_slot_for_every_core_unless_told_otherwise() -> None:
     assert VerifierSlots().count == os.cpu_count()
 
