@@ -34,42 +34,32 @@ def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[
 
 
 def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
-    from pytest_evocode.environments.docker.engine import (
-        connect,
-        find_docker_leftovers,
-        remove_docker_leftover,
-        remove_reference_state,
-    )
+    from pytest_evocode.environments.docker import engine
 
     try:
-        client = stack.enter_context(contextlib.closing(connect()))
+        client = stack.enter_context(contextlib.closing(engine.connect()))
     except EnvironmentUnavailable:
         return
-    for kind, entries in find_docker_leftovers(client, needed_too=kept).items():
+    for kind, entries in engine.find_docker_leftovers(client, needed_too=kept).items():
         for entry in entries:
             name = (entry.get("RepoTags") or entry.get("Names") or [entry.get("Name")])[0] or entry["Id"]
-            yield Leftover(f"{kind} {name.lstrip('/')}", partial(remove_docker_leftover, client, kind, entry))
+            yield Leftover(f"{kind} {name.lstrip('/')}", partial(engine.remove_docker_leftover, client, kind, entry))
     if references:
-        yield from _reference_states("docker", partial(remove_reference_state, client))
+        yield from _reference_states("docker", partial(engine.remove_reference_state, client))
 
 
 def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
+    from pytest_evocode.environments.sandbox import leftovers as sandboxes
     from pytest_evocode.environments.sandbox.launcher_client import Launcher
-    from pytest_evocode.environments.sandbox.leftovers import (
-        find_sandbox_leftovers,
-        reference_states,
-        remove_sandbox_leftover,
-        state_parents,
-    )
     from pytest_evocode.environments.sandbox.snapshots import remove_tree
 
     launcher = stack.enter_context(contextlib.closing(Launcher()))
-    for path in find_sandbox_leftovers(needed_too=kept):
-        yield Leftover(f"sandbox files {path}", partial(remove_sandbox_leftover, launcher, path))
+    for path in sandboxes.find_sandbox_leftovers(needed_too=kept):
+        yield Leftover(f"sandbox files {path}", partial(sandboxes.remove_sandbox_leftover, launcher, path))
 
     def remove_reference_state(key: str) -> None:
-        for parent in state_parents():
-            remove_tree(launcher, reference_states(parent) / key)
+        for parent in sandboxes.state_parents():
+            remove_tree(launcher, sandboxes.reference_states(parent) / key)
 
     if references:
         yield from _reference_states("sandbox", remove_reference_state)

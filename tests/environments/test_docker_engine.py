@@ -17,7 +17,7 @@ import pytest
 
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.engine import ENGINE, OWNER, DockerEngine
-from pytest_evocode.environments.docker.stream import FramedStream
+from pytest_evocode.environments.docker.execs import FramedStream
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task

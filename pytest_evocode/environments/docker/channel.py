@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_evocode.environments.command_environment import CappedOutput
-from pytest_evocode.environments.docker.stream import FramedStream
+from pytest_evocode.environments.docker.execs import FramedStream
 from pytest_evocode.errors import ChannelClosed
 
 if TYPE_CHECKING:

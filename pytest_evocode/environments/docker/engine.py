@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any
 from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import build_seconds, ensure_image, ensure_installed
-from pytest_evocode.environments.docker.kept import images_of_kept, is_kept
-from pytest_evocode.environments.docker.snapshots import KEEP_FOR, REFERENCES, DockerSnapshot
-from pytest_evocode.environments.limits import ResourceLimits
+from pytest_evocode.environments.docker.snapshots import KEEP_FOR, REFERENCES, DockerSnapshot, images_of_kept, is_kept
 from pytest_evocode.environments.owners import Owner, is_needed
-from pytest_evocode.environments.protocol import Installation, Snapshot
+from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
 

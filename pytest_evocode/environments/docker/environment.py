@@ -18,8 +18,12 @@ from pytest_evocode.environments.docker.channel import KEEPER, Channel
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles
-from pytest_evocode.environments.docker.kept import docker_exec_line, keep_container
-from pytest_evocode.environments.docker.snapshots import DockerSnapshot, commit_container
+from pytest_evocode.environments.docker.snapshots import (
+    DockerSnapshot,
+    commit_container,
+    docker_exec_line,
+    keep_container,
+)
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
@@ -57,15 +61,6 @@ class ContainerSettings:
     """How many layers the task's image has."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Container:
-    """A container that exists, and the ways into it."""
-
-    id: str
-    channel: Channel | None
-    files: ContainerFiles
-
-
 class DockerEnvironment(CommandEnvironment):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` in a Docker container.
 
@@ -90,7 +85,7 @@ class DockerEnvironment(CommandEnvironment):
         self._image = image
         self._network = network
         self._fresh = tuple(fresh)
-        self._running: _Container | None = None
+        self._running: ContainerFiles | None = None
         self._own_image: str | None = None
         self._killing = threading.Lock()  # Each of two kills at once would wait for the other's process to end.
 
@@ -120,7 +115,7 @@ class DockerEnvironment(CommandEnvironment):
         """
         with faults("preparing fresh directories"):
             created = self._client.create_container(self._image, command=["true"], labels=dict(self._settings.labels))
-            self._running = _Container(created["Id"], None, ContainerFiles(self._client, created["Id"], None))
+            self._running = ContainerFiles(self._client, created["Id"], None)
             self.make_directories(self._fresh)
             cleared = commit_container(self._client, self._id, image_layers=self._settings.image_layers)
             self._image = self._own_image = cleared.image
@@ -159,9 +154,9 @@ class DockerEnvironment(CommandEnvironment):
             )
             container = created["Id"]
             # Set before it is started, so that a stop meanwhile finds it.
-            self._running = _Container(container, None, ContainerFiles(self._client, container, None))
+            self._running = ContainerFiles(self._client, container, None)
             channel = Channel(self._client, container)
-            self._running = _Container(container, channel, ContainerFiles(self._client, container, channel))
+            self._running = ContainerFiles(self._client, container, channel)
             self._client.start(container)
             logger.debug("started container %.12s from %s", container, self._image)
             for path, contents in self._volumes.items():
@@ -170,7 +165,7 @@ class DockerEnvironment(CommandEnvironment):
                     self._files.put(stream, os.path.dirname(path))
 
     @property
-    def _here(self) -> _Container:
+    def _files(self) -> ContainerFiles:
         running = self._running
         if running is None:
             raise EnvironmentFault("the container is not running")
@@ -178,11 +173,7 @@ class DockerEnvironment(CommandEnvironment):
 
     @property
     def _id(self) -> str:
-        return self._here.id
-
-    @property
-    def _files(self) -> ContainerFiles:
-        return self._here.files
+        return self._files.container
 
     def run(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
         """Implement :meth:`~pytest_evocode.environments.command_environment.CommandEnvironment.run`."""
@@ -206,7 +197,7 @@ class DockerEnvironment(CommandEnvironment):
 
     def _exec_by_channel(self, command: EngineCommand, output: CappedOutput) -> tuple[int, bool] | None:
         """Run a command of root by the channel; None, and nothing has run, when the engine has to run it."""
-        channel = self._here.channel
+        channel = self._files.channel
         if channel is None or command.user not in _ROOT:
             return None
         try:
@@ -248,12 +239,12 @@ class DockerEnvironment(CommandEnvironment):
 
     def distrust(self) -> None:
         """Stop using the channel to PID 1, which root in the container can write to as we do."""
-        if self._here.channel is not None:
-            self._here.channel.retire()
+        if self._files.channel is not None:
+            self._files.channel.retire()
 
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        channel = self._here.channel
+        channel = self._files.channel
         with self._killing, faults("killing the container's processes"):
             logger.debug("killing all processes of container %.12s", self._id)
             if channel is None or not channel.kill_all() or not self._is_empty_soon():
@@ -285,13 +276,13 @@ class DockerEnvironment(CommandEnvironment):
         if here is None or here.channel is None:
             raise EnvironmentFault("the container was stopped while a command ran")
         with self._killing, faults("starting a container again after it stopped under a command"):
-            self._client.start(here.id)
+            self._client.start(here.container)
             here.channel.attach_again()
 
     def _restart(self) -> None:
-        here = self._here
-        logger.info("restarting container %.12s to kill its processes", here.id)
-        self._client.restart(here.id, timeout=0)
+        here = self._files
+        logger.info("restarting container %.12s to kill its processes", here.container)
+        self._client.restart(here.container, timeout=0)
         if here.channel is not None:
             here.channel.attach_again()
 
@@ -300,11 +291,7 @@ class DockerEnvironment(CommandEnvironment):
         self._files.make_pending()
         settings = self._settings
         return commit_container(
-            self._client,
-            self._id,
-            image_layers=settings.image_layers,
-            volumes=settings.volumes,
-            keep_for=keep_for,
+            self._client, self._id, image_layers=settings.image_layers, volumes=settings.volumes, keep_for=keep_for
         )
 
     def fork(self, snapshot: Snapshot, *, network: Network | None, fresh: Sequence[str] = ()) -> Environment:
@@ -330,10 +317,10 @@ class DockerEnvironment(CommandEnvironment):
     def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self.kill_processes()
-        here = self._here
+        here = self._files
         network = None if self._network == "no-network" else self._settings.public_network()
-        kept = keep_container(self._client, here.id, name, network)
-        logger.info("kept container %.12s as %s", here.id, kept)
+        kept = keep_container(self._client, here.container, name, network)
+        logger.info("kept container %.12s as %s", here.container, kept)
         self._running = self._own_image = None
         if here.channel is not None:
             here.channel.close()
@@ -347,8 +334,8 @@ class DockerEnvironment(CommandEnvironment):
             return
         if running.channel is not None:
             running.channel.end()
-        logger.debug("removing container %.12s", running.id)
+        logger.debug("removing container %.12s", running.container)
         with faults("removing a container"), contextlib.suppress(NotFound):
-            self._client.remove_container(running.id, v=True, force=True)
+            self._client.remove_container(running.container, v=True, force=True)
         if running.channel is not None:
             running.channel.close()

@@ -36,7 +36,7 @@ _SMALL = 2**14  # bytes that go over the channel
 
 
 class ContainerFiles:
-    """The files of one container.
+    """The files of one container that exists, and the channel to it if there is one yet.
 
     Every transfer costs the engine a process of 80 ms, where a look costs 2 ms. So directories to be made wait for the
     next transfer (:attr:`pending`), and what is small and need not be trusted goes through the channel to the
@@ -45,8 +45,8 @@ class ContainerFiles:
 
     def __init__(self, client: APIClient, container: str, channel: Channel | None) -> None:
         self._client = client
-        self._container = container
-        self._channel = channel
+        self.container = container
+        self.channel = channel
         self.pending: list[str] = []
         """Directories to make, for every user to write."""
         self.pending_files: dict[str, bytes] = {}
@@ -54,7 +54,7 @@ class ContainerFiles:
 
     def look_up(self, path: str) -> Mapping[str, Any] | None:
         """Return the engine's description of a path, symlinks not followed; None where there is nothing."""
-        url = f"{self._client.base_url}/v{self._client.api_version}/containers/{self._container}/archive"
+        url = f"{self._client.base_url}/v{self._client.api_version}/containers/{self.container}/archive"
         with faults(f"looking at {path}"):
             response = self._client.head(url, params={"path": path})
             if response.status_code == 404:
@@ -83,7 +83,7 @@ class ContainerFiles:
 
     def put(self, stream: IO[bytes] | bytes, target: str = "/") -> None:
         """Make the engine unpack a tar."""
-        self._client.put_archive(self._container, target, stream)
+        self._client.put_archive(self.container, target, stream)
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool, by_channel: bool) -> None:
         """Upload as :meth:`~pytest_evocode.environments.protocol.Environment.upload` does.
@@ -119,7 +119,7 @@ class ContainerFiles:
         return self._ask(f"base64 -d <<< {encoded} | tar -xf - -C /") is not None
 
     def _ask(self, script: str) -> bytes | None:
-        return None if self._channel is None else self._channel.ask(script)
+        return None if self.channel is None else self.channel.ask(script)
 
     def _present_directories(self, target: str, members: Mapping[str, Path]) -> set[str]:
         """Return the directories to upload that exist already, as relative paths.
@@ -143,7 +143,7 @@ class ContainerFiles:
             return ()
         with faults(f"downloading {source}"):
             try:
-                chunks, _ = self._client.get_archive(self._container, source)
+                chunks, _ = self._client.get_archive(self.container, source)
             except APIError as error:
                 if isinstance(error, NotFound) or self.look_up(source) is None:
                     return ()
@@ -172,7 +172,7 @@ class ContainerFiles:
 
         with faults(f"reading {path}"):
             try:
-                chunks, info = self._client.get_archive(self._container, path)
+                chunks, info = self._client.get_archive(self.container, path)
             except NotFound:
                 return None
             with contextlib.closing(chunks):

@@ -1,4 +1,7 @@
-"""Snapshots of containers: committed images, which may outlive the session that made them."""
+"""What outlives a session's containers: snapshots, and containers that ``--evocode-keep`` leaves to be looked at.
+
+Snapshots are committed images. Kept containers are known by their names, because a container's labels are fixed.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import contextlib
 import json
 import logging
 import os
+import shlex
 import tempfile
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from pytest_evocode.environments.docker.execs import EngineCommand
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.overlay import list_layer
 from pytest_evocode.errors import EnvironmentFault
@@ -27,6 +32,7 @@ REPOSITORY = "evocode-snapshot"
 REFERENCES = "evocode-reference"
 KEEP_FOR = "evocode.keep-for"
 _CHANGED = "evocode.changed-paths"
+_KEPT = "evocode-kept-"
 _LABEL_LIMIT = 2**16  # bytes
 
 
@@ -142,3 +148,40 @@ def _as_label(changes: Sequence[Mapping[str, Any]] | None) -> str:
     while len(text := json.dumps(leaves)) > _LABEL_LIMIT:
         leaves = leaves[: len(leaves) // 2]
     return text
+
+
+def keep_container(client: APIClient, container: str, name: str, network: str | None) -> str:
+    """Rename a running container so that no session removes it, and return the new name.
+
+    Args:
+        client: A client of the engine.
+        container: The container's id.
+        name: What the new name contains.
+        network: The session's own network, which will be removed and is replaced by the engine's default; None for a
+            container without a network.
+    """
+    kept = f"{_KEPT}{name}-{uuid.uuid4().hex[:6]}"
+    with faults("keeping a container"):
+        client.rename(container, kept)
+        if network is not None:
+            client.disconnect_container_from_network(container, network)
+            client.connect_container_to_network(container, "bridge")
+    return kept
+
+
+def is_kept(container: Mapping[str, Any]) -> bool:
+    """Tell whether a container, as the engine lists it, is one that was kept."""
+    return any(name.lstrip("/").startswith(_KEPT) for name in container["Names"] or ())
+
+
+def images_of_kept(containers: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the ids of the images that the kept ones of some containers need to be started again."""
+    return {container["ImageID"] for container in containers if is_kept(container)}
+
+
+def docker_exec_line(container: str, command: EngineCommand, conceal: Callable[[str], str]) -> str:
+    """Return the command line that runs a command in a container on the terminal it is typed at."""
+    line = ["docker", "exec", "-it", "--user", command.user, "--workdir", command.cwd]
+    for name, value in command.env.items():
+        line += ["--env", f"{name}={conceal(value)}"]
+    return shlex.join([*line, container, *command.argv])

@@ -1,14 +1,17 @@
-"""Finding bubblewrap, and the arguments that make a sandbox."""
+"""What all sandboxes of a session share, bubblewrap among it, and the arguments that make a sandbox."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
+
+from pytest_evocode.environments.protocol import ResourceLimits
+from pytest_evocode.environments.sandbox.launcher_client import Launcher, LauncherPool
 from pytest_evocode.errors import EnvironmentUnavailable
 
 _OVERLAY_SINCE = (0, 11)
@@ -51,24 +54,41 @@ class Layers:
     top: Path
 
 
-def sandbox_argv(
-    bwrap: str, layers: Layers, *, rootless: bool, network: bool, hidden: Sequence[Path], hostname: str, shm: int
-) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """What all sandboxes of a session share."""
+
+    bwrap: str
+    rootless: bool
+    """Whether a user namespace is used in place of root's rights."""
+    state: Path
+    """A directory for the sandboxes' layers, on a file system that can carry overlays."""
+    state_lock: FileLock | None
+    """Keeps other sessions from removing that directory; it is held while anything refers to it."""
+    kept: Path
+    """A directory on the same file system for snapshots that outlive the session."""
+    hidden: tuple[Path, ...]
+    """Directories of the host below /usr that are shown empty in sandboxes."""
+    launcher: Launcher
+    launchers: LauncherPool
+    limits: ResourceLimits
+    machine: int
+    """Bytes of memory that the session may use."""
+
+
+def sandbox_argv(settings: SandboxSettings, layers: Layers, *, network: bool, shm: int) -> list[str]:
     """Return the bubblewrap command that starts a sandbox whose PID 1 does nothing but stay alive.
 
     Args:
-        bwrap: The path of bubblewrap.
+        settings: What all sandboxes share.
         layers: The sandbox's files.
-        rootless: Use a user namespace in place of root's rights.
         network: Share the host's network.
-        hidden: Directories of the host below ``/usr`` that are shown empty.
-        hostname: The host name inside.
         shm: How many bytes of memory files in ``/dev/shm`` may take.
     """
-    argv = [bwrap, "--die-with-parent", "--new-session", "--as-pid-1"]
+    argv = [settings.bwrap, "--die-with-parent", "--new-session", "--as-pid-1"]
     argv += ["--clearenv", "--setenv", "PATH", "/usr/bin:/bin"]
-    argv += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", hostname]
-    if rootless:
+    argv += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", "evocode"]
+    if settings.rootless:
         argv += ["--unshare-user", "--uid", "0", "--gid", "0"]
     else:
         argv += ["--cap-drop", "ALL"]
@@ -83,7 +103,7 @@ def sandbox_argv(
         host = Path("/", top)
         if host.is_dir() and not host.is_symlink():  # A system whose /usr is not merged.
             argv += ["--ro-bind", str(host), str(host)]
-    for path in hidden:
+    for path in settings.hidden:
         argv += ["--size", str(2**20), "--tmpfs", str(path)]
     argv += ["--proc", "/proc", "--dev", "/dev"]
     # Files in a tmpfs are memory; that of /dev takes no size and is for devices only.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import tempfile
 import threading
 import weakref
@@ -14,28 +15,18 @@ from pathlib import Path
 from filelock import FileLock
 
 from pytest_evocode.environments.cache import cache_directory, try_lock
-from pytest_evocode.environments.limits import ResourceLimits
-from pytest_evocode.environments.protocol import Installation, Snapshot
-from pytest_evocode.environments.sandbox.bubblewrap import find_bubblewrap
+from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
+from pytest_evocode.environments.sandbox import leftovers
+from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, find_bubblewrap
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
+from pytest_evocode.environments.sandbox.dockerfile import ParsedDockerfile
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
-from pytest_evocode.environments.sandbox.images import build_image, host_system, probe
-from pytest_evocode.environments.sandbox.installing import with_installation
-from pytest_evocode.environments.sandbox.launcher_client import Launcher
-from pytest_evocode.environments.sandbox.launcher_pool import LauncherPool
-from pytest_evocode.environments.sandbox.leftovers import (
-    CGROUPS,
-    LOCK,
-    claim,
-    kept_snapshots,
-    reference_states,
-    remove_state,
-    state_parents,
-)
-from pytest_evocode.environments.sandbox.settings import SandboxSettings
+from pytest_evocode.environments.sandbox.images import build_image, host_system, lay_base, with_installation
+from pytest_evocode.environments.sandbox.launcher_client import Launcher, LauncherPool
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, keep_copy, leftover_snapshots, remove_tree
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
+from pytest_evocode.tasks.atomic_write import write_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +71,7 @@ class SandboxEngine:
         ways = ((False, True) if os.getuid() == 0 else (True,)) if rootless is None else (rootless,)
         # Root needs no user namespace and can then write the host's /usr through the overlay; where it may not mount
         # (in a container), it does as other users do. A tmpfs serves where the cache lies on an overlay file system.
-        for parent in state_parents():
+        for parent in leftovers.state_parents():
             for without_root in ways:
                 state = self._claim_state(parent)
                 self._settings = SandboxSettings(
@@ -88,7 +79,7 @@ class SandboxEngine:
                     rootless=without_root,
                     state=state,
                     state_lock=self._state_lock,
-                    kept=kept_snapshots(parent),
+                    kept=leftovers.kept_snapshots(parent),
                     hidden=below_usr,
                     launcher=self._launcher,
                     launchers=LauncherPool(self._launcher, None),
@@ -97,7 +88,7 @@ class SandboxEngine:
                 )
                 try:
                     self._settings = self._with_cgroups(self._settings, not rootless if cgroups is None else cgroups)
-                    probe(self._settings)
+                    _probe(self._settings)
                 except EnvironmentUnavailable as error:
                     logger.info("no sandbox with its files in %s, rootless=%s: %s", parent, without_root, error)
                     reasons.append(str(error))
@@ -121,7 +112,7 @@ class SandboxEngine:
             return settings
         memory = self._limits.memory(None, settings.machine)
         try:
-            self._tree = CgroupTree(settings.state.name, settings.state / CGROUPS, memory)
+            self._tree = CgroupTree(settings.state.name, settings.state / leftovers.CGROUPS, memory)
             launchers = LauncherPool(self._launcher, self._tree)
             launchers.release(launchers.acquire(processes=self._limits.processes, memory=memory, cpus=None))
         except (OSError, EnvironmentFault) as error:
@@ -135,18 +126,18 @@ class SandboxEngine:
     def _claim_state(self, parent: Path) -> Path:
         """Remove the directories of dead sessions, and return a new one, locked while this process lives."""
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with claim(parent):
+        with leftovers.claim(parent):
             state = Path(tempfile.mkdtemp(dir=parent))
-            self._state_lock = try_lock(state / LOCK)
+            self._state_lock = try_lock(state / leftovers.LOCK)
             for other in parent.iterdir():
                 if other != state and other.is_dir():
-                    remove_state(self._launcher, other)
+                    leftovers.remove_state(self._launcher, other)
         return state
 
     def _release_state(self) -> None:
         self._settings.launchers.close()
         tree, self._tree = self._tree, None
-        with claim(self._settings.state.parent):
+        with leftovers.claim(self._settings.state.parent):
             if tree is None or tree.remove():
                 remove_tree(self._launcher, self._settings.state)
             if self._state_lock is not None:
@@ -209,7 +200,7 @@ class SandboxEngine:
 
     @property
     def _references(self) -> Path:
-        return reference_states(self._settings.state.parent)
+        return leftovers.reference_states(self._settings.state.parent)
 
     def close(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
@@ -230,3 +221,48 @@ def memory_of_session() -> int:
 
 def _below_usr(path: Path) -> bool:
     return Path("/usr") in path.parents
+
+
+def _probe(settings: SandboxSettings) -> None:
+    """Start and stop one sandbox, to see whether that works here.
+
+    What has been seen to work is taken to work until the machine is started again or bubblewrap is replaced.
+
+    Raises:
+        EnvironmentUnavailable: It does not work; the message is bubblewrap's.
+    """
+    worked, now = settings.state.parent / "worked", _surroundings(settings)
+    if now is not None and worked.is_file() and worked.read_text() == now:
+        return
+    _start_one(settings)
+    if now is not None:
+        write_atomically(worked, now)
+
+
+def _surroundings(settings: SandboxSettings) -> str | None:
+    """Describe what a sandbox depends on here; None where that cannot be told."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        # Containers on one machine differ in what they allow.
+        spaces = [os.stat(f"/proc/self/ns/{name}").st_ino for name in ("user", "mnt")]
+        changed = os.stat(settings.bwrap).st_mtime_ns
+    except OSError:
+        return None
+    here = [boot, *spaces, os.getuid(), settings.bwrap, changed, settings.rootless, settings.launchers.limited]
+    return " ".join(map(str, here))
+
+
+def _start_one(settings: SandboxSettings) -> None:
+    with tempfile.TemporaryDirectory(dir=settings.state) as scratch:
+        base = Path(scratch, "base")
+        lay_base(base, ParsedDockerfile(Path("probe")))
+        environment = SandboxEnvironment(settings, [base], workdir="/", user="0", env={}, network=None)
+        try:
+            environment.start()
+            result = environment.exec(["true"], timeout=10)
+        except EnvironmentFault as error:
+            raise EnvironmentUnavailable(re.sub(r"^bubblewrap did not start a sandbox: ", "", str(error))) from None
+        finally:
+            environment.stop()
+    if not result.ok:
+        raise EnvironmentUnavailable(f"a probe in the sandbox failed: {result.output.strip()}")

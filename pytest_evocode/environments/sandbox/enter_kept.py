@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from pytest_evocode.environments.limits import ResourceLimits
-from pytest_evocode.environments.protocol import Command
-from pytest_evocode.environments.sandbox.bubblewrap import find_bubblewrap
+from pytest_evocode.environments.protocol import Command, ResourceLimits
+from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, find_bubblewrap
 from pytest_evocode.environments.sandbox.engine import memory_of_session
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.environments.sandbox.kept import lock_kept, read_kept
-from pytest_evocode.environments.sandbox.launcher_client import Launcher
-from pytest_evocode.environments.sandbox.launcher_pool import LauncherPool
-from pytest_evocode.environments.sandbox.settings import SandboxSettings
+from pytest_evocode.environments.sandbox.launcher_client import Launcher, LauncherPool
 from pytest_evocode.errors import UsageError
 
 

@@ -19,22 +19,12 @@ from pytest_evocode.environments.archive import Source, lay_over, pack, unpack
 from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot, User
 from pytest_evocode.environments.sandbox import launcher as namespaces
-from pytest_evocode.environments.sandbox.bubblewrap import Layers, sandbox_argv
+from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings, sandbox_argv
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER
 from pytest_evocode.environments.sandbox.kept import KeptSandbox, enter_line, keep_files
-from pytest_evocode.environments.sandbox.launcher_client import check_host_command, receive
-from pytest_evocode.environments.sandbox.launcher_pool import PooledLauncher
-from pytest_evocode.environments.sandbox.limit_notes import LimitNotes
-from pytest_evocode.environments.sandbox.output import collect, leave_open
-from pytest_evocode.environments.sandbox.pseudoterminal import PseudoTerminal
-from pytest_evocode.environments.sandbox.settings import SandboxSettings
-from pytest_evocode.environments.sandbox.snapshots import (
-    SandboxSnapshot,
-    copy_layer,
-    copy_top_layer,
-    is_empty,
-    remove_tree,
-)
+from pytest_evocode.environments.sandbox.launcher_client import PooledLauncher, check_host_command, receive
+from pytest_evocode.environments.sandbox.output import LimitNotes, PseudoTerminal, collect, leave_open
+from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, copy_top_layer, is_empty, remove_tree
 from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
 from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Network
@@ -106,10 +96,9 @@ class SandboxEnvironment(CommandEnvironment):
             (self.layers.top / name).mkdir(parents=True, mode=0o755, exist_ok=self._stays)
         limits = self._settings.limits
         try:
-            if (
-                self._snapshot is not None
-            ):  # Copied and not used as a layer below, or later snapshots would depend on this one.
-                copy_layer(self._settings.launcher, self._snapshot.layer, self.layers.top)
+            if self._snapshot is not None:
+                # Copied and not used as a layer below, or later snapshots would depend on this one.
+                self._snapshot.copy_into(self.layers.top)
             self._pooled = self._settings.launchers.acquire(
                 processes=limits.processes, memory=self._memory, cpus=self._cpus
             )
@@ -125,15 +114,7 @@ class SandboxEnvironment(CommandEnvironment):
         self._pending += [(path, True) for path in self._fresh]
 
     def _launch(self) -> int:
-        argv = sandbox_argv(
-            self._settings.bwrap,
-            self.layers,
-            rootless=self._settings.rootless,
-            network=self._share_network,
-            hidden=self._settings.hidden,
-            hostname="evocode",
-            shm=self._memory // 2,
-        )
+        argv = sandbox_argv(self._settings, self.layers, network=self._share_network, shm=self._memory // 2)
         pid, pidfd = self._pooled.launcher.start_sandbox(argv)
         request = {
             "operation": "watch",
@@ -172,8 +153,8 @@ class SandboxEnvironment(CommandEnvironment):
         return flags
 
     def _begin(self, operation: str, fds: Sequence[int] = (), **arguments: Any) -> int:
-        if operation not in _TAKING_PENDING:
-            self._make_pending()
+        if operation not in _TAKING_PENDING and self._pending:
+            self._ask("make_directories")
         with self._lock:
             if self._pidfd < 0:
                 raise EnvironmentFault("the sandbox is not running")
@@ -183,10 +164,6 @@ class SandboxEnvironment(CommandEnvironment):
             # File operations stay out of the sandbox's cgroup, or a full one could not be emptied.
             launcher = self._pooled.launcher if operation == "exec" else self._settings.launcher
             return launcher.begin(request, [self._pidfd, *fds])
-
-    def _make_pending(self) -> None:
-        if self._pending:
-            self._ask("make_directories")
 
     def _ask(self, operation: str, fds: Sequence[int] = (), **arguments: Any) -> dict[str, Any]:
         return receive(self._begin(operation, fds, **arguments))
@@ -270,9 +247,8 @@ class SandboxEnvironment(CommandEnvironment):
             finally:
                 os.close(write)
             left_out = unpack(stream, target, exclude=exclude)
-        if not any(
-            "all that follows" in reason for reason in left_out
-        ):  # At the limit the pipe was closed, and the packer has failed.
+        # At the limit the pipe was closed, and the packer has failed.
+        if not any("all that follows" in reason for reason in left_out):
             receive(reply)
         else:
             os.close(reply)

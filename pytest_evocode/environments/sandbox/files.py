@@ -1,6 +1,6 @@
 """What the launcher's workers do to files in a sandbox, with the standard library only.
 
-They use their own Python and execute nothing of the sandbox.
+They have entered its namespaces, use their own Python and execute nothing of the sandbox.
 """
 
 from __future__ import annotations
@@ -9,16 +9,12 @@ import errno
 import os
 import stat
 import tarfile
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
-from .identity import enter_namespaces
-from .trees import add_tree, remove_path
 
-
-def unpack_from_pipe(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
+def unpack_from_pipe(request: dict[str, Any], stream: int) -> dict[str, Any]:
     """Unpack a tar that the session writes to a pipe."""
-    enter_namespaces(pidfd, request["namespaces"])
-    _make_pending(request)
     os.umask(0)
     with os.fdopen(stream, "rb") as file, tarfile.open(fileobj=file, mode="r|") as archive:
         # The tar is our own. Set as an attribute because the keyword is unknown to Python 3.11.0 to 3.11.3.
@@ -46,9 +42,8 @@ def _make_way(path: str) -> None:
     remove_path(path)
 
 
-def pack_into_pipe(request: dict[str, Any], pidfd: int, stream: int) -> dict[str, Any]:
+def pack_into_pipe(request: dict[str, Any], stream: int) -> dict[str, Any]:
     """Pack a file or a tree into a pipe."""
-    enter_namespaces(pidfd, request["namespaces"])
     path = request["path"]
     # An empty archive where the path is missing, because reading no archive at all is an error.
     with os.fdopen(stream, "wb") as file, tarfile.open(fileobj=file, mode="w|") as archive:
@@ -57,9 +52,8 @@ def pack_into_pipe(request: dict[str, Any], pidfd: int, stream: int) -> dict[str
     return {}
 
 
-def read_files(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
+def read_files(request: dict[str, Any], output: int) -> dict[str, Any]:
     """Write the contents of files one after the other, and reply with the size of each or why it is not there."""
-    enter_namespaces(pidfd, request["namespaces"])
     with os.fdopen(output, "wb") as target:
         return {"files": [_read_file(path, limit, target) for path, limit in request["files"]]}
 
@@ -92,25 +86,16 @@ def _open(path: str) -> int:
         return os.open(path, flags)
 
 
-def remove_paths(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
+def remove_paths(request: dict[str, Any]) -> dict[str, Any]:
     """Delete files and trees, and reply with what is left."""
-    enter_namespaces(pidfd, request["namespaces"])
-    _make_pending(request)
     for path in request["paths"]:
         remove_path(path)
     return {"left": [path for path in request["paths"] if os.path.lexists(path)]}
 
 
-def make_directories(request: dict[str, Any], pidfd: int) -> dict[str, Any]:
-    """Make the directories that are pending."""
-    enter_namespaces(pidfd, request["namespaces"])
-    _make_pending(request)
-    return {}
-
-
-def _make_pending(request: dict[str, Any]) -> None:
+def make_directories(directories: Iterable[tuple[str, bool]]) -> None:
     """Make directories, emptied where that is asked; anything else at their paths is replaced, a symlink too."""
-    for path, fresh in request["pending"]:
+    for path, fresh in directories:
         parts = path.strip("/").split("/")
         for depth in range(1, len(parts) + 1):
             part = "/" + "/".join(parts[:depth])
@@ -123,3 +108,66 @@ def _make_pending(request: dict[str, Any]) -> None:
             remove_path(path)
             os.mkdir(path)
         os.chmod(path, 0o777)
+
+
+def add_tree(archive: tarfile.TarFile, path: str, name: str) -> None:
+    """Add a file or a tree of any depth to a tar, except what has too long a path to be opened."""
+    waiting = [(path, name)]
+    while waiting:
+        path, name = waiting.pop()
+        try:
+            archive.add(path, name, recursive=False)
+            below = sorted(os.listdir(path), reverse=True) if os.path.isdir(path) and not os.path.islink(path) else []
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            continue
+        waiting += [(os.path.join(path, each), f"{name}/{each}") for each in below]
+
+
+def remove_path(path: str) -> None:
+    """Delete whatever is at a path, if anything is."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        _remove_tree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def _remove_tree(path: str) -> None:
+    """Delete a directory tree of any depth.
+
+    ``shutil.rmtree`` recurses, and gives up where a path is too long to be used.
+    """
+    here = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    entered: list[str] = []  # The names from `path` down to `here`; `waiting` has what is left to enter at each level.
+    waiting = [_remove_files(here)]
+    while waiting:
+        if waiting[-1]:
+            entered.append(waiting[-1].pop())
+            here = _move(here, entered[-1])
+            waiting.append(_remove_files(here))
+            continue
+        waiting.pop()
+        if waiting:
+            here = _move(here, "..")
+            os.rmdir(entered.pop(), dir_fd=here)
+    os.close(here)
+    os.rmdir(path)
+
+
+def _remove_files(directory: int) -> list[str]:
+    """Delete everything in a directory but directories, and return the names of those."""
+    with os.scandir(directory) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_directory in found:
+        if not is_directory:
+            os.unlink(name, dir_fd=directory)
+    return [name for name, is_directory in found if is_directory]
+
+
+def _move(directory: int, name: str) -> int:
+    """Open a directory by its name in another one, and close that."""
+    try:
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
+    finally:
+        os.close(directory)

@@ -42,12 +42,10 @@ def own_user_namespace() -> None:
 
 
 def _map_ids(inner_uid: int, uid: int, inner_gid: int, gid: int) -> None:
-    with open("/proc/self/setgroups", "w") as file:
-        file.write("deny")
-    with open("/proc/self/uid_map", "w") as file:
-        file.write(f"{inner_uid} {uid} 1")
-    with open("/proc/self/gid_map", "w") as file:
-        file.write(f"{inner_gid} {gid} 1")
+    settings = {"setgroups": "deny", "uid_map": f"{inner_uid} {uid} 1", "gid_map": f"{inner_gid} {gid} 1"}
+    for name, value in settings.items():  # In this order: without privileges, groups are mapped only once denied.
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(value)
 
 
 def limit_capabilities() -> None:
@@ -70,9 +68,8 @@ def refuse_keys() -> None:
     """
     load, mask, equal, at_least, above, answer = 0x20, 0x54, 0x15, 0x35, 0x25, 0x06
     allow, refuse = 0x7FFF0000, 0x00050000 | errno.EPERM
-    program = [
-        (load, 0, 0, 4)
-    ]  # Load the architecture. A call may also come with the x32 bit, which is masked out below.
+    # Load the architecture. A call may also come with the x32 bit, which is masked out below.
+    program = [(load, 0, 0, 4)]
     for architecture, first in _KEY_CALLS.items():
         program += [(equal, 0, 6, architecture), (load, 0, 0, 0), (mask, 0, 0, 0xBFFFFFFF)]
         program += [(at_least, 0, 1, first), (above, 0, 1, first + 2), (answer, 0, 0, allow), (answer, 0, 0, refuse)]

@@ -5,21 +5,24 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import glob
+import hashlib
 import json
 import logging
 import os
 import platform
-import re
 import shutil
 import tarfile
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock
 
-from pytest_evocode.environments.protocol import ExecResult
+from pytest_evocode.environments.protocol import ExecResult, Installation
+from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
 from pytest_evocode.environments.sandbox.dockerfile import (
     CopyInstruction,
     DirectoryInstruction,
@@ -28,17 +31,16 @@ from pytest_evocode.environments.sandbox.dockerfile import (
     read_dockerfile,
 )
 from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
-from pytest_evocode.environments.sandbox.settings import SandboxSettings
 from pytest_evocode.environments.sandbox.snapshots import remove_tree
-from pytest_evocode.errors import BuildError, EnvironmentFault, EnvironmentUnavailable, NeedsDocker
+from pytest_evocode.errors import BuildError, NeedsDocker
 from pytest_evocode.tasks import Task
-from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.content_hash import hash_directory
 
 logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
 _FORMAT = "2"
+_INSTALLING = 900.0  # seconds
 
 # What programs need to start, resolve names of services and check certificates; nothing about this machine's users.
 _ETC_ALLOWED = (
@@ -79,13 +81,46 @@ def build_image(settings: SandboxSettings, cache: Path, task: Task) -> SandboxIm
     """
     directory = _image_directory(settings, cache, task)
     assert task.dockerfile is not None
-    if not directory.exists():
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{directory}.lock"):
-            if not directory.exists():
-                _build(settings, task.dockerfile, directory, task.config.environment.build_timeout_sec)
+    timeout = task.config.environment.build_timeout_sec
+    _make_once(settings, directory, partial(_build, settings, task.dockerfile, timeout))
     recorded = json.loads((directory / "image.json").read_text())
     return SandboxImage((directory / "base", directory / "added"), **recorded)
+
+
+def with_installation(
+    settings: SandboxSettings, image: SandboxImage, installation: Installation | None
+) -> SandboxImage:
+    """Return an image with an installation on top, which is made when there is none of the same content.
+
+    Raises:
+        BuildError: The installation fails.
+    """
+    if installation is None:
+        return image
+    built = image.layers[0].parent
+    digest = hashlib.sha256(f"{built.name}\0{installation.script}".encode()).hexdigest()[:32]
+    directory = built.parent / digest
+    _make_once(settings, directory, partial(_install, settings, image, installation))
+    return replace(image, layers=(*image.layers, directory / "added"))
+
+
+def _install(settings: SandboxSettings, image: SandboxImage, installation: Installation, building: Path) -> None:
+    logger.info("installing %s in %s", installation.name, building)
+    env = {**image.env, "EVOCODE_ENGINE": "sandbox"}
+    environment = SandboxEnvironment(settings, image.layers, workdir="/", user="0", env=env, network="public")
+    try:
+        environment.start()
+        done = environment.exec(installation.script, timeout=_INSTALLING)
+        if not done.ok:
+            ending = f"did not end in {_INSTALLING:g} s" if done.timed_out else f"ended with exit code {done.exit_code}"
+            raise BuildError(
+                f"{installation.name} could not be installed in a sandbox, which has the system of this machine "
+                f"({host_system()}): its script {ending}. Start Docker and run with --evocode-env=docker, or install "
+                f"what is missing here. Its last lines were:\n{done.tail()}"
+            )
+        keep_as_layer(settings, environment, building / "added")
+    finally:
+        environment.stop()
 
 
 def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path:
@@ -107,23 +142,34 @@ def host_system() -> str:
     return "Linux"
 
 
-def _build(settings: SandboxSettings, dockerfile: Path, directory: Path, timeout: float) -> None:
-    logger.info("building the image of %s in %s", dockerfile, directory)
+def _make_once(settings: SandboxSettings, directory: Path, fill: Callable[[Path], None]) -> None:
+    """Make a directory of the cache under a lock that all sessions share, unless it exists; whole or not at all."""
+    if directory.exists():
+        return
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{directory}.lock"):
+        if directory.exists():
+            return
+        building = Path(tempfile.mkdtemp(prefix=f"{directory.name}.", dir=directory.parent))
+        try:
+            fill(building)
+            building.rename(directory)
+        except BaseException:
+            remove_tree(settings.launcher, building)
+            raise
+
+
+def _build(settings: SandboxSettings, dockerfile: Path, timeout: float, building: Path) -> None:
+    logger.info("building the image of %s in %s", dockerfile, building)
     started = time.monotonic()
     replay = read_dockerfile(dockerfile)
     _check_promise(replay)
-    building = Path(tempfile.mkdtemp(prefix=f"{directory.name}.", dir=directory.parent))
-    try:
-        lay_base(building / "base", replay)
-        _replay(settings, replay, building, timeout)
-        seconds = time.monotonic() - started
-        image = {"env": replay.env, "workdir": replay.workdir, "user": replay.user, "seconds": seconds}
-        (building / "image.json").write_text(json.dumps(image))
-        building.rename(directory)
-        logger.info("built the image of %s in %.1f s", dockerfile, seconds)
-    except BaseException:
-        remove_tree(settings.launcher, building)
-        raise
+    lay_base(building / "base", replay)
+    _replay(settings, replay, building, timeout)
+    seconds = time.monotonic() - started
+    image = {"env": replay.env, "workdir": replay.workdir, "user": replay.user, "seconds": seconds}
+    (building / "image.json").write_text(json.dumps(image))
+    logger.info("built the image of %s in %.1f s", dockerfile, seconds)
 
 
 def _check_promise(replay: ParsedDockerfile) -> None:
@@ -324,48 +370,3 @@ def _copy_kept(source: Path, target: Path, context: Path, kept: set[str]) -> Non
                 copied.mkdir(exist_ok=True)
             else:
                 shutil.copy2(path, copied)
-
-
-def probe(settings: SandboxSettings) -> None:
-    """Start and stop one sandbox, to see whether that works here.
-
-    What has been seen to work is taken to work until the machine is started again or bubblewrap is replaced.
-
-    Raises:
-        EnvironmentUnavailable: It does not work; the message is bubblewrap's.
-    """
-    worked, now = settings.state.parent / "worked", _surroundings(settings)
-    if now is not None and worked.is_file() and worked.read_text() == now:
-        return
-    _start_one(settings)
-    if now is not None:
-        write_atomically(worked, now)
-
-
-def _surroundings(settings: SandboxSettings) -> str | None:
-    """Describe what a sandbox depends on here; None where that cannot be told."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        # Containers on one machine differ in what they allow.
-        spaces = [os.stat(f"/proc/self/ns/{name}").st_ino for name in ("user", "mnt")]
-        changed = os.stat(settings.bwrap).st_mtime_ns
-    except OSError:
-        return None
-    here = [boot, *spaces, os.getuid(), settings.bwrap, changed, settings.rootless, settings.launchers.limited]
-    return " ".join(map(str, here))
-
-
-def _start_one(settings: SandboxSettings) -> None:
-    with tempfile.TemporaryDirectory(dir=settings.state) as scratch:
-        base = Path(scratch, "base")
-        lay_base(base, ParsedDockerfile(Path("probe")))
-        environment = SandboxEnvironment(settings, [base], workdir="/", user="0", env={}, network=None)
-        try:
-            environment.start()
-            result = environment.exec(["true"], timeout=10)
-        except EnvironmentFault as error:
-            raise EnvironmentUnavailable(re.sub(r"^bubblewrap did not start a sandbox: ", "", str(error))) from None
-        finally:
-            environment.stop()
-    if not result.ok:
-        raise EnvironmentUnavailable(f"a probe in the sandbox failed: {result.output.strip()}")

@@ -19,8 +19,8 @@ from filelock import FileLock
 from pytest_evocode.environments.cache import is_locked, try_lock
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.environments.protocol import User
-from pytest_evocode.environments.sandbox.bubblewrap import Layers
-from pytest_evocode.environments.sandbox.settings import SandboxSettings
+from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings
+from pytest_evocode.environments.sandbox.snapshots import link_layer
 from pytest_evocode.errors import EnvironmentFault, UsageError
 
 logger = logging.getLogger(__name__)
@@ -61,10 +61,7 @@ def keep_files(settings: SandboxSettings, layers: Layers, name: str, sandbox: Ke
         for number, layer in enumerate(layers.below):
             if layer.parent in (settings.state, settings.kept):  # A snapshot, which is discarded when its round ends.
                 copy = building / f"below-{number}"
-                copy.mkdir(mode=0o700)
-                # As hard links, because nobody writes to lower layers.
-                links = ["cp", "-al", "--", str(layer / "root"), str(layer / "usr"), str(copy)]
-                settings.launcher.host_command(links)
+                link_layer(settings.launcher, layer, copy)
                 below.append(str(kept / copy.name))
             else:
                 below.append(str(layer))

@@ -27,7 +27,6 @@ from typing import Any, NoReturn
 from ..overlay import list_layer
 from . import files
 from .identity import become, check, enter_namespaces, libc, limit_capabilities, own_user_namespace, refuse_keys
-from .trees import remove_path
 from .watch import Watch, lock
 
 CLONE_NEWNS = 0x00020000
@@ -60,9 +59,8 @@ def _set_oom_score(score: int) -> None:
         file.write(str(score))
 
 
-def _exec(request: dict[str, Any], pidfd: int, output: int) -> dict[str, Any]:
+def _exec(request: dict[str, Any], output: int) -> dict[str, Any]:
     """Run a command in the sandbox and wait for it."""
-    enter_namespaces(pidfd, request["namespaces"])
     complaint_read, complaint_write = os.pipe()  # Closed by a successful exec.
     child = os.fork()
     if child == 0:
@@ -215,7 +213,7 @@ def _remove_tree(request: dict[str, Any]) -> dict[str, Any]:
     """Delete directories of the host with sandboxes' files, as their root."""
     own_user_namespace()
     for path in request["paths"]:
-        remove_path(path)
+        files.remove_path(path)
     return {}
 
 
@@ -274,14 +272,17 @@ def _nest(request: dict[str, Any], reply: int, control: int) -> NoReturn:
         os._exit(0)
 
 
-_OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
+#: Begun in the namespaces of the sandbox, with its pending directories made.
+_OPERATIONS_INSIDE: dict[str, Callable[..., dict[str, Any]]] = {
     "exec": _exec,
-    "signal": _signal,
     "unpack": files.unpack_from_pipe,
     "pack": files.pack_into_pipe,
     "read": files.read_files,
     "remove": files.remove_paths,
-    "make_directories": files.make_directories,
+    "make_directories": lambda request: {},
+}
+_OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
+    "signal": _signal,
     "host_command": _host_command,
     "copy_stopped": _copy_stopped,
     "list_layer": _list_layer,
@@ -293,7 +294,13 @@ def _work(request: dict[str, Any], reply: int, fds: list[int]) -> None:
     """Carry out one request, in a forked worker."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
-        answer = _OPERATIONS[request["operation"]](request, *fds)
+        if inside := _OPERATIONS_INSIDE.get(request["operation"]):
+            pidfd, *fds = fds
+            enter_namespaces(pidfd, request["namespaces"])
+            files.make_directories(request.get("pending", ()))
+            answer = inside(request, *fds)
+        else:
+            answer = _OPERATIONS[request["operation"]](request, *fds)
     except BaseException as error:
         answer = {"failure": f"{type(error).__name__}: {error}"}
     with os.fdopen(reply, "w") as file:

@@ -38,6 +38,10 @@ class SandboxSnapshot:
             found.seek(0)
             return sorted({os.fsdecode(path) for path in found.read().split(b"\0") if path})
 
+    def copy_into(self, top: Path) -> None:
+        """Copy the files into the empty top layer of another sandbox."""
+        self.launcher.host_command(_copy_command(self.layer, top))
+
     def discard(self) -> None:
         """Delete the copy."""
         remove_tree(self.launcher, self.layer)
@@ -63,7 +67,7 @@ def copy_top_layer(
         layer.mkdir(parents=True, mode=0o700)
         if keep_for is not None:
             (layer / _OWNER).write_text(json.dumps({**asdict(Owner.this()), "keep_for": str(keep_for)}))
-        run(copy_command(source, layer))
+        run(_copy_command(source, layer))
     except (EnvironmentFault, OSError) as error:
         # The sandbox was stopped meanwhile, or the disk is full.
         remove_tree(launcher, layer)
@@ -74,15 +78,14 @@ def copy_top_layer(
 
 
 def keep_copy(launcher: Launcher, layer: Path, target: Path) -> int:
-    """Keep a snapshot's files in another directory, as hard links because nobody writes to them.
+    """Keep a snapshot's files in another directory.
 
     Returns:
         The bytes that they take.
     """
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        target.mkdir(mode=0o700)
-        launcher.host_command(["cp", "-al", "--", str(layer / "root"), str(layer / "usr"), str(target)])
+        link_layer(launcher, layer, target)
         return int(launcher.host_command(["du", "-s", "-B1", "--", str(target)]).split()[0])
     except (EnvironmentFault, OSError) as error:
         remove_tree(launcher, target)
@@ -108,14 +111,14 @@ def leftover_snapshots(directory: Path, *, needed_too: bool = False) -> list[Pat
     return found
 
 
-def copy_layer(launcher: Launcher, source: Path, target: Path) -> None:
-    """Copy a top layer, deleted files and extended attributes included, with shared blocks if possible."""
-    target.mkdir(parents=True, exist_ok=True)
-    launcher.host_command(copy_command(source, target))
+def link_layer(launcher: Launcher, source: Path, target: Path) -> None:
+    """Copy a layer to a new directory as hard links, because nobody writes to lower layers."""
+    target.mkdir(mode=0o700)
+    launcher.host_command(["cp", "-al", "--", str(source / "root"), str(source / "usr"), str(target)])
 
 
-def copy_command(source: Path, target: Path) -> list[str]:
-    """Return the command that copies a top layer into a directory."""
+def _copy_command(source: Path, target: Path) -> list[str]:
+    """Return the command that copies a top layer, with deleted files and attributes, and shared blocks if possible."""
     layers = [str(source / name) for name in ("root", "usr")]
     return ["cp", "-a", "--reflink=auto", "--sparse=always", "--", *layers, str(target)]
 

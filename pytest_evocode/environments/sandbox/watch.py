@@ -138,9 +138,8 @@ def lock(notes: int) -> int:
     Two kills at once would be about each other, and one that still goes on would hit the next command. The lock is that
     of the kernel on a file in memory, and not one of ``filelock``, because the launcher has the standard library only.
     """
-    own = os.open(
-        f"/proc/self/fd/{notes}", os.O_RDWR
-    )  # Opened anew, because descriptors of one open file share its lock.
+    # Opened anew, because descriptors of one open file share its lock.
+    own = os.open(f"/proc/self/fd/{notes}", os.O_RDWR)
     fcntl.flock(own, fcntl.LOCK_EX)
     return own
 
