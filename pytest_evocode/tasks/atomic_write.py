@@ -16,11 +16,12 @@ from typing import BinaryIO
 @contextlib.contextmanager
 def replacing(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
     """Yield a new file that takes the place of ``path`` when the block ends, or is removed where the block raises."""
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    # Cut off, because nothing can be added to a name of 255 bytes, such as an artifact may have.
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
             yield file
+        os.chmod(temporary, mode)  # After the last write, which would take set-user-ID away.
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

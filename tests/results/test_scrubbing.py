@@ -69,6 +69,16 @@ def test_a_large_file_keeps_every_other_byte_and_its_mode(tmp_path: Path) -> Non
     assert os.listdir(tmp_path) == ["model.bin"]
 
 
+def test_a_file_with_the_longest_name_and_every_mode_bit_is_scrubbed(tmp_path: Path) -> None:
+    path = tmp_path / ("é" * 127 + "x")
+    path.write_text(f"key={KEY}")
+    path.chmod(0o6755)
+    scrub_tree(tmp_path, SCRUBBER)
+    assert path.read_text() == "key=[API_KEY]"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o6755
+    assert os.listdir(tmp_path) == [path.name]
+
+
 def test_a_file_without_secrets_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     path.write_bytes(os.urandom(2**21))
