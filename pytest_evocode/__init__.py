@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_evocode.results.loading import Results, load_results
     from pytest_evocode.results.records import AttemptRecord, Case, RoundRecord, RunRecord, Verdict
     from pytest_evocode.tasks import Round, Task, load_task
-    from pytest_evocode.tasks.round_selection import RoundSelection
+    from pytest_evocode.tasks.task import RoundSelection
     from pytest_evocode.trial import Trial, TrialOptions
 
 __all__ = [
@@ -56,7 +56,7 @@ _MODULES = {
     "pytest_evocode.results.loading": ("Results", "load_results"),
     "pytest_evocode.results.records": ("AttemptRecord", "Case", "RoundRecord", "RunRecord", "Verdict"),
     "pytest_evocode.tasks": ("Round", "Task", "load_task"),
-    "pytest_evocode.tasks.round_selection": ("RoundSelection",),
+    "pytest_evocode.tasks.task": ("RoundSelection",),
     "pytest_evocode.trial": ("Trial", "TrialOptions"),
 }
 

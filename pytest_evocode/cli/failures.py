@@ -7,8 +7,7 @@ from dataclasses import asdict
 import click
 
 from pytest_evocode.cli.shared_options import AttemptSelection, json_option, print_json, selection_options
-from pytest_evocode.metrics.failures import failure_kinds
-from pytest_evocode.metrics.requirements import worst_requirements
+from pytest_evocode.metrics.failures import failure_kinds, worst_requirements
 from pytest_evocode.metrics.survival import first_failures, survival
 from pytest_evocode.report.failure_analysis import first_failure_lines, kind_lines, requirement_lines, survival_lines
 

@@ -10,9 +10,8 @@ import click
 from pytest_evocode.cli.shared_options import AttemptSelection, json_option, print_json, selection_options
 from pytest_evocode.metrics.breakdown import Dimension, breakdown
 from pytest_evocode.metrics.intervals import Interval, intervals
-from pytest_evocode.metrics.rewards import mean_rewards
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
-from pytest_evocode.metrics.scores import mt_at_k
+from pytest_evocode.metrics.scores import mean_rewards, mt_at_k
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.scores import group_lines, score_rows
 from pytest_evocode.report.tables import aligned

@@ -16,7 +16,7 @@ from pytest_evocode.metrics.score_table import ScoreTable, score_table
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.foreign.tasks import read_task_directories
 from pytest_evocode.results.loading import Results, load_results
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import TaskFacts
 
 DEFAULT_RESULTS = Path("evocode-results")
 

@@ -9,10 +9,9 @@ from random import Random
 from typing import TypeVar
 
 from pytest_evocode.metrics import task_values
-from pytest_evocode.metrics.grid import Grid, Rounds, TaskRounds, as_grid
-from pytest_evocode.metrics.rewards import reward_share
+from pytest_evocode.metrics.grid import Grid, Rounds, as_grid
 from pytest_evocode.metrics.scores import per_task, pinned_case_score
-from pytest_evocode.metrics.task_values import MEANS, TaskValue
+from pytest_evocode.metrics.task_values import MEANS, TaskValue, reward_share
 from pytest_evocode.tasks import RewardStrategy
 
 T = TypeVar("T")
@@ -70,7 +69,7 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 def interval(rounds: Rounds, value: TaskValue, scale: float = 100) -> Interval | None:
     """Return the interval of ``scale`` times the mean over tasks of a value."""
-    return _scaled(bootstrap(list(per_task(rounds, value).values()), mean), scale)
+    return _scaled(bootstrap(per_task(rounds, value), mean), scale)
 
 
 def mean(values: Sequence[float]) -> float:
@@ -89,12 +88,11 @@ def intervals(
         **found,
         "pinned_case_score": found["pinned_case_score"] if pinned else None,
         "avg_rounds": found["avg_rounds"] if chain.tasks else interval(single, *MEANS["avg_rounds"]),
-        "perfect_tasks": _scaled(
-            found["perfect_tasks"], len(chain.tasks) / 100
-        ),  # As a number of tasks, as in the scores.
+        # As a number of tasks, as in the scores.
+        "perfect_tasks": _scaled(found["perfect_tasks"], len(chain.tasks) / 100),
         "mean_reward": interval(chain, partial(reward_share, strategies=strategies)),
-        "reliability": _scaled(bootstrap([_all_of_any(task) for task in chain.tasks], _ratio), 100),
-        "sr": _scaled(bootstrap([_passed_of(task) for task in single.tasks], _ratio), 100),
+        "reliability": _scaled(bootstrap([task_values.all_of_any(task) for task in chain.tasks], _ratio), 100),
+        "sr": _scaled(bootstrap([task_values.passed_of(task) for task in single.tasks], _ratio), 100),
         "sr_macro": interval(single, task_values.passed_share),
         "gap": _scaled(_of_gap(chain, single), 100),
     }
@@ -104,22 +102,13 @@ def _scaled(found: Interval | None, scale: float) -> Interval | None:
     return None if found is None else Interval(scale * found.low, scale * found.high)
 
 
-def _all_of_any(task: TaskRounds) -> tuple[float, float]:
-    passes = [task.passes(index) for index in task.indices]
-    return passes.count(len(task.attempts)), sum(number > 0 for number in passes)
-
-
-def _passed_of(task: TaskRounds) -> tuple[float, float]:
-    return task_values.passed_share(task) * len(task.indices), len(task.indices)
-
-
 def _ratio(pairs: Sequence[tuple[float, float]]) -> float | None:
-    parts, wholes = map(sum, zip(*pairs, strict=True))
+    parts, wholes = task_values.totals(pairs)
     return parts / wholes if wholes else None
 
 
 def _of_gap(chain: Grid, single: Grid) -> Interval | None:
-    single_passed = {task.task: _passed_of(task) for task in single.tasks}
+    single_passed = {task.task: task_values.passed_of(task) for task in single.tasks}
     chain_passed = {task.task: task_values.fail_stop_share(task) for task in chain.tasks}
     if single_passed.keys() != chain_passed.keys():
         return None

@@ -8,14 +8,16 @@ rounds, i a round's index and a an attempt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from pytest_evocode.metrics import task_values
-from pytest_evocode.metrics.grid import Rounds, as_grid
-from pytest_evocode.metrics.rewards import mean_reward
-from pytest_evocode.metrics.task_values import TaskValue
+from pytest_evocode.metrics.grid import Grid, Rounds, as_grid
+from pytest_evocode.metrics.task_values import TaskValue, reward_share, totals
+from pytest_evocode.names import scored_name
+from pytest_evocode.results.records import Mode, RoundRecord
+from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.tasks import RewardStrategy
 
 
@@ -88,14 +90,13 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
     )
 
 
-def per_task(rounds: Rounds, value: TaskValue) -> dict[tuple[str, str], float]:
-    """Return a value by (agent, task), without those where nothing was measured."""
-    found = ((task.agent, task.task, value(task)) for task in as_grid(rounds).tasks)
-    return {(agent, task): of_task for agent, task, of_task in found if of_task is not None}
+def per_task(rounds: Rounds, value: TaskValue) -> list[float]:
+    """Return a value of each (agent, task), without those where nothing was measured."""
+    return [found for found in map(value, as_grid(rounds).tasks) if found is not None]
 
 
 def _percent(rounds: Rounds, value: TaskValue) -> float:
-    return 100 * fmean(per_task(rounds, value).values())
+    return 100 * fmean(per_task(rounds, value))
 
 
 def dataset_score(rounds: Rounds) -> float:
@@ -136,7 +137,7 @@ def pinned_case_score(rounds: Rounds) -> float | None:
 def avg_rounds(rounds: Rounds) -> float | None:
     """Return ``mean_t mean_i`` of tool calls, over rounds with a trajectory; None where no task has one."""
     calls = per_task(rounds, task_values.tool_calls_per_round)
-    return fmean(calls.values()) if calls else None
+    return fmean(calls) if calls else None
 
 
 def perfect_tasks(rounds: Rounds) -> int:
@@ -171,11 +172,7 @@ def reliability(rounds: Rounds) -> float | None:
     ...     outcome=outcome) for attempt, i, outcome in rows)
     50.0
     """
-    any_passed = all_passed = 0
-    for task in as_grid(rounds).tasks:
-        passes = [task.passes(index) for index in task.indices]
-        any_passed += sum(number > 0 for number in passes)
-        all_passed += passes.count(len(task.attempts))
+    all_passed, any_passed = totals(map(task_values.all_of_any, as_grid(rounds).tasks))
     return 100 * all_passed / any_passed if any_passed else None
 
 
@@ -184,9 +181,8 @@ def sr(single_round: Rounds) -> float:
 
     Where there are several attempts at a round, p is their mean.
     """
-    tasks = as_grid(single_round).tasks
-    passed = sum(task_values.passed_share(task) * len(task.indices) for task in tasks)
-    return 100 * passed / sum(len(task.indices) for task in tasks)
+    passed, declared = totals(map(task_values.passed_of, as_grid(single_round).tasks))
+    return 100 * passed / declared
 
 
 def sr_macro(single_round: Rounds) -> float:
@@ -210,3 +206,81 @@ def final_round_completion(rounds: Rounds) -> float:
 def hard_tasks(rounds: Rounds) -> float:
     """Return ``100 *`` the share of tasks of whose rounds at most half are passed, on the mean over attempts."""
     return _percent(rounds, task_values.is_hard)
+
+
+def mean_rewards(rounds: Rounds, strategies: Mapping[str, RewardStrategy] | None = None) -> dict[str, float]:
+    """Return the mean over tasks of their trials' rewards, by key; 0 to 100 where rewards are 0 to 1.
+
+    A key that a trial lacks counts 0 there, as in Harbor's ``mean`` over trials. Empty where no round has a verdict.
+
+    Args:
+        rounds: The rounds of one agent.
+        strategies: The ``multi_step_reward_strategy`` of tasks, by name; ``mean`` where a task is not in it.
+
+    >>> from pytest_evocode.results.records import Verdict
+    >>> verdict = Verdict(reward=1, rewards={"tests": 1.0, "style": 0.5})
+    >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=2, outcome="passed",
+    ...     verdict=verdict)
+    >>> mean_rewards([record]), mean_rewards([record], {"t": "final"})
+    ({'style': 25.0, 'tests': 50.0}, {'style': 0.0, 'tests': 0.0})
+    """
+    tasks = []
+    for task in as_grid(rounds).tasks:
+        strategy = (strategies or {}).get(task.task, "mean")
+        trials = [trial_rewards(attempt.values(), task.chain, strategy) for attempt in task.attempts.values()]
+        tasks.append(_mean_by_key(trials))
+    return {key: 100 * value for key, value in sorted(_mean_by_key(tasks).items())}
+
+
+def mean_reward(rounds: Rounds, strategies: Mapping[str, RewardStrategy] | None = None) -> float:
+    """Return the mean over tasks of the reward that decides each round, whatever its key; 0 to 100."""
+    return 100 * fmean(reward_share(task, strategies) for task in as_grid(rounds).tasks)
+
+
+def _mean_by_key(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    keys = {key: None for table in tables for key in table}
+    return {key: fmean(table.get(key, 0.0) for table in tables) for key in keys}
+
+
+@dataclass(frozen=True, slots=True)
+class RunMode:
+    """A mode, and the name of the round that chains begin with; scores of different modes cannot be compared."""
+
+    mode: Mode = "chain"
+    from_round: str | None = None
+
+    def name(self, agent: str) -> str:
+        """Return the heading of an agent's scores: its name, and the mode where that is not a whole chain."""
+        return scored_name(agent, self.mode, self.from_round)
+
+    def grid(self, records: Iterable[RoundRecord]) -> Grid:
+        """Return the grid of the rounds that count, which are those from ``from_round`` on."""
+        records = list(records)
+        begin = {record.task: record.index for record in records if record.round == self.from_round}
+        return Grid.of(records, begin=begin)
+
+    def scores(self, records: Iterable[RoundRecord]) -> Scores:
+        """Return the scores of one agent.
+
+        >>> outcomes = [(2, "passed"), (3, "failed")]
+        >>> records = [RoundRecord(task="t", agent="a", attempt=1, round=f"round-{index}", index=index,
+        ...     declared_rounds=3, outcome=outcome) for index, outcome in outcomes]
+        >>> [round(RunMode(from_round=name).scores(records).dataset_score, 1) for name in (None, "round-2")]
+        [33.3, 50.0]
+        >>> round(RunMode("single-round").scores(records).sr, 1)
+        33.3
+        """
+        grid = self.grid(records)
+        return scores((), grid) if self.mode == "single-round" else scores(grid)
+
+    @property
+    def headline(self) -> str:
+        """The title of the score that an agent is judged by."""
+        return "SR" if self.mode == "single-round" else "Dataset Score"
+
+    def score(self, records: Sequence[RoundRecord]) -> float:
+        """Return the score that an agent is judged by, 0 to 100."""
+        found = self.scores(records)
+        score = found.sr if self.mode == "single-round" else found.dataset_score
+        assert score is not None
+        return score

@@ -1,12 +1,14 @@
-"""How far agents get: the share that passes each round, and where attempts first fail."""
+"""How far agents get: the share that passes each round, first failures, and the failures that only the chain causes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pytest_evocode.metrics.grid import Rounds, as_grid
+from pytest_evocode.metrics.task_values import passed
+from pytest_evocode.results.records import TaskFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,60 @@ def first_failures(rounds: Rounds) -> list[FirstFailure]:
         FirstFailure(task.agent, task.task, number, failed, task.chain[-1])
         for task in as_grid(rounds).tasks
         for number, attempt in task.attempts.items()
-        if (failed := _first(index for index in task.chain if index not in attempt or not attempt[index].passed))
+        if (failed := next((index for index in task.chain if not passed(attempt, index)), None))
     ]
 
 
-def _first(indices: Iterable[int]) -> int | None:
-    return next(iter(indices), None)
+@dataclass(frozen=True, slots=True)
+class Solvable:
+    """Of the rounds that fail in a chain, the share that passes in single-round mode."""
+
+    overall: Share
+    by_round: dict[int, Share]
+    by_change: dict[str, Share]
+    """A round with several change types counts under each; where the task names none, under none."""
+
+
+def solvable(rounds: Rounds, single_round: Rounds, facts: Mapping[str, TaskFacts] | None = None) -> Solvable:
+    """Return which rounds that no attempt passed in chain or fail-stop mode were passed in single-round mode.
+
+    They are counted by (agent, task, round), and records may be of several agents. A round without a record in the
+    chain failed there. An (agent, task) without any record in single-round mode is left out; where it has some, a round
+    without a record did not pass.
+
+    >>> from pytest_evocode.results.records import RoundRecord
+    >>> def record(index, outcome):
+    ...     return RoundRecord(task="t", agent="a", attempt=1, round=f"r{index}", index=index, declared_rounds=3,
+    ...         outcome=outcome)
+    >>> chain = [record(1, "passed"), record(2, "failed"), record(3, "not reached")]
+    >>> single = [record(1, "passed"), record(2, "failed"), record(3, "passed")]
+    >>> facts = TaskFacts(rounds=("r1", "r2", "r3"), change_types=((), ("extension",), ("extension", "conflict")))
+    >>> found = solvable(chain, single, {"t": facts})
+    >>> found.overall, found.by_round[3], found.by_change["extension"]
+    (Share(passed=1, of=2), Share(passed=1, of=1), Share(passed=1, of=2))
+    """
+    single_tasks = {(task.agent, task.task): task for task in as_grid(single_round).tasks}
+    overall: list[bool] = []
+    by_round: dict[int, list[bool]] = defaultdict(list)
+    by_change: dict[str, list[bool]] = defaultdict(list)
+    for task in as_grid(rounds).tasks:
+        single = single_tasks.get((task.agent, task.task))
+        if single is None:
+            continue
+        known = (facts or {}).get(task.task)
+        for index in task.indices:
+            if task.passes(index) == 0:
+                solved = single.passes(index) > 0
+                overall.append(solved)
+                by_round[index].append(solved)
+                for change in known.changes(index) if known else ():
+                    by_change[change].append(solved)
+    return Solvable(
+        overall=_share(overall),
+        by_round={index: _share(by_round[index]) for index in sorted(by_round)},
+        by_change={change: _share(by_change[change]) for change in sorted(by_change)},
+    )
+
+
+def _share(solved: list[bool]) -> Share:
+    return Share(sum(solved), len(solved))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from pytest_evocode.metrics.grid import Attempt, TaskRounds
-from pytest_evocode.metrics.rewards import reward_share
 from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.tasks import RewardStrategy
 
 TaskValue = Callable[[TaskRounds], float | None]
 """Returns None where nothing was measured at the task, which is then left out of the mean."""
@@ -36,7 +36,7 @@ def tool_calls_per_round(task: TaskRounds) -> float | None:
 
 def is_perfect(task: TaskRounds) -> bool:
     """Return whether one attempt passed all rounds."""
-    return any(all(_passed(attempt, index) for index in task.indices) for attempt in task.attempts.values())
+    return any(all(passed(attempt, index) for index in task.indices) for attempt in task.attempts.values())
 
 
 def fail_stop_share(task: TaskRounds) -> float:
@@ -50,10 +50,11 @@ def fail_stop_share(task: TaskRounds) -> float:
 
 def _rounds_through(attempt: Attempt, chain: range) -> int:
     """Return how many rounds an attempt passed before the first that it did not."""
-    return next((place for place, index in enumerate(chain) if not _passed(attempt, index)), len(chain))
+    return next((place for place, index in enumerate(chain) if not passed(attempt, index)), len(chain))
 
 
-def _passed(attempt: Attempt, index: int) -> bool:
+def passed(attempt: Attempt, index: int) -> bool:
+    """Return whether an attempt passed a round; one without a record did not."""
     return index in attempt and attempt[index].passed
 
 
@@ -70,6 +71,23 @@ def is_complete(task: TaskRounds) -> bool:
 def is_hard(task: TaskRounds) -> bool:
     """Return whether at most half of the rounds are passed, on the mean over attempts."""
     return 2 * sum(map(task.passes, task.indices)) <= task.cells
+
+
+def all_of_any(task: TaskRounds) -> tuple[float, float]:
+    """Return how many rounds all attempts passed, and how many any attempt passed."""
+    passes = [task.passes(index) for index in task.indices]
+    return passes.count(len(task.attempts)), sum(number > 0 for number in passes)
+
+
+def passed_of(task: TaskRounds) -> tuple[float, float]:
+    """Return how many rounds were passed, on the mean over attempts, and how many there are."""
+    return passed_share(task) * len(task.indices), len(task.indices)
+
+
+def totals(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """Return the sums of the first and of the second numbers of at least one pair."""
+    parts, wholes = map(sum, zip(*pairs, strict=True))
+    return parts, wholes
 
 
 def case_ratio(record: RoundRecord) -> float:
@@ -89,6 +107,18 @@ def _pinned_ratio(record: RoundRecord) -> float:
 def _counts(record: RoundRecord) -> bool:
     # A round with another outcome may have a verdict too, where its results could not be written.
     return record.outcome in ("passed", "failed")
+
+
+def reward_share(task: TaskRounds, strategies: Mapping[str, RewardStrategy] | None = None) -> float:
+    """Return the mean over attempts of the deciding reward at one task, 0 to 1."""
+    final = (strategies or {}).get(task.task) == "final"
+    indices = task.chain[-1:] if final else task.chain
+    rewards = [_reward(attempt.get(index)) for attempt in task.attempts.values() for index in indices]
+    return sum(rewards) / len(rewards)
+
+
+def _reward(record: RoundRecord | None) -> float:
+    return record.verdict.reward if record is not None and record.verdict is not None else 0.0
 
 
 Metric = Literal[

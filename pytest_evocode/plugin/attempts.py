@@ -16,7 +16,7 @@ from pytest_evocode.plugin.session import session_of
 from pytest_evocode.report.failed_round import describe_failure
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import Task
-from pytest_evocode.tasks.round_selection import RoundSelection
+from pytest_evocode.tasks.task import RoundSelection
 
 if TYPE_CHECKING:
     from pytest_evocode.environments import Environment

@@ -87,7 +87,7 @@ class SessionRun:
     def write(self, records: Sequence[RoundRecord], exit_status: int) -> None:
         """Write how the run ended, with the scores of each agent."""
         from pytest_evocode.metrics.grid import by_agent
-        from pytest_evocode.metrics.modes import RunMode
+        from pytest_evocode.metrics.scores import RunMode
 
         attempts = {(record.task, record.agent, record.attempt): None for record in records}
         directories = (

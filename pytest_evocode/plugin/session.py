@@ -15,7 +15,7 @@ from pytest_evocode.secrets import Scrubber
 if TYPE_CHECKING:
     from pytest_evocode.checks.runner import CheckRunner
     from pytest_evocode.environments import Engine
-    from pytest_evocode.metrics.modes import RunMode
+    from pytest_evocode.metrics.scores import RunMode
     from pytest_evocode.plugin.run import SessionRun
     from pytest_evocode.results.records import RoundRecord
     from pytest_evocode.trial.trial import Trial
@@ -68,7 +68,7 @@ class EvocodeSession:
     @property
     def run_mode(self) -> RunMode:
         """How the session's attempts go through the rounds."""
-        from pytest_evocode.metrics.modes import RunMode
+        from pytest_evocode.metrics.scores import RunMode
 
         return RunMode(self.settings.mode, self.settings.from_round)
 

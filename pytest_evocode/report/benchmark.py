@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from pytest_evocode.metrics.grid import by_agent, by_task
-from pytest_evocode.metrics.modes import RunMode
+from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.scores import SPENT, score_rows
 from pytest_evocode.report.tables import aligned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,6 +17,11 @@ CASE_FILES = ("ctrf.json", "report.json", "junit.xml")
 _STATUSES: dict[str, CaseStatus] = {
     "passed": "passed", "success": "passed", "xpassed": "passed", "failed": "failed", "fail": "failed",
     "error": "error", "other": "error", "skipped": "skipped", "pending": "skipped", "xfailed": "skipped",
+}  # fmt: skip
+#: The names that ``CASE_RESULT`` lines have for the fields of a case.
+_DESCRIPTIONS = {
+    "origin": "origin_step", "requirement": "requirement_ref", "kind": "case_type", "intent": "intent",
+    "scenario": "scenario", "input": "input", "expected": "expected", "actual": "actual",
 }  # fmt: skip
 _RESULT_LINE = re.compile(r"^CASE_RESULT (?P<fields>.*)$", re.MULTILINE)
 _SUMMARY_LINE = re.compile(r"^CASE_SUMMARY (?P<fields>.*)$", re.MULTILINE)
@@ -37,18 +42,20 @@ def parse_case_file(name: str, text: str) -> tuple[Case, ...]:
     Raises:
         UnreadableCases: The text is not in that format.
     """
-    parser: Callable[[str], Iterator[Case]] = {"ctrf.json": _ctrf, "report.json": _json_report, "junit.xml": _junit}[
-        name
-    ]
+    parse = {"ctrf.json": _ctrf, "report.json": _json_report, "junit.xml": _junit}[name]
     try:
-        return tuple(parser(text))
+        return tuple(parse(text))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ElementTree.ParseError) as error:
         raise UnreadableCases(f"{name} is not what its name says: {type(error).__name__}: {error}") from None
 
 
 def parse_case_lines(output: str) -> tuple[tuple[Case, ...], tuple[str, ...]]:
     """Return the cases of the ``CASE_RESULT`` lines in a suite's output, and what ``CASE_SUMMARY`` says otherwise."""
-    cases = tuple(_from_line(dict(_fields(match["fields"]))) for match in _RESULT_LINE.finditer(output))
+    lines = (dict(_fields(match["fields"])) for match in _RESULT_LINE.finditer(output))
+    cases = tuple(
+        _described(line, id=line.get("case_id"), status=line.get("status"), reason=line.get("failure_reason"))
+        for line in lines
+    )
     flags = []
     summaries = _SUMMARY_LINE.findall(output)
     if summaries:
@@ -80,27 +87,10 @@ def _unescape(match: re.Match[str]) -> str:
     return _ESCAPED.get(match[2], match[0])
 
 
-def _from_line(fields: Mapping[str, str]) -> Case:
-    return _described(
-        fields, id=fields.get("case_id", ""), status=fields.get("status"), reason=fields.get("failure_reason")
-    )
-
-
 def _described(fields: Mapping[str, Any], *, id: Any, status: Any, reason: Any) -> Case:
     """Return a case with the descriptions that ``CASE_RESULT`` lines and CTRF's ``extra`` give under the same names."""
-    return Case(
-        id=_text(id),
-        status=_STATUSES.get(_text(status), "error"),
-        origin=_text(fields.get("origin_step")),
-        requirement=_text(fields.get("requirement_ref")),
-        kind=_text(fields.get("case_type")),
-        intent=_text(fields.get("intent")),
-        scenario=_text(fields.get("scenario")),
-        input=_text(fields.get("input")),
-        expected=_text(fields.get("expected")),
-        actual=_text(fields.get("actual")),
-        reason=_text(reason),
-    )
+    texts: dict[str, Any] = {name: _text(fields.get(key)) for name, key in _DESCRIPTIONS.items()}
+    return Case(id=_text(id), status=_STATUSES.get(_text(status), "error"), reason=_text(reason), **texts)
 
 
 def _ctrf(text: str) -> Iterator[Case]:

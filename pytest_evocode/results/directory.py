@@ -157,11 +157,8 @@ class AttemptDirectory:
 
     def read_rounds(self, names: Iterable[str]) -> dict[str, RoundRecord]:
         """Return the records of those of the rounds that are done, by their names; raises RecordFault."""
-        found = {}
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):
-                found[name] = _read(RoundRecord, self.path / "steps" / name / "round.json")
-        return found
+        found = ((name, _read_if_there(RoundRecord, self.path / "steps" / name / "round.json")) for name in names)
+        return {name: record for name, record in found if record is not None}
 
     def write_snapshot(self, round_name: str, kept: SnapshotFile) -> None:
         """Write where the workspace is kept that a round was left with."""
@@ -169,10 +166,7 @@ class AttemptDirectory:
 
     def read_snapshot(self, round_name: str) -> SnapshotFile | None:
         """Return what :meth:`write_snapshot` wrote, or None where no workspace is kept; raises RecordFault."""
-        try:
-            return _read(SnapshotFile, self.path / "steps" / round_name / SNAPSHOT_FILE)
-        except FileNotFoundError:
-            return None
+        return _read_if_there(SnapshotFile, self.path / "steps" / round_name / SNAPSHOT_FILE)
 
     def set_aside(self) -> Path:
         """Copy the verdicts of all rounds to ``earlier/<n>``, n from 1, and return that directory.
@@ -221,7 +215,7 @@ class AttemptDirectory:
         directory = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.flock(directory, fcntl.LOCK_EX)
-            yield self._read_result()
+            yield _read_if_there(AttemptRecord, self.path / "result.json")
         finally:
             os.close(directory)
 
@@ -232,17 +226,11 @@ class AttemptDirectory:
 
     def read_attempt(self) -> AttemptRecord | None:
         """Return the record of an attempt that has ended, with all cases, or None; raises RecordFault."""
-        record = self._read_result()
+        record = _read_if_there(AttemptRecord, self.path / "result.json")
         if record is None:
             return None
         rounds = (round_ for round_ in record.rounds if self.only_round in ("", round_.round))
         return record.model_copy(update={"rounds": tuple(map(self.with_cases, rounds))})
-
-    def _read_result(self) -> AttemptRecord | None:
-        try:
-            return _read(AttemptRecord, self.path / "result.json")
-        except FileNotFoundError:
-            return None
 
     def with_cases(self, record: RoundRecord) -> RoundRecord:
         """Return a round of ``result.json`` with its cases, which lie in a file of their own.
@@ -266,10 +254,7 @@ class AttemptDirectory:
 
     def read_state(self) -> AttemptState | None:
         """Return the state of an attempt that was broken off, or None where there is none; raises RecordFault."""
-        try:
-            return _read(AttemptState, self.state_directory / STATE_FILE)
-        except FileNotFoundError:
-            return None
+        return _read_if_there(AttemptState, self.state_directory / STATE_FILE)
 
     def write_state(self, state: AttemptState | None) -> None:
         """Write ``state.json``; None removes it."""
@@ -288,6 +273,13 @@ def _read(kind: type[Record], path: Path, *, cases: bool = True) -> Record:
         return read_record(kind, parse_object(data), cases=cases)
     except RecordFault as error:
         raise RecordFault(f"{path}: {error}") from None
+
+
+def _read_if_there(kind: type[Record], path: Path) -> Record | None:
+    try:
+        return _read(kind, path)
+    except FileNotFoundError:
+        return None
 
 
 def last_seconds(results: Path, task: str, agent: str, mode: Mode = "chain", only_round: str = "") -> float | None:

@@ -17,8 +17,7 @@ from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.foreign.tasks import TaskLookup
 from pytest_evocode.results.foreign.trials import OLD_RESULTS, is_trial, read_trial
 from pytest_evocode.results.parsing import parse_object, read_own_attempt, read_record
-from pytest_evocode.results.records import AttemptRecord, RoundRecord, RunRecord
-from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.records import AttemptRecord, RoundRecord, RunRecord, TaskFacts
 
 Layout = Literal["evocode", "harbor", "multiround"]
 

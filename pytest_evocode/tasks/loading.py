@@ -15,7 +15,7 @@ from pytest_evocode.names import TASK_FILE
 from pytest_evocode.tasks.consistency import check_config
 from pytest_evocode.tasks.layout import SINGLE_ROUND, find_files
 from pytest_evocode.tasks.model import TaskConfig
-from pytest_evocode.tasks.native import Suite, read_native_tests
+from pytest_evocode.tasks.native import read_native_tests
 from pytest_evocode.tasks.problems import explain, task_error
 from pytest_evocode.tasks.resolution import resolve_rounds
 from pytest_evocode.tasks.task import Task
@@ -44,12 +44,7 @@ def load_task(directory: Path) -> Task:
     name = directory.name
     if name in ("", ".."):
         name = directory.resolve().name
-    rounds = resolve_rounds(config, files)
-    suites = [
-        Suite(each.name, each.directory / "tests" if each.has_tests else None) for each in files if not each.has_script
-    ]
-    tests = read_native_tests(suites, names, files[0].shared_tests) if suites else ()
-    return Task(directory, name, config, rounds, tests)
+    return Task(directory, name, config, resolve_rounds(config, files), read_native_tests(files))
 
 
 def find_tasks(directory: Path) -> dict[str, Path]:

@@ -9,20 +9,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from pytest_evocode.errors import TaskError
-from pytest_evocode.tasks.layout import is_test_module
+from pytest_evocode.tasks.layout import RoundFiles, is_test_module
 
 KINDS = ("core", "boundary", "error", "integration")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-class Suite(NamedTuple):
-    """A round that a native suite verifies, and the directory of the tests that it adds."""
-
-    round: str
-    directory: Path | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +46,29 @@ class Requirement:
     """The round from which on none of its tests is required; empty for never."""
 
 
-def read_native_tests(suites: Sequence[Suite], rounds: Sequence[str], shared: Path | None) -> tuple[NativeTest, ...]:
+def read_native_tests(files: Sequence[RoundFiles]) -> tuple[NativeTest, ...]:
     """Return all tests of a task's native suites.
 
     A module that this Python cannot parse has no tests here; the Python in the environment may understand it, or will
     say what is wrong.
 
     Args:
-        suites: The rounds with native suites.
-        rounds: The names of all rounds.
-        shared: The directory of the tests that all rounds share.
+        files: The files of all rounds, at least one.
 
     Raises:
         TaskError: Markers are wrong; the message has the file and the line of each.
     """
+    native = [each for each in files if not each.has_script]
+    if not native:
+        return ()
+    rounds, shared = [each.name for each in files], files[0].shared_tests
+    suites = [(native[0].name, shared)] if shared else []
+    suites += [(each.name, each.directory / "tests") for each in native if each.has_tests]
     found: list[NativeTest] = []
     problems = [_in_the_way(path) for name in rounds if shared and (path := shared / name).exists()]
-    for suite in [Suite(suites[0].round, shared), *suites]:
-        for path in _modules(suite.directory):
-            module = _Module(suite.round, path)
+    for round_, directory in suites:
+        for path in _modules(directory):
+            module = _Module(round_, path)
             found += module.tests
             problems += module.problems
     introduced = {test.requirement: test.round for test in reversed(found) if test.requirement}
@@ -125,8 +121,8 @@ def _in_the_way(path: Path) -> TaskError:
     return TaskError(f"{message}; move what is in it to the round's own tests, or rename it", path)
 
 
-def _modules(directory: Path | None) -> Iterator[Path]:
-    for place, directories, files in os.walk(directory) if directory is not None else ():
+def _modules(directory: Path) -> Iterator[Path]:
+    for place, directories, files in os.walk(directory):
         directories.sort()
         yield from (Path(place, name) for name in sorted(files) if is_test_module(name))
 
@@ -142,9 +138,8 @@ class _Module:
         self.problems: list[TaskError] = []
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore"
-                )  # The suite shows them; turned into errors here, they would hide the module.
+                # The suite shows them; turned into errors here, they would hide the module.
+                warnings.simplefilter("ignore")
                 tree = ast.parse(path.read_bytes(), str(path))
         except (SyntaxError, ValueError, RecursionError):
             return

@@ -11,7 +11,6 @@ from pytest_evocode.tasks.layout import RoundFiles
 from pytest_evocode.tasks.model import (
     AgentConfig,
     EnvironmentConfig,
-    NetworkMode,
     StepConfig,
     TaskConfig,
     VerifierConfig,
@@ -26,14 +25,10 @@ def network(environment: EnvironmentConfig, *phases: AgentConfig | VerifierConfi
     """
     for section in (*phases, environment):
         if section.network_mode is not None:
-            return _plain(section.network_mode)
+            return None if section.network_mode == "allowlist" else section.network_mode
     if environment.allow_internet is None:
         return None
     return "public" if environment.allow_internet else "no-network"
-
-
-def _plain(mode: NetworkMode) -> Network | None:
-    return None if mode == "allowlist" else mode
 
 
 def change_types(config: TaskConfig) -> dict[str, tuple[str, ...]]:
@@ -79,13 +74,7 @@ def _resolve(
         verifier_env = {**verifier_env, **verifier.env}
     return Round(
         index=index,
-        name=files.name,
-        directory=files.directory,
-        has_solution=files.has_solution,
-        has_workdir=files.has_workdir,
-        has_tests=files.has_tests,
-        has_script=files.has_script,
-        shared_tests=files.shared_tests,
+        **files._asdict(),
         agent_timeout=_said(agent, config.agent, "timeout_sec"),
         verifier_timeout=_said(verifier, config.verifier, "timeout_sec"),
         agent_user=_said(agent, config.agent, "user"),

@@ -13,10 +13,9 @@ from pytest_evocode.environments import Engine, Snapshot, choose_engine
 from pytest_evocode.errors import EvocodeError, RegradingRefused, describe_error
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.loading import StoredAttempt
-from pytest_evocode.results.records import AttemptRecord, RoundRecord, SnapshotFile
+from pytest_evocode.results.records import AttemptRecord, RoundRecord, SnapshotFile, task_facts
+from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.results.scrubbing import scrubbed
-from pytest_evocode.results.task_facts import task_facts
-from pytest_evocode.results.trial_rewards import trial_rewards
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.content_hash import hash_directory

@@ -16,7 +16,7 @@ from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, TaskError
 from pytest_evocode.results.records import RoundRecord, Verdict
 from pytest_evocode.secrets import withheld_from_agent
-from pytest_evocode.tasks.round_selection import RoundSelection
+from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.checkpoints import Resumption
 from pytest_evocode.trial.context import TrialContext

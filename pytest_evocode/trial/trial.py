@@ -26,7 +26,7 @@ from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.records import AttemptState, Fault, RoundRecord, TurnRecord
 from pytest_evocode.tasks import Round, Task
-from pytest_evocode.tasks.round_selection import RoundSelection
+from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, keep_state, memory_of
 from pytest_evocode.trial.context import TrialContext

@@ -9,7 +9,7 @@ from pytest_evocode.environments import Environment, require_readable
 from pytest_evocode.errors import UnreadableCases, UnreadableFile, VerifierFault
 from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines
 from pytest_evocode.results.records import Case, Verdict
-from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward
+from pytest_evocode.results.rewards import REWARD_FILES, deciding_reward
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
 

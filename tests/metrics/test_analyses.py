@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.metrics.breakdown import Dimension, breakdown
-from pytest_evocode.metrics.requirements import worst_requirements
-from pytest_evocode.metrics.solvable import solvable
-from pytest_evocode.metrics.survival import FirstFailure, Share, first_failures, survival
-from pytest_evocode.results.records import Case, RoundRecord, Verdict
-from pytest_evocode.results.task_facts import TaskFacts, task_facts
+from pytest_evocode.metrics.failures import worst_requirements
+from pytest_evocode.metrics.survival import FirstFailure, Share, first_failures, solvable, survival
+from pytest_evocode.results.records import Case, RoundRecord, TaskFacts, Verdict, task_facts
 from pytest_evocode.tasks import load_task
 
 MakeRecord = Callable[..., RoundRecord]

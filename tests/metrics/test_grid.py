@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from pytest_evocode.metrics.grid import Grid
-from pytest_evocode.metrics.rewards import mean_reward, mean_rewards
 from pytest_evocode.metrics.scores import (
     dataset_score,
     final_round_completion,
+    mean_reward,
+    mean_rewards,
     mt_at_k,
     perfect_tasks,
     reliability,

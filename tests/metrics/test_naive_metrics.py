@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evocode.metrics.grid import Rounds
-from pytest_evocode.metrics.rewards import mean_reward, mean_rewards
 from pytest_evocode.metrics.scores import (
     avg_rounds,
     case_score,
@@ -18,6 +17,8 @@ from pytest_evocode.metrics.scores import (
     final_round_completion,
     gap,
     hard_tasks,
+    mean_reward,
+    mean_rewards,
     mt_at_k,
     perfect_tasks,
     pinned_case_score,
@@ -28,7 +29,7 @@ from pytest_evocode.metrics.scores import (
 )
 from pytest_evocode.metrics.spending import spending, token_ratios
 from pytest_evocode.metrics.survival import first_failures, survival
-from pytest_evocode.results.trial_rewards import trial_rewards
+from pytest_evocode.results.rewards import trial_rewards
 from tests.metrics.matrices import Cell, Matrix, matrices
 
 

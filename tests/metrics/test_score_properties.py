@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evocode.metrics.grid import Grid, Rounds
-from pytest_evocode.metrics.rewards import mean_reward
 from pytest_evocode.metrics.scores import (
     avg_rounds,
     case_score,
     dataset_score,
     final_round_completion,
     hard_tasks,
+    mean_reward,
     mt_at_k,
     perfect_tasks,
     pinned_case_score,

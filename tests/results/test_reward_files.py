@@ -9,7 +9,7 @@ import pytest
 
 from pytest_evocode.errors import VerifierFault
 from pytest_evocode.results.records import Verdict
-from pytest_evocode.results.reward_files import deciding_reward, parse_reward_json, parse_reward_text
+from pytest_evocode.results.rewards import deciding_reward, parse_reward_json, parse_reward_text
 
 WHAT_TO_WRITE = "test.sh has to write a number from 0 to 1"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_evocode.results.records import Outcome, RoundRecord, Verdict
-from pytest_evocode.results.trial_rewards import trial_rewards
+from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.tasks import RewardStrategy
 
 

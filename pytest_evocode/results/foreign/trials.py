@@ -18,8 +18,7 @@ from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case
 from pytest_evocode.results.foreign.tasks import TaskLookup, old_round_name, table_in, tables_in
 from pytest_evocode.results.foreign.turns import ForeignTurn, read_turn, read_turns_by_round
 from pytest_evocode.results.records import AttemptRecord, Case, Mode, RoundRecord, Verdict
-from pytest_evocode.results.reward_files import REWARD_FILES, deciding_reward
-from pytest_evocode.results.trial_rewards import trial_rewards
+from pytest_evocode.results.rewards import REWARD_FILES, deciding_reward, trial_rewards
 
 OLD_RESULTS = Path("verifier", "multiround_results.json")
 

@@ -1,11 +1,15 @@
-"""Parsing of the reward files that a suite writes, with errors that say what to write instead."""
+"""Rewards: parsing of the files that suites write, and the reward of a whole attempt from those of its rounds."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 from pytest_evocode.errors import VerifierFault
+from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.tasks import RewardStrategy
 
 _HINT = "test.sh has to write a number from 0 to 1 to /logs/verifier/reward.txt, or a flat table of them to reward.json"
 
@@ -25,9 +29,8 @@ def parse_reward_json(text: str) -> dict[str, float]:
     """Return all rewards that ``reward.json`` holds, by key; raises VerifierFault."""
     try:
         table = json.loads(text)
-        json.dumps(
-            table, ensure_ascii=False
-        ).encode()  # Raises for half a surrogate pair, which could not be written to a record.
+        # Raises for half a surrogate pair, which could not be written to a record.
+        json.dumps(table, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise VerifierFault(f"reward.json is not JSON ({error}); {_HINT}") from None
     if not isinstance(table, dict) or not table:
@@ -82,3 +85,30 @@ def _shortened(text: str) -> str:
 
 #: The files in which a suite may leave rewards, with their parsers; the first that exists counts.
 REWARD_FILES = {"reward.json": parse_reward_json, "reward.txt": parse_reward_text}
+
+
+def trial_rewards(
+    records: Iterable[RoundRecord], counting: Sequence[int], strategy: RewardStrategy
+) -> dict[str, float]:
+    """Return an attempt's rewards by key, as Harbor's ``multi_step_reward_strategy`` makes them of its rounds'.
+
+    A round without a verdict counts 0, run or not, where Harbor leaves it out (``mean``) or gives the trial no reward
+    at all (``final``, which its mean over trials then takes for 0). Without any verdict there is no key to count 0 for.
+
+    Args:
+        records: The rounds that were recorded, in any order; those that do not count are left out.
+        counting: The indices, from 1 and in order, of the declared rounds that count: all of them, but for a chain that
+            began with a later round.
+        strategy: ``mean`` divides the sums by the number of rounds that count; ``final`` takes the last of them, with 0
+            under every key of the others where it has no verdict.
+    """
+    verdicts = {record.index: record.verdict for record in records if record.verdict and record.index in counting}
+    if strategy == "final":
+        if (last := verdicts.get(counting[-1])) is not None:
+            return dict(last.rewards)
+        return {key: 0.0 for verdict in verdicts.values() for key in verdict.rewards}
+    totals: dict[str, float] = defaultdict(float)
+    for verdict in verdicts.values():
+        for key, value in verdict.rewards.items():
+            totals[key] += value
+    return {key: total / len(counting) for key, total in totals.items()}
