@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_evocode.environments import Engine, Snapshot, choose_engine
+from pytest_evocode.environments import Engine, choose_engine
 from pytest_evocode.errors import EvocodeError, RegradingRefused, describe_error
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.loading import StoredAttempt
@@ -115,7 +115,10 @@ class Regrader:
 
         def run(round_: Round) -> SuiteRun:
             context.task_environment.refuse_when_cancelled()
-            return suites.run(environment, self._snapshot(context.engine, kept[round_.index]), round_)
+            snapshot = context.engine.find_snapshot(kept[round_.index].reference)
+            if snapshot is None:
+                raise RegradingRefused("its files are not on this machine, or were removed by evocode clean --kept")
+            return suites.run(environment, snapshot, round_)
 
         with ThreadPoolExecutor(context.slots.count, thread_name_prefix="regrade") as pool:
             begun = {index: pool.submit(run, task.rounds[index - 1]) for index in kept}
@@ -144,12 +147,6 @@ class Regrader:
             else:
                 done[index] = suite
         return done
-
-    def _snapshot(self, engine: Engine, kept: SnapshotFile) -> Snapshot:
-        snapshot = engine.find_snapshot(kept.reference)
-        if snapshot is None:
-            raise RegradingRefused("its files are not on this machine, or were removed by evocode clean --kept")
-        return snapshot
 
     def _judged(
         self, task: Task, record: AttemptRecord, kept: Mapping[int, SnapshotFile], suites: Mapping[int, SuiteRun]

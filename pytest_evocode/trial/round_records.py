@@ -66,10 +66,6 @@ class RoundRecords:
         """Wait for the record of a round."""
         return self._records[index].result()
 
-    def before(self, index: int) -> list[RoundRecord]:
-        """Wait for the records of the rounds before one, in order."""
-        return [record.result() for earlier, record in self._records.items() if earlier < index]
-
     def skip_before(self, index: int) -> None:
         """Have no records of the rounds before one, which are not run."""
         self._records = {later: record for later, record in self._records.items() if later >= index}
@@ -126,7 +122,8 @@ class RoundRecords:
         if record.verdict is not None:
             # What the rounds required that are left to the solutions held when the first of these began.
             held = [round_.name for round_ in self._task.rounds if round_.index < min(self._records)]
-            record = compare_cases(record, self.before(record.index), held)
+            before = [earlier.result() for index, earlier in self._records.items() if index < record.index]
+            record = compare_cases(record, before, held)
         try:
             if self._directory is not None:
                 self._directory.write_round(record, output=output, done=done)

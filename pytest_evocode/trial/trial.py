@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
-from types import TracebackType
 
 from pytest_evocode.agents import Agent, PreparedAgent, ResumableAgent, SelectiveAgent, close_agent, declared_secrets
 from pytest_evocode.agents.oracle import OracleAgent
@@ -120,9 +119,7 @@ class Trial:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def first_played(self) -> int:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.changed_tools import changed_tools, python_caches
-from pytest_evocode.verifier.clock import put_forward
 from pytest_evocode.verifier.native import run_native
 from pytest_evocode.verifier.script import run_script
 from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings
 
 _LISTED_TOOLS = 50
+_CLOCK = "/tests/.evocode/clock"
+_DAY = 86400  # seconds
+_CLOCK_TOLERANCE = 3600  # seconds that the engine's clock may differ from ours
 
 
 def run_suite(
@@ -38,7 +43,7 @@ def run_suite(
     if caches := python_caches(changed):
         # Python would load code from there unseen. The fork's own rm will do: if it was changed, it is among the tools.
         fork.exec(["rm", "-rf", "--", *caches], user="0", cwd="/", timeout=60)
-    clock = put_forward(fork, settings.days, _clock(round_, settings)) if settings.days else {}
+    clock = _put_clock_forward(fork, round_, settings) if settings.days else {}
     settings = replace(settings, env={**settings.env, **clock})
     suite = (run_script if round_.has_script else run_native)(fork, task, round_, settings)
     verdict = suite.verdict
@@ -59,8 +64,32 @@ def run_suite(
     )
 
 
-def _clock(round_: Round, settings: SuiteSettings) -> list[str]:
-    """Return a command that prints the time as the suite sees it."""
+def _put_clock_forward(fork: Environment, round_: Round, settings: SuiteSettings) -> Mapping[str, str]:
+    """Bring libfaketime, and return the variables that make programs see a clock that is ``settings.days`` ahead.
+
+    No variables are returned where the suite's own interpreter still sees the true time with them: a statically linked
+    program does not load the library, and one with another C library may not even start with it.
+    """
+    library = next(file for file in metadata.files("libfaketime") or () if file.name == "libfaketime.so.1")
+    with tempfile.TemporaryDirectory() as directory:
+        shutil.copy(str(library.locate()), directory)
+        fork.upload([Path(directory)], _CLOCK, writable=True)
+    env = {
+        "LD_PRELOAD": f"{_CLOCK}/{library.name}",
+        "FAKETIME": f"+{settings.days}d",
+        # Timeouts and measured times go by the monotonic clock, which no suite takes for a date.
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    result = fork.exec(_time_command(round_, settings), env=env, user="0", cwd="/", timeout=60)
+    try:
+        ahead = float(result.output) - time.time()
+    except ValueError:
+        return {}
+    return env if abs(ahead - settings.days * _DAY) < _CLOCK_TOLERANCE else {}
+
+
+def _time_command(round_: Round, settings: SuiteSettings) -> list[str]:
+    """Return a command that prints the time, in seconds, as the suite sees it."""
     if round_.has_script:
         return ["date", "+%s"]
     assert settings.toolbox is not None
