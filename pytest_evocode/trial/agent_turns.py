@@ -129,13 +129,12 @@ class AgentTurns:
         )
 
     def _recorder(self, environment: Environment, round_: Round) -> Recorder:
-        directory = self._directory
         return Recorder(
             AgentInfo(name=self._agent.name, version=version("pytest-evocode")),
-            directory.session if directory is not None else self._context.task.name,
+            self._directory.session if self._directory is not None else self._context.task.name,
             spending=self.spending,
             change_source=self._change_source(environment, round_),
-            write=None if directory is None else lambda trajectory: self._write(round_, trajectory),
+            write=None if self._directory is None else lambda trajectory: self._write(round_, trajectory),
         )
 
     def _change_source(self, environment: Environment, round_: Round) -> WorkspaceChanges:

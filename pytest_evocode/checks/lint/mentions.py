@@ -111,9 +111,8 @@ class _Known:
 
 def _image_is_known(sources: TaskSources, dockerfile: str) -> bool:
     """Return whether the build context has all files that the author puts into the image."""
-    if sources.task.config.environment.docker_image or any(
-        map(_ARCHIVE.search, (file.place for file in sources.given))
-    ):
+    has_archives = any(_ARCHIVE.search(file.place) for file in sources.given)
+    if has_archives or sources.task.config.environment.docker_image:
         return False
     instructions = "\n".join(line for line in dockerfile.splitlines() if not line.lstrip().startswith("#"))
     return all(map(_PLAIN_IMAGE.fullmatch, _FROM.findall(instructions))) and not _BRINGS_FILES.search(instructions)
