@@ -18,13 +18,13 @@ from pytest_evocode.tasks.model import (
 from pytest_evocode.tasks.task import Network, Round
 
 
-def network(environment: EnvironmentConfig, *phases: AgentConfig | VerifierConfig) -> Network | None:
+def network(environment: EnvironmentConfig, *phases: AgentConfig | VerifierConfig | None) -> Network | None:
     """Return the network access that the first of ``phases`` gives, else the environment's; None where none says.
 
-    An allowlist counts as not said: ``check_config`` refuses it.
+    A phase of None gives none. An allowlist counts as not said: ``check_config`` refuses it.
     """
     for section in (*phases, environment):
-        if section.network_mode is not None:
+        if section is not None and section.network_mode is not None:
             return None if section.network_mode == "allowlist" else section.network_mode
     if environment.allow_internet is None:
         return None
@@ -43,27 +43,16 @@ def change_types(config: TaskConfig) -> dict[str, tuple[str, ...]]:
 def resolve_rounds(config: TaskConfig, files: list[RoundFiles]) -> tuple[Round, ...]:
     """Return the rounds of a task; ``files`` has an entry per step, or one where there are no steps."""
     changes = change_types(config)
-    shared = _TaskValues(config)
     steps: tuple[StepConfig | None, ...] = config.steps or (None,)
     return tuple(
-        _resolve(index, step, found, shared, changes.get(found.name, ()))
+        _resolve(index, step, found, config, changes.get(found.name, ()))
         for index, (step, found) in enumerate(zip(steps, files, strict=True), 1)
     )
 
 
-class _TaskValues:
-    """The task's own values, computed once for all its rounds."""
-
-    def __init__(self, config: TaskConfig) -> None:
-        self.config = config
-        self.agent_network = network(config.environment, config.agent)
-        self.verifier_network = network(config.environment, config.verifier)
-
-
 def _resolve(
-    index: int, step: StepConfig | None, files: RoundFiles, task: _TaskValues, changes: tuple[str, ...]
+    index: int, step: StepConfig | None, files: RoundFiles, config: TaskConfig, changes: tuple[str, ...]
 ) -> Round:
-    config = task.config
     agent: AgentConfig | None = None
     verifier: VerifierConfig | None = None
     if step is not None:
@@ -79,10 +68,8 @@ def _resolve(
         verifier_timeout=_said(verifier, config.verifier, "timeout_sec"),
         agent_user=_said(agent, config.agent, "user"),
         verifier_user=_said(verifier, config.verifier, "user"),
-        agent_network=task.agent_network if agent is None else network(config.environment, agent, config.agent),
-        verifier_network=(
-            task.verifier_network if verifier is None else network(config.environment, verifier, config.verifier)
-        ),
+        agent_network=network(config.environment, agent, config.agent),
+        verifier_network=network(config.environment, verifier, config.verifier),
         verifier_env=verifier_env,
         solution_env=config.solution.env,
         min_reward=step.min_reward if step else None,
