@@ -69,8 +69,8 @@ class TaskEnvironment:
                 result = environment.exec(["bash", "setup.sh"], timeout=_SETUP_TIMEOUT)
                 if not result.ok:
                     ending = "did not end in time" if result.timed_out else f"ended with exit code {result.exit_code}"
-                    tail = "\n".join(result.output.splitlines()[-20:])
-                    raise TaskError(f"{ending}; correct it. Its last lines:\n{tail}", round_.workdir / "setup.sh")
+                    why = f"{ending}; correct it. Its last lines:\n{result.tail()}"
+                    raise TaskError(why, round_.workdir / "setup.sh")
         if round_.healthcheck is not None and wait_until_healthy:
             self._wait_until_healthy(environment, round_.healthcheck, round_.name)
 

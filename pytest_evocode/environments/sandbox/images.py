@@ -252,10 +252,9 @@ def keep_as_layer(settings: SandboxSettings, environment: SandboxEnvironment, la
 def _expect(result: ExecResult, dockerfile: Path, line: int, what: str, late: str = "did not end in time") -> None:
     if not result.ok:
         ending = late if result.timed_out else f"ended with exit code {result.exit_code}"
-        tail = "\n".join(result.output.splitlines()[-20:])
         raise BuildError(
             f"{dockerfile}:{line}: replayed on {host_system()}, '{what}' {ending}. Correct it, or, where it needs its "
-            f"own base image, start Docker and run with --evocode-env=docker. Its last lines were:\n{tail}"
+            f"own base image, start Docker and run with --evocode-env=docker. Its last lines were:\n{result.tail()}"
         )
 
 
