@@ -66,11 +66,6 @@ class CodexReader(LoggedEventReader):
             if not self._counted and not self._resumed and (usage := event.get("usage")):
                 self.recorder.amend(usage=self._usage(usage).model_copy(update={"requests": None}))
 
-    def close(self) -> None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
-        self.flush()
-        self._count()
-
     def _fail(self, words: str) -> None:
         self.close()
         if "context window" in words:
@@ -92,7 +87,7 @@ class CodexReader(LoggedEventReader):
             self.flush([call], continues=self.waits)
             self.result(call_id, "")
         elif kind in _ACTIONS:
-            if not self.has_begun(item["id"]):
+            if item["id"] not in self._began:
                 self.flush([_as_call(item)], continues=self.waits)
             if moment == "completed":
                 self._complete(item)
@@ -103,10 +98,10 @@ class CodexReader(LoggedEventReader):
             shown = text_of(item["error"].get("message")) or shown
         code = item.get("exit_code")
         self.result(item["id"], shown, exit_code=code if isinstance(code, int) else None)
-        self._count()
+        self.count()
 
-    def _count(self) -> None:
-        """Charge the requests that were logged since the last time."""
+    def count(self) -> None:
+        """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
         for entry in self.new_entries():
             payload = entry.get("payload") or {}
             usage = (payload.get("info") or {}).get("last_token_usage")

@@ -117,10 +117,6 @@ class EventReader(ABC):
         """Whether a call of the last reply has no result yet."""
         return bool(self._waiting)
 
-    def has_begun(self, call_id: str) -> bool:
-        """Whether the call has begun and has no result yet."""
-        return call_id in self._began
-
     def result(
         self,
         call_id: str,
@@ -183,6 +179,15 @@ class LoggedEventReader(EventReader):
 
     def skip(self, entries: list[Event]) -> None:
         """Take note of what earlier turns have written to the log."""
+
+    @abstractmethod
+    def count(self) -> None:
+        """Charge what the log has gained since the last time."""
+
+    def close(self) -> None:
+        """See :class:`EventReader`."""
+        self.flush()
+        self.count()
 
     def open_log(self, session: str) -> None:
         """Follow the log of a session."""

@@ -54,11 +54,8 @@ class GeminiCliReader(LoggedEventReader):
             text = "".join([*self._texts, text_of(event.get("content"))])  # It comes in pieces.
             self._texts = [text] if text else []
         elif kind == "tool_use":
-            call = ToolCall(
-                tool_call_id=event["tool_id"],
-                function_name=event["tool_name"],
-                arguments=event.get("parameters") or {},
-            )
+            arguments = event.get("parameters") or {}
+            call = ToolCall(tool_call_id=event["tool_id"], function_name=event["tool_name"], arguments=arguments)
             self.flush([call], continues=self.waits)
         elif kind == "tool_result":
             self._take_result(event)
@@ -67,16 +64,11 @@ class GeminiCliReader(LoggedEventReader):
         elif kind == "result":
             self._take_end(event)
 
-    def close(self) -> None:
-        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
-        self.flush()
-        self._count()
-
     def _take_result(self, event: Event) -> None:
         shown = text_of(event.get("output"))
         if event.get("status") == "error":
             shown = shown or text_of((event.get("error") or {}).get("message"))
-        self._count()
+        self.count()
         self.result(event["tool_id"], shown, exit_code=self._exit_codes.get(event["tool_id"]))
 
     def _take_end(self, event: Event) -> None:
@@ -89,7 +81,7 @@ class GeminiCliReader(LoggedEventReader):
         if event.get("status") == "error":
             self.failure = text_of((event.get("error") or {}).get("message")) or self.trouble
 
-    def _count(self) -> None:
+    def count(self) -> None:
         """Read the log's new entries; an entry is written again when it has changed."""
         for entry in self.new_entries():
             tokens = entry.get("tokens")

@@ -72,9 +72,8 @@ class OpenCodeReader(EventReader):
     def _take_call(self, part: Event) -> None:
         state = part["state"]
         call_id, time = part["callID"], state.get("time") or {}
-        self._flush_reply(
-            ToolCall(tool_call_id=call_id, function_name=part["tool"], arguments=state.get("input") or {})
-        )
+        call = ToolCall(tool_call_id=call_id, function_name=part["tool"], arguments=state.get("input") or {})
+        self._flush_reply(call)
         code = (state.get("metadata") or {}).get("exit")
         self.result(
             call_id,

@@ -6,10 +6,9 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.agents.protocol import RoundContext
@@ -49,9 +48,10 @@ def run_program(
         return ProgramRun(ExecResult(None, "", timed_out=False, seconds=0.0), spent)
     turn = f"{context.task.name} {context.round.name}"
     logger.info("%s: the agent's program is started", turn)
-    with _Reading(context, reader) as reading:
+    reading = _Reading(context, reader)
+    with reading.pipe() as sink:
         result = context.environment.exec(
-            command, user=context.round.agent_user, env=env, timeout=context.timeout, stdout=reading.sink
+            command, user=context.round.agent_user, env=env, timeout=context.timeout, stdout=sink
         )
     ending = "was killed at its deadline" if result.timed_out else f"ended with exit code {result.exit_code}"
     logger.info("%s: the agent's program %s after %.1f s", turn, ending, result.seconds)
@@ -59,7 +59,7 @@ def run_program(
 
 
 class _Reading:
-    """A thread that reads a program's output, and has read all of it when the context ends."""
+    """Reads a program's output while it runs, and ends the program where it may not go on."""
 
     def __init__(self, context: RoundContext, reader: EventReader | None) -> None:
         self._context = context
@@ -68,20 +68,19 @@ class _Reading:
         self._ended = False
         self.stopped = ""
 
-    def __enter__(self) -> Self:
+    @contextlib.contextmanager
+    def pipe(self) -> Iterator[BinaryIO]:
+        """Yield a file for the output, which a thread reads; all of it is read when the context ends."""
         # A pipe makes a program wait that prints faster than its output is read.
         source, sink = os.pipe()
-        self.sink: BinaryIO = os.fdopen(sink, "wb", buffering=0)
-        self._thread = threading.Thread(target=self._read, args=(os.fdopen(source, "rb"),), name="events", daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.sink.close()
-        self._thread.join()
-        if self._error is not None and error is None:
+        thread = threading.Thread(target=self._read, args=(os.fdopen(source, "rb"),), name="events", daemon=True)
+        thread.start()
+        try:
+            with os.fdopen(sink, "wb", buffering=0) as output:
+                yield output
+        finally:
+            thread.join()
+        if self._error is not None:
             raise self._error
 
     def _read(self, source: BinaryIO) -> None:
