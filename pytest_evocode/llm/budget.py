@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import math
-import os
 import time
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -73,14 +72,10 @@ class RunSpending:
     def add(self, cost_usd: float) -> None:
         """Add an amount."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        line = f"{cost_usd!r}\n".encode()
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
+        with self._path.open("ab", buffering=0) as file:
             # On network file systems appending is not atomic. A lock of `filelock` would leave a second file.
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            os.write(descriptor, line)
-        finally:
-            os.close(descriptor)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(f"{cost_usd!r}\n".encode())
 
     @property
     def cost_usd(self) -> float:

@@ -118,13 +118,12 @@ def _as_call(call: Json) -> RequestedCall:
 def _with_json_arguments(message: Json) -> Json:
     """Replace arguments that are not JSON by none: servers that render the history themselves fail on them."""
     calls = message.get("tool_calls")
-    if not calls or all(arguments_of(call["function"].get("arguments"))[0] is not None for call in calls):
+    if not calls:
         return message
-    mended = [
-        call if arguments_of(call["function"].get("arguments"))[0] is not None
-        else call | {"function": call["function"] | {"arguments": "{}"}}
-        for call in calls
-    ]  # fmt: skip
+    mended = []
+    for call in calls:
+        arguments, _ = arguments_of(call["function"].get("arguments"))
+        mended.append(call if arguments is not None else call | {"function": call["function"] | {"arguments": "{}"}})
     return message | {"tool_calls": mended}
 
 
