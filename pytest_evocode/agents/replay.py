@@ -10,7 +10,7 @@ from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import Deadline, run_script
 from pytest_evocode.errors import DiffError
 from pytest_evocode.llm.budget import Budget
-from pytest_evocode.trajectories.atif import AgentInfo, Step, StepMetrics, ToolCall, Trajectory, actions_of
+from pytest_evocode.trajectories.atif import AgentInfo, Step, ToolCall, Trajectory, actions_of
 from pytest_evocode.trajectories.file_changes import Change, File, drop_empty_directories, file_after, write_files
 from pytest_evocode.trajectories.recorded_attempts import RecordedAttempt, check_path
 from pytest_evocode.trajectories.recorder import Action
@@ -77,10 +77,10 @@ class _RoundReplay:
             if step.source != "agent":
                 recorder.say(step.source, step.message, _ours(step))
                 continue
-            calls = step.tool_calls or ()
-            recorder.reply(
-                step.message, calls, reasoning=step.reasoning_content, extra=_ours(step) | _replayed(step.metrics)
-            )
+            calls, extra = step.tool_calls or (), _ours(step)
+            if step.metrics is not None:
+                extra["replayed"] = step.metrics.model_dump(mode="json", exclude_none=True)
+            recorder.reply(step.message, calls, reasoning=step.reasoning_content, extra=extra)
             actions = actions_of(step)
             for call in calls:
                 self._call(step, call, _take(actions, call.tool_call_id))
@@ -165,11 +165,6 @@ def _ours(step: Step) -> dict[str, Any]:
 def _table(values: Mapping[str, Any] | None, key: str) -> dict[str, Any]:
     found = (values or {}).get(key)
     return found if isinstance(found, dict) else {}
-
-
-def _replayed(metrics: StepMetrics | None) -> dict[str, Any]:
-    """Return the usage that the step had when it was recorded."""
-    return {} if metrics is None else {"replayed": metrics.model_dump(mode="json", exclude_none=True)}
 
 
 def _take(actions: list[dict[str, Any]], call_id: str) -> dict[str, Any] | None:

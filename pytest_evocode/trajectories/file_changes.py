@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pytest_evocode.environments import Environment, User
-from pytest_evocode.errors import DiffError, EnvironmentFault, UnreadableFile
+from pytest_evocode.errors import DiffError, EnvironmentFault
 from pytest_evocode.trajectories.diffs import apply_diff, unified_diff
 
 Change = dict[str, Any]
@@ -190,11 +190,7 @@ def _read(environment: Environment, base: str, changes: Sequence[Mapping[str, An
     patches = {change["path"] for change in changes if change["kind"] == "modified" and change.get("diff") is not None}
     paths = {posixpath.join(base, path): path for path in sorted(patches)}
     found = environment.read_files(dict.fromkeys(paths, _READABLE)) if paths else {}
-    return {
-        paths[path]: File(content=content)
-        for path, content in found.items()
-        if content is not None and not isinstance(content, UnreadableFile)
-    }
+    return {paths[path]: File(content=content) for path, content in found.items() if isinstance(content, bytes)}
 
 
 def write_files(

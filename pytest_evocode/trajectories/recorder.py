@@ -94,11 +94,6 @@ class Recorder:
         """Usage of all steps so far; None where no step has any."""
         return total_usage(self._usages)
 
-    @property
-    def turns(self) -> int:
-        """Number of the agent's steps so far."""
-        return sum(step.source == "agent" for step in self._steps)
-
     def leave_out(self, *paths: str) -> None:
         """Do not count files as the agent's work, because they were given to it; paths are relative to the workdir."""
         if self._change_source is not None:
@@ -176,7 +171,8 @@ class Recorder:
             action: How it ended, where it ran something.
             extra: Goes into the record of the action.
         """
-        at = self._calling(call_id)
+        at = self._last(lambda step: any(call.tool_call_id == call_id for call in step.tool_calls or ()))
+        at = len(self._steps) - 1 if at is None else at
         step = self._steps[at]
         done: dict[str, Any] = {"tool_call_id": call_id}
         if action is not None:
@@ -191,12 +187,9 @@ class Recorder:
         )
         self._written()
 
-    def _calling(self, call_id: str) -> int:
-        """Return the index of the step with a call; the last step where none has it."""
-        for at in range(len(self._steps) - 1, -1, -1):
-            if any(call.tool_call_id == call_id for call in self._steps[at].tool_calls or ()):
-                return at
-        return len(self._steps) - 1
+    def _last(self, is_wanted: Callable[[Step], bool]) -> int | None:
+        """Return the index of the last step that is wanted; None where none is."""
+        return next((at for at in reversed(range(len(self._steps))) if is_wanted(self._steps[at])), None)
 
     def amend(self, *, calls: Iterable[ToolCall] = (), usage: Usage | None = None) -> None:
         """Add tool calls and usage to the last reply, for what becomes known of it later.
@@ -206,7 +199,7 @@ class Recorder:
         if usage is not None:
             self._usages.append(usage)
             self.spending.charge(usage, turns=0)
-        at = next((at for at in range(len(self._steps) - 1, -1, -1) if self._steps[at].source == "agent"), None)
+        at = self._last(lambda step: step.source == "agent")
         if at is None:
             return
         step = self._steps[at]

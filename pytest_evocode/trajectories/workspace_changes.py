@@ -239,11 +239,8 @@ def _may_differ(seen: _Seen | None, entry: ListedFile) -> bool:
 
 
 def _same(old: File, new: File) -> bool:
-    if (old.mode, old.symlink) != (new.mode, new.symlink):
-        return False
-    if old.symlink is not None:
-        return True
-    return old.sha256 is not None and old.sha256 == new.sha256
+    same_content = old.symlink is not None or (old.sha256 is not None and old.sha256 == new.sha256)
+    return same_content and (old.mode, old.symlink) == (new.mode, new.symlink)
 
 
 def _is_text(path: str) -> bool:
