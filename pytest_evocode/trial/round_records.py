@@ -10,16 +10,7 @@ from typing import Any
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.directory import now
-from pytest_evocode.results.records import (
-    AttemptRecord,
-    AttemptState,
-    Fault,
-    Outcome,
-    RoundRecord,
-    TurnRecord,
-    Usage,
-    task_facts,
-)
+from pytest_evocode.results.records import AttemptRecord, Fault, Outcome, RoundRecord, TurnRecord, Usage, task_facts
 from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.tasks import Round
@@ -48,7 +39,7 @@ class RoundRecords:
         self._begin_with = rounds.begin_with if self._mode != "single-round" else None
         self._rounds = {each.index: each for each in self._task.rounds[rounds.rounds_before : rounds.last]}
         self._directory = context.directory
-        self._scrubber = context.scrubber
+        self._context = context
         self._checkpoints = checkpoints
         self._records: dict[int, Future[RoundRecord]] = {index: Future() for index in self._rounds}
         self.undone = False
@@ -118,7 +109,7 @@ class RoundRecords:
 
         One with a verdict waits for the records of the rounds before, with whose cases its own are compared.
         """
-        record = scrubbed(record, self._scrubber)
+        record = scrubbed(record, self._context.scrubber)
         if record.verdict is not None:
             # What the rounds required that are left to the solutions held when the first of these began.
             held = [round_.name for round_ in self._task.rounds if round_.index < min(self._records)]
@@ -130,7 +121,7 @@ class RoundRecords:
             if done:
                 self._checkpoints.round_done(record.index)
         except (OSError, ValueError, EnvironmentFault) as error:
-            cause = self._scrubber.text(f"the results could not be written: {error}")
+            cause = self._context.scrubber.text(f"the results could not be written: {error}")
             failed = {"outcome": "error", "cause": cause, "fault": "infrastructure"}
             record, done = record.model_copy(update=failed), False
         logger.info("%s, %s: %s", record.task, record.round, record.outcome)
@@ -160,7 +151,7 @@ class RoundRecords:
                 self.skip_after(first, f"the attempt ended in {round_.name} with an error")
         self.skip_after(index - 1, STOPPED)
 
-    def write_attempt(self, state: AttemptState, started: str) -> None:
+    def write_attempt(self, started: str) -> None:
         """Write the attempt's record, now that all rounds have theirs; raises OSError and RecordFault."""
         if self._directory is None:
             return
@@ -177,9 +168,9 @@ class RoundRecords:
                     attempt=self._attempt,
                     mode=self._mode,
                     from_round=self._task.rounds[self._begin_with - 1].name if self._begin_with else None,
-                    environment=state.environment,
-                    task_hash=state.task_hash,
-                    made_by=state.made_by,
+                    environment=self._context.engine.name,
+                    task_hash=self._context.task_hash,
+                    made_by=dict(self._context.options.agent),
                     started=min(started, earlier.started) if earlier is not None else started,
                     finished=now(),
                     declared_rounds=tuple(round_.name for round_ in self._task.rounds),

@@ -83,12 +83,12 @@ class Trial:
         self._context = context = TrialContext.of(
             task, engine, options, directory=directory, declared_secrets=declared_secrets(agent)
         )
-        self._state = AttemptState(environment=engine.name, task_hash=context.task_hash, made_by=dict(options.agent))
+        state = AttemptState(environment=engine.name, task_hash=context.task_hash, made_by=dict(options.agent))
         self._turns = AgentTurns(context, agent, spending=AttemptSpending(options.budget, run=options.run_spending))
         self._suites = SuiteRunner(context)
         # Suites that run in place need the processes there, which no snapshot has.
         self._keeps_states = options.keep_snapshots and directory is not None and not self._suites.in_place
-        self._checkpoints = Checkpoints(directory, self._state, keep_all=self._keeps_states)
+        self._checkpoints = Checkpoints(directory, state, keep_all=self._keeps_states)
         if options.hold_last:
             self._checkpoints.hold(len(self._rounds))
         self._start_state = StartingState(context, agent, rounds, self._oracle_attempt)
@@ -304,6 +304,6 @@ class Trial:
         if self._context.cancelled.is_set():
             return
         try:
-            self._records.write_attempt(self._state, self._started)
+            self._records.write_attempt(self._started)
         except (OSError, RecordFault) as error:
             self._unwritten = error
