@@ -23,7 +23,14 @@ modified or deleted), ``mode``, ``diff``, ``sha256``, ``content`` and ``symlink`
 _READABLE = 64 * 2**20  # bytes of a file up to which it is read to be patched
 _SETTLING = 60.0  # seconds, after which all processes of the container are killed
 _ROOT = ("0", "root", 0)
-_DROP_COMPILED = 'for file; do name=${file##*/}; rm -f -- "${file%/*}/__pycache__/${name%.py}".*.pyc; done'
+# A directory of the sources may have become a file, or a symlink that leads nowhere.
+_DROP_COMPILED = """
+for file; do
+    name=${file##*/} compiled=${file%/*}/__pycache__
+    [ -d "$compiled" ] || continue
+    rm -f -- "$compiled/${name%.py}".*.pyc
+done
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,11 @@ from tests.environments.conftest import start_engine
 
 
 @pytest.fixture
-def parent(cache: Path) -> Path:
-    """Where the sessions of this test have their directories."""
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the sessions of this test have their directories: in a cache of its own."""
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
     found = leftovers.state_parents()[0]
-    assert cache in found.parents
+    assert tmp_path in found.parents
     found.mkdir(parents=True, exist_ok=True)
     return found
 

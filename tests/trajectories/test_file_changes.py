@@ -103,6 +103,14 @@ def test_actions_one_after_the_other_are_applied_at_once(act: Act, environment: 
     assert tree_of(environment) == after
 
 
+def test_a_directory_of_sources_becomes_a_symlink_to_itself(act: Act, environment: Environment) -> None:
+    act("mkdir c.py; echo 1 > c.py/c.py")
+    changes = act("rm -r c.py; ln -s c.py c.py")
+    environment.exec("rm c.py; mkdir c.py; echo 1 > c.py/c.py")
+    assert apply_changes(environment, changes) == {}
+    assert environment.exec("readlink c.py").output == "c.py\n"
+
+
 def test_files_belong_to_whom_it_is_said(environment: Environment) -> None:
     environment.exec("mkdir open; chmod 777 open")
     added = {"path": "open/new/a", "kind": "added", "mode": "0640", "diff": "", "sha256": sha256(b"")}
