@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.slow
+WITH_WORKERS = pytest.param(("-n1", "-v"), marks=pytest.mark.nightly)
 
 AGENT = '''
 import os, signal, time
@@ -108,7 +109,7 @@ def test_the_line_of_an_attempt_without_a_model_has_its_round_and_the_time(
     person.ends()
 
 
-@pytest.mark.parametrize("options", [(), ("-n1", "-v")], ids=" ".join)
+@pytest.mark.parametrize("options", [(), WITH_WORKERS], ids=" ".join)
 def test_pytests_own_output_is_what_it_is_without(
     write_task: WriteTask, person: AtTerminal, go: Path, options: tuple[str, ...]
 ) -> None:
@@ -140,6 +141,7 @@ def test_each_worker_has_a_line_for_its_attempt(write_task: WriteTask, person: A
     assert status(person.screen.all) == []
 
 
+@pytest.mark.nightly
 def test_the_line_of_a_lost_worker_is_gone(write_task: WriteTask, person: AtTerminal, go: Path) -> None:
     write_task("a", 1)
     write_task("b", 1)
@@ -153,6 +155,7 @@ def test_the_line_of_a_lost_worker_is_gone(write_task: WriteTask, person: AtTerm
     assert person.ends()[0] == 1
 
 
+@pytest.mark.nightly
 def test_attempts_beyond_half_of_the_window_are_counted(write_task: WriteTask, person: AtTerminal, go: Path) -> None:
     person.resize(2, 200)
     write_task("a", 1)
@@ -197,7 +200,7 @@ def test_a_debugger_has_the_terminal_for_itself(
     assert person.ends()[0] == 0
 
 
-@pytest.mark.parametrize("option", ["-q", "-s", "--capture=sys"])
+@pytest.mark.parametrize("option", ["-q", "-s", pytest.param("--capture=sys", marks=pytest.mark.nightly)])
 def test_there_is_no_line_where_it_is_not_wanted_or_others_write_to_the_terminal(
     write_task: WriteTask, person: AtTerminal, go: Path, option: str
 ) -> None:
@@ -305,7 +308,7 @@ def test_quiet_is_quiet_in_ci(write_task: WriteTask, run_tasks: RunTasks) -> Non
     assert "evocode:" not in run_tasks("-q", "tasks").text
 
 
-@pytest.mark.parametrize("options", [(), ("-n1", "-v")], ids=" ".join)
+@pytest.mark.parametrize("options", [(), WITH_WORKERS], ids=" ".join)
 def test_output_that_goes_elsewhere_is_what_it_is_without(
     write_task: WriteTask, run_tasks: RunTasks, options: tuple[str, ...]
 ) -> None:

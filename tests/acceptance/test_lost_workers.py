@@ -110,6 +110,7 @@ def test_an_attempt_whose_workers_are_lost_again_is_given_up_and_others_are_not(
     assert [each.outcome for each in session.record("b", remembering_agent.NAME).rounds] == ["passed"] * 6
 
 
+@pytest.mark.nightly
 def test_no_round_is_without_a_report_when_no_worker_is_left(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -180,6 +181,7 @@ def test_an_ordinary_test_that_takes_its_worker_down_fails_alone(
     session.has("*worker 'gw?' crashed while running 'test_plain.py::test_bad'*")
 
 
+@pytest.mark.nightly
 def test_the_longest_attempts_begin_first_and_each_worker_has_one(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

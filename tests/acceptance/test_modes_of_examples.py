@@ -10,7 +10,8 @@ import pytest
 from tests.acceptance.sessions import RunTasks, Session
 from tests.acceptance.test_modes import marks, row
 
-pytestmark = pytest.mark.slow
+# The modes themselves are in test_modes.py.
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 EXAMPLES = Path(__file__).parents[2] / "example_tasks"
 # It plays the reference solutions, but for the third round of recipes and the second of invoices.

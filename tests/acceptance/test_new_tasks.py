@@ -49,6 +49,8 @@ def failing(cases: tuple[Case, ...]) -> set[str]:
     return {case.requirement for case in cases if case.failing}
 
 
+# test_every_author_check_passes asks for the same of two rounds, by the check `oracle`.
+@pytest.mark.nightly
 @pytest.mark.parametrize("rounds", [1, 2, 5])
 @EITHER
 def test_the_reference_solution_passes_every_round(
@@ -76,6 +78,7 @@ def test_a_suite_has_the_cases_of_all_rounds_but_what_was_retired(task: Path, ru
     assert sizes == {"round-1": {**first, "price": 4}, "round-2": second, "round-3": {**second, "zone-3": 1}}
 
 
+@pytest.mark.nightly
 @EITHER
 def test_nothing_passes_where_nothing_was_done(task: Path, run_tasks: RunTasks) -> None:
     session = run_tasks("tasks", agent="nop")
@@ -84,6 +87,7 @@ def test_nothing_passes_where_nothing_was_done(task: Path, run_tasks: RunTasks) 
         assert all(case.failing for case in cases)
 
 
+@pytest.mark.nightly
 @EITHER
 def test_a_round_without_its_solution_fails_what_it_introduces_and_nothing_else(
     task: Path, run_tasks: RunTasks

@@ -73,6 +73,7 @@ def test_a_recording_is_of_its_script_and_its_task(script: Path) -> None:
     assert asked == {round_.name: round_.instruction.read_text(encoding="utf-8") for round_ in task.rounds}
 
 
+@pytest.mark.nightly
 @EVERY_SCRIPT
 def test_a_script_comes_to_the_same_again(script: Path, engine: Engine, tmp_path: Path) -> None:
     """Played today it has the exit codes, the changes and the verdicts that were recorded."""
