@@ -6,9 +6,9 @@ import contextlib
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,10 @@ from pytest_evocode.environments.task_environment import (
     carried_over,
 )
 from pytest_evocode.errors import EnvironmentFault
-from pytest_evocode.tasks import Round, Task, VerifyIn, resolve_env
+from pytest_evocode.tasks import Round, VerifyIn, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.held_forks import HeldFork, SetAside
 from pytest_evocode.trial.system_changes import SystemChanges
 from pytest_evocode.trial.verifier_environments import VerifierEnvironments
 from pytest_evocode.verifier import (
@@ -38,7 +39,6 @@ from pytest_evocode.verifier import (
     SuiteRun,
     SuiteSettings,
     Toolbox,
-    debug_cases,
     find_suite_home,
     find_toolbox,
     native_session,
@@ -47,60 +47,6 @@ from pytest_evocode.verifier import (
 )
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class HeldFork:
-    """A fork in which a round's suite has run, held for a person to look into; it is as the suite left it.
-
-    A suite that ran in it has its tests in ``/tests`` there, and what it wrote in ``/logs/verifier``.
-    """
-
-    environment: InteractiveEnvironment
-    shell: Command
-    """A shell for a terminal, as the user that the suite or its programs have; none of the agent's files is read."""
-    session: Callable[[], AbstractContextManager[NativeSession]]
-    """Makes what runs the suite once more."""
-    task: Task
-    round: Round
-    settings: SuiteSettings
-    """How the suite was run."""
-    drop: Callable[[], None]
-
-    @property
-    def can_debug(self) -> bool:
-        """Whether there are cases that ``--pdb`` can run again: a script has none."""
-        return not self.round.has_script
-
-    def debug(self, cases: Sequence[str], terminal: int) -> None:
-        """Run cases again with ``--pdb`` on a terminal, an open file descriptor.
-
-        Raises :class:`~pytest_evocode.errors.EnvironmentFault`.
-        """
-        with self.session() as session:
-            environment, command = debug_cases(session, self.task, self.round, self.settings, cases)
-            if isinstance(environment, InteractiveEnvironment):
-                environment.interact(command, terminal)
-
-
-@dataclass(frozen=True, slots=True)
-class SetAside:
-    """What a run of a suite left, while the suite is run once more."""
-
-    fork: HeldFork | None
-    artifacts: Path | None
-    """A directory of its own that they are in; None where there are none."""
-
-    def drop(self) -> None:
-        """Drop it, because another run counts."""
-        if self.fork is not None:
-            self.fork.drop()
-        self.drop_artifacts()
-
-    def drop_artifacts(self) -> None:
-        """Remove the directory of the artifacts."""
-        if self.artifacts is not None:
-            shutil.rmtree(self.artifacts, ignore_errors=True)
 
 
 class SuiteRunner:

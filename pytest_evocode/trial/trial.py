@@ -38,11 +38,12 @@ from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, keep_state, memory_of
 from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.held_forks import HeldFork
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
 from pytest_evocode.trial.round_records import RoundRecords
 from pytest_evocode.trial.starting_state import StartingState
-from pytest_evocode.trial.suite_runner import HeldFork, SuiteRunner
+from pytest_evocode.trial.suite_runner import SuiteRunner
 from pytest_evocode.trial.verdict_pipeline import VerdictPipeline
 from pytest_evocode.verifier import ended_by, needs_verdict
 
