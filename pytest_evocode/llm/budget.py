@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.results.records import Spent, Usage
+from pytest_evocode.results.records import Usage
+from pytest_evocode.results.states import Spent
 
 _NOTHING = Usage(prompt_tokens=0, completion_tokens=0, cost_usd=0.0)
 

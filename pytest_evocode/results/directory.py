@@ -18,17 +18,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pytest_evocode.errors import DamagedRecord, RecordFault, UsageError, describe_validation
 from pytest_evocode.results.parsing import Record, parse_object, read_record
-from pytest_evocode.results.records import (
-    RECORD_VERSION,
-    AttemptRecord,
-    AttemptState,
-    Case,
-    Mode,
-    RoundRecord,
-    RunRecord,
-    SnapshotFile,
-)
+from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, Case, Mode, RoundRecord, RunRecord
 from pytest_evocode.results.scrubbing import scrub_tree, scrubbed
+from pytest_evocode.results.states import AttemptState, SnapshotFile
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks.atomic_write import write_atomically
 

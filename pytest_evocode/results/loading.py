@@ -20,7 +20,8 @@ from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
 from pytest_evocode.results.foreign.tasks import TaskLookup
 from pytest_evocode.results.foreign.trials import OLD_RESULTS, is_trial, read_trial
 from pytest_evocode.results.parsing import Record, parse_object, read_own_attempt, read_record
-from pytest_evocode.results.records import AttemptRecord, AttemptState, RoundRecord, RunRecord
+from pytest_evocode.results.records import AttemptRecord, RoundRecord, RunRecord
+from pytest_evocode.results.states import AttemptState
 from pytest_evocode.results.stored import Layout, Results, StoredAttempt, StoredRun, recorded, whole_chain
 from pytest_evocode.results.task_facts import TaskFacts
 

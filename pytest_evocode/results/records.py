@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, field_validator
 
+from pytest_evocode.results.frozen import ResultsRecord
+from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.task_facts import TaskFacts
 from pytest_evocode.tasks.model import VerifyIn
 
@@ -43,11 +45,7 @@ itself, from the state that the reference solutions of the earlier rounds lead t
 """
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Case(_Record):
+class Case(ResultsRecord):
     """One test case of a suite; a text is empty where the suite did not say."""
 
     id: str
@@ -72,7 +70,7 @@ class Case(_Record):
         return self.status in ("failed", "error")
 
 
-class ChangesFile(_Record):
+class ChangesFile(ResultsRecord):
     """The file of what an agent changed outside of its workspace: ``changes/<address>.json.gz``, compressed."""
 
     version: int = RECORD_VERSION
@@ -80,7 +78,7 @@ class ChangesFile(_Record):
     """All paths by class, each in order; bytes that are not UTF-8 are written as ``\\xff``."""
 
 
-class ChangedPaths(_Record):
+class ChangedPaths(ResultsRecord):
     """How much an agent changed outside of its workspace; the paths are in a file of the attempt."""
 
     counts: dict[ChangeClass, int]
@@ -91,7 +89,7 @@ class ChangedPaths(_Record):
     """
 
 
-class Repeats(_Record):
+class Repeats(ResultsRecord):
     """What came of running a suite several times, in fresh forks of one snapshot (``--evocode-verify-times``)."""
 
     times: int
@@ -103,7 +101,7 @@ class Repeats(_Record):
     """The cases whose outcome was not always the same, by their ids, in order; 50 at most."""
 
 
-class Verdict(_Record):
+class Verdict(ResultsRecord):
     """The outcome of a suite for one round."""
 
     reward: float
@@ -151,7 +149,7 @@ class Verdict(_Record):
 PASS_REWARD = 0.999
 
 
-class Usage(_Record):
+class Usage(ResultsRecord):
     """What requests to a model used and cost; None is unknown, never 0."""
 
     model_config = ConfigDict(allow_inf_nan=True)
@@ -197,7 +195,7 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     return Usage(**sums)
 
 
-class RoundRecord(_Record):
+class RoundRecord(ResultsRecord):
     """One round of one attempt. Times are wall-clock seconds; None is unknown or not measured, never 0."""
 
     task: str
@@ -223,11 +221,18 @@ class RoundRecord(_Record):
     """Why the agent's turn was ended from outside, such as by a budget; empty where the agent ended it."""
     agent_seconds: float | None = None
     verifier_seconds: float | None = None
+    phases: Phases | None = None
+    """Where the time went; None in records that do not say."""
 
     @property
     def passed(self) -> bool:
         """Whether the round passed."""
         return self.outcome == "passed"
+
+    @property
+    def harness_seconds(self) -> float | None:
+        """What the round cost where the agent works, beside its setup and the agent's turn."""
+        return None if self.phases is None else self.phases.harness_seconds
 
     @property
     def case_counts(self) -> tuple[int, int]:
@@ -253,71 +258,7 @@ class RoundFile(RoundRecord):
     version: int = RECORD_VERSION
 
 
-class TurnRecord(_Record):
-    """An agent's turn that has ended, while the verdict of its round may still be outstanding."""
-
-    index: int
-    """The place of the round in the task, from 1."""
-    snapshot: str
-    """The engine's reference of the snapshot that was taken after the turn."""
-    timed_out: bool
-    tool_calls: int | None
-    usage: Usage | None = None
-    stopped: str = ""
-    agent_seconds: float
-
-
-class Spent(_Record):
-    """What an attempt has used of its budget."""
-
-    tokens: int = 0
-    cost_usd: float = 0.0
-    turns: int = 0
-    """How often the model has answered."""
-    seconds: float = 0.0
-    """Time of the agent's turns, without the suites'."""
-
-
-class AttemptState(_Record):
-    """The file from which an interrupted attempt can be resumed: ``state.json``, removed when the attempt ends."""
-
-    version: int = RECORD_VERSION
-    environment: str
-    task_hash: str
-    made_by: dict[str, Any] = {}
-    last: int = 0
-    """The index of the last round that any session was to run."""
-    turns: tuple[TurnRecord, ...] = ()
-    """The turns whose rounds have no verdict yet, and the last turn."""
-    spent: Spent = Spent()
-    agent: Any = None
-    """What the agent's ``save_state`` returned after the last turn."""
-
-
-class SnapshotFile(_Record):
-    """The file that says where the workspace after a round is kept on this machine: ``steps/<round>/snapshot.json``."""
-
-    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
-
-    version: int = RECORD_VERSION
-    environment: str
-    reference: str
-    """The engine's reference of the snapshot."""
-    image: str
-    """Identifies the contents of the task's image, without which the snapshot is of no use."""
-    task: str
-    """The task's directory."""
-    strict: bool
-    """Whether the round fails where the agent had changed tools of the image."""
-    verify_times: int = 1
-    """How often the suite was run."""
-    timeout_multiplier: float = Field(validation_alias="timeouts", serialization_alias="timeouts")
-    """What the timeouts of agents and suites were multiplied by; in the file it is called ``timeouts``."""
-    verify: Literal["clean"] | None = None
-    """Where suites ran by the session's choice that would have run in a fork by the task's."""
-
-
-class AttemptRecord(_Record):
+class AttemptRecord(ResultsRecord):
     """The file of one attempt: ``result.json``. The cases of its rounds are in files of their own, ``cases.json``."""
 
     version: int = RECORD_VERSION
@@ -356,7 +297,7 @@ class AttemptRecord(_Record):
     rounds: tuple[RoundRecord, ...]
 
 
-class SelectedTask(_Record):
+class SelectedTask(ResultsRecord):
     """A task as it was when a session selected it."""
 
     task_hash: str = ""
@@ -364,7 +305,7 @@ class SelectedTask(_Record):
     facts: TaskFacts
 
 
-class RunRecord(_Record):
+class RunRecord(ResultsRecord):
     """The file of one pytest session: ``runs/<run>.json``."""
 
     version: int = RECORD_VERSION

@@ -11,8 +11,10 @@ from pytest_evocode.agents.journal import Journal
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import EnvironmentFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
-from pytest_evocode.results.records import TurnRecord, Usage
+from pytest_evocode.results.phases import Stopwatch
+from pytest_evocode.results.records import Usage
 from pytest_evocode.results.scrubbing import scrubbed
+from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.tasks import Round, resolve_solution_env
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
@@ -41,6 +43,8 @@ class AgentTurns:
         """What the last turn used of the model, until a record has it."""
         self._workspace: WorkspaceChanges | None = None
         self._stage = Progress()
+        self.stopwatch = Stopwatch()
+        """Measures the phases of the turn that is taken, or was last."""
 
     @property
     def progress(self) -> Progress:
@@ -55,8 +59,11 @@ class AgentTurns:
         """
         self._stage = Progress("preparing", round_.index)
         self.unrecorded = None
+        self.stopwatch = Stopwatch()
+        self.stopwatch.begin("setup")
         self._context.task_environment.prepare_round(environment, round_)
         turn = self.work(environment, round_)
+        self.stopwatch.stop()
         self._stage = Progress("verifying", round_.index)
         return turn
 
@@ -67,6 +74,7 @@ class AgentTurns:
 
     def work(self, environment: Environment, round_: Round) -> TurnRecord:
         """Let the agent work in a workspace that was prepared, and record its turn."""
+        self.stopwatch.begin("bookkeeping")
         recorder = self._recorder(environment, round_)
         self._journal = self._open_journal(round_)
         context = self._round_context(environment, round_, recorder)
@@ -76,9 +84,11 @@ class AgentTurns:
         self.under_way = True
         try:
             try:
+                self.stopwatch.begin("agent")
                 transcript = self._agent.run_round(context)
             finally:
                 seconds = self.spending.end_turn()
+                self.stopwatch.begin("bookkeeping")
             self.under_way = False
             if transcript.timed_out:
                 logger.info("%s, %s: out of time after %.1f s", context.task.name, round_.name, seconds)
@@ -126,6 +136,7 @@ class AgentTurns:
             usage=usage,
             stopped=transcript.stopped,
             agent_seconds=seconds,
+            phases=self.stopwatch.phases,
         )
 
     def _recorder(self, environment: Environment, round_: Round) -> Recorder:

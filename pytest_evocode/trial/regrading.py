@@ -14,9 +14,10 @@ from pytest_evocode.errors import EvocodeError, RegradingRefused, describe_error
 from pytest_evocode.results.changes import write_changes
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.loading import StoredAttempt
-from pytest_evocode.results.records import AttemptRecord, RoundRecord, SnapshotFile
+from pytest_evocode.results.records import AttemptRecord, RoundRecord
 from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.results.scrubbing import scrubbed
+from pytest_evocode.results.states import SnapshotFile
 from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.secrets import Scrubber
 from pytest_evocode.tasks import Round, Task, load_task

@@ -11,9 +11,10 @@ from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.cases import LONGEST_TEXT, without_middle
 from pytest_evocode.results.directory import now
-from pytest_evocode.results.records import AttemptRecord, Fault, Outcome, RoundRecord, TurnRecord, Usage
+from pytest_evocode.results.records import AttemptRecord, Fault, Outcome, RoundRecord, Usage
 from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.results.scrubbing import scrubbed
+from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.tasks import Round
 from pytest_evocode.tasks.task import RoundSelection
@@ -101,6 +102,7 @@ class RoundRecords:
             usage=turn.usage,
             stopped=turn.stopped,
             agent_seconds=turn.agent_seconds,
+            phases=turn.phases,
         )
 
     def _record(self, round_: Round, outcome: Outcome, cause: str, **more: Any) -> RoundRecord:

@@ -11,7 +11,7 @@ from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT
 from pytest_evocode.errors import AgentFault, UsageError
-from pytest_evocode.results.records import SnapshotFile
+from pytest_evocode.results.states import SnapshotFile
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.context import TrialContext

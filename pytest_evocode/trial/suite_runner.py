@@ -27,6 +27,7 @@ from pytest_evocode.environments.task_environment import (
     carried_over,
 )
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.tasks import Round, VerifyIn, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 from pytest_evocode.trial.context import TrialContext
@@ -102,18 +103,20 @@ class SuiteRunner:
         ``change`` may change the fork before the suite runs; ``changed_settings`` are fields of
         :class:`~pytest_evocode.verifier.SuiteSettings` that are not as usual.
         """
+        stopwatch = Stopwatch()
+        stopwatch.begin("fork")
         changes = self._system.find(snapshot, environment.workdir)
         rests_on = round_.verify_in
         fork = self._fork(environment, snapshot, round_)
         try:
-            with self._context.slots.take(self._context.cancelled), contextlib.ExitStack() as life:
+            with self._context.slots.take(self._context.cancelled, stopwatch), contextlib.ExitStack() as life:
                 life.enter_context(self._alive(fork))
                 if rests_on == "clean":
                     fork.remove([SOLUTION])  # An image may bring one, as TaskEnvironment.make_ready knows.
                     # The agent may have removed it, or put a link in its place, which is not carried over.
                     fork.exec(["mkdir", "-p", "--", fork.workdir], user="0", cwd="/", timeout=60)
                 change(fork)
-                settings = replace(self._suite_settings(round_), **changed_settings)
+                settings = replace(self._suite_settings(round_), stopwatch=stopwatch, **changed_settings)
                 with self._verifier_of(round_) as verifier:
                     suite = self._run(fork, round_, changes, settings, rests_on, verifier=verifier)
                 if self._options.hold_forks and isinstance(fork, InteractiveEnvironment):
@@ -171,7 +174,8 @@ class SuiteRunner:
         if isinstance(environment, DistrustingEnvironment):
             environment.distrust()
         # All within the slot: while it waits for one, what the agent left running could still change a tool.
-        with self._context.slots.take(self._context.cancelled):
+        stopwatch = Stopwatch()
+        with self._context.slots.take(self._context.cancelled, stopwatch):
             try:
                 self._clear(environment)
                 snapshot = environment.snapshot()
@@ -180,7 +184,8 @@ class SuiteRunner:
                 finally:
                     snapshot.discard()
                 environment.make_directories(VERIFIER_DIRECTORIES)
-                return self._run(environment, round_, changes, self._suite_settings(round_), "place", collect=collect)
+                settings = replace(self._suite_settings(round_), stopwatch=stopwatch)
+                return self._run(environment, round_, changes, settings, "place", collect=collect)
             finally:
                 self._clear(environment)
 
@@ -273,7 +278,8 @@ class SuiteRunner:
         self._system.put_right(place, changes, rests_on)
         suite = run_suite(place, self._task, round_, settings, verifier=verifier, artifacts=artifacts)
         logger.debug("%s, %s: the suite took %.1f s", self._task.name, round_.name, suite.seconds)
-        return self._system.attach(suite, changes, rests_on, place.workdir)
+        suite = self._system.attach(suite, changes, rests_on, place.workdir)
+        return replace(suite, phases=settings.stopwatch.phases)
 
     @contextlib.contextmanager
     def _alive(self, fork: Environment) -> Iterator[None]:

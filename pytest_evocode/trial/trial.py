@@ -32,7 +32,8 @@ from pytest_evocode.errors import (
 )
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
-from pytest_evocode.results.records import AttemptState, Fault, RoundRecord, TurnRecord
+from pytest_evocode.results.records import Fault, RoundRecord
+from pytest_evocode.results.states import AttemptState, TurnRecord
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
@@ -237,7 +238,7 @@ class Trial:
             for round_ in self._rounds[ended:]:
                 turn = self._turns.take(environment, round_)
                 suite = self._suites.run_in_place(environment, round_) if self._suites.in_place else None
-                self._keep(environment, turn)
+                turn = self._keep(environment, turn)
                 ended = round_.index
                 if suite is not None:
                     self._verdicts.conclude(round_, turn, suite)
@@ -290,15 +291,24 @@ class Trial:
                 raise EnvironmentFault(f"the results could not be written: {error}") from error
         self._ready.set_result(environment)
 
-    def _keep(self, environment: Environment, turn: TurnRecord) -> None:
-        """Take the snapshot that the round is verified in, and that a later session goes on from."""
+    def _keep(self, environment: Environment, turn: TurnRecord) -> TurnRecord:
+        """Take the snapshot that the round is verified in, and that a later session goes on from.
+
+        Returned is the turn with the time that this took.
+        """
+        stopwatch = self._turns.stopwatch
+        stopwatch.begin("bookkeeping")
         memory = memory_of(self.agent)
+        stopwatch.begin("snapshot")
         snapshot = environment.snapshot(keep_for=self._checkpoints.keep_for)
+        stopwatch.begin("bookkeeping")
         if self._keeps_states and snapshot.reference:
             keep_state(self._context, turn.index, snapshot)
-        ended = turn.model_copy(update={"snapshot": snapshot.reference})
+        ended = turn.model_copy(update={"snapshot": snapshot.reference, "phases": stopwatch.phases})
         self._checkpoints.turn_ended(ended, snapshot, memory, self._turns.spending.spent)
         self._turns.settle()
+        stopwatch.stop()
+        return turn.model_copy(update={"phases": stopwatch.phases})
 
     def _goes_on_after(self, round_: Round) -> bool:
         """Return whether the next round is run, after the verdict where the mode or the task makes it depend on it."""

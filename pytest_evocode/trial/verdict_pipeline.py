@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import describe_error
-from pytest_evocode.results.records import TurnRecord
+from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.checkpoints import Checkpoints
 from pytest_evocode.trial.context import TrialContext

@@ -12,6 +12,7 @@ from filelock import FileLock
 
 from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.errors import Cancelled
+from pytest_evocode.results.phases import Stopwatch
 
 _INTERVAL = 0.02  # seconds
 _STOPPED = "stopped while waiting for other suites"
@@ -29,8 +30,13 @@ class VerifierSlots:
         self.count = count or os.cpu_count() or 1
 
     @contextlib.contextmanager
-    def take(self, cancelled: threading.Event) -> Iterator[None]:
-        """Wait for a slot and hold it; raises :class:`~pytest_evocode.errors.Cancelled` when told to stop waiting."""
+    def take(self, cancelled: threading.Event, stopwatch: Stopwatch | None = None) -> Iterator[None]:
+        """Wait for a slot and hold it; raises :class:`~pytest_evocode.errors.Cancelled` when told to stop waiting.
+
+        The stopwatch, if any, measures the waiting, and from then on what a fork takes.
+        """
+        stopwatch = stopwatch or Stopwatch()
+        stopwatch.begin("waiting")
         directory = cache_directory() / "verifiers"
         directory.mkdir(exist_ok=True)
         while not _next_in_line.acquire(timeout=_INTERVAL):
@@ -42,6 +48,7 @@ class VerifierSlots:
                     raise Cancelled(_STOPPED)
         finally:
             _next_in_line.release()
+        stopwatch.begin("fork")
         try:
             yield
         finally:

@@ -39,7 +39,9 @@ class ForkSession:
         key = secrets.token_hex(32)
         argv = self._bring({**plan, "key": key})
         settings = self._settings
+        settings.stopwatch.begin("suite")
         result = self._fork.exec(argv, user=self._round.verifier_user, env=settings.env, timeout=settings.timeout)
+        settings.stopwatch.begin("reading")
         logger.debug("%s, %s: pytest ended with %s", self._task.name, self._round.name, result.exit_code)
         found = self._fork.read_files(_LIMITS)
         try:

@@ -41,6 +41,7 @@ def bring_suite(environment: Environment, task: Task, round_: Round, settings: S
     The files of the directories ``own`` are put beside pytest.
     """
     assert settings.toolbox is not None
+    settings.stopwatch.begin("fork")
     place = Path(OWN).name
     suite = [(source, where) for where, source in task.suite(round_).items()]
     brought = [*suite, (settings.toolbox.directory, place), *((directory, place) for directory in own)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pytest_evocode.results.phases import summed_phases
 from pytest_evocode.results.records import Repeats, Verdict
 from pytest_evocode.verifier.suite_run import SuiteRun
 
@@ -39,6 +40,7 @@ def of_repeated(runs: Sequence[SuiteRun]) -> SuiteRun:
     counting = replace(
         counting,
         seconds=sum(run.seconds for run in runs),
+        phases=summed_phases(run.phases for run in runs),
         hang=next((run.hang for run in runs if run.hang), ""),
     )
     verdicts = [run.verdict for run in runs if run.verdict is not None]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from pytest_evocode.metrics.failures import judge_cases
+from pytest_evocode.results.phases import merged_phases
 from pytest_evocode.results.records import Mode, Outcome, RoundRecord, Verdict
 from pytest_evocode.tasks import Round
 from pytest_evocode.verifier.suite_run import SuiteRun
@@ -62,6 +63,7 @@ def judge(
         "verdict": verdict,
         "timed_out": "agent" if agent_timed_out else "verifier" if suite_timed_out else None,
         "verifier_seconds": suite.seconds,
+        "phases": merged_phases(record.phases, suite.phases),
     }
     return record.model_copy(update=decided)
 

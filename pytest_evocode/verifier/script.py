@@ -23,9 +23,11 @@ _CASES_LIMIT = 16 * 2**20  # bytes; parsed, some JSON takes twenty times as many
 def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSettings) -> SuiteRun:
     """Put the tests into the fork, run ``test.sh`` and read rewards and cases."""
     fork.upload(round_.tests, "/tests", writable=True)
+    settings.stopwatch.begin("suite")
     result = fork.exec(
         ["bash", "/tests/test.sh"], user=round_.verifier_user, env=settings.env, timeout=settings.timeout
     )
+    settings.stopwatch.begin("reading")
     logger.debug("%s, %s: test.sh ended with %s", task.name, round_.name, result.exit_code)
     if result.timed_out:
         # The program under test may hang as well as the suite: the round has failed, and says so.

@@ -62,12 +62,14 @@ class SeparateSession:
         argv = self._bring()
         started = time.monotonic()
         output = CappedOutput()
+        self._settings.stopwatch.begin("suite")
         door = self._open_door(plan)
         try:
             program = self._start([*argv, DOOR], door, output)
             exit_code = self._wait(program, door, started + self._settings.timeout)
         finally:
             door.close()
+            self._settings.stopwatch.begin("reading")
         if door.fault is not None and not isinstance(door.fault, FrameError):
             raise door.fault
         if door.fault is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pytest_evocode.results.phases import Phases, Stopwatch
 from pytest_evocode.results.records import ChangedPaths, ChangesFile, Verdict
 from pytest_evocode.tasks import Round, VerifyIn
 from pytest_evocode.verifier.changes import listed
@@ -43,6 +44,8 @@ class SuiteSettings:
     is no verdict on a round."""
     seek_stale: bool = True
     """Whether stale cases are told apart from other failing ones, which may take another run (native suites)."""
+    stopwatch: Stopwatch = field(default_factory=Stopwatch, compare=False)
+    """Measures the phases of this run."""
 
 
 def round_variables(round_: Round) -> dict[str, str]:
@@ -61,6 +64,8 @@ class SuiteRun:
     """Where the suite hung, as far as that is known; empty where it did not, or where a case failed by itself."""
     seconds: float = 0.0
     """How long it took, with what was brought into the fork and read from it."""
+    phases: Phases | None = None
+    """Where the time went, waiting for a slot included."""
     left_out: tuple[str, ...] = ()
     """Artifacts that were not collected, with reasons."""
     rests_on: VerifyIn | None = None

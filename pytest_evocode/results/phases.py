@@ -1,0 +1,125 @@
+"""Where the wall time of a round goes, and the stopwatch that finds out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from pytest_evocode.results.frozen import ResultsRecord
+
+Phase = Literal["setup", "agent", "snapshot", "bookkeeping", "waiting", "fork", "suite", "reading", "clearing"]
+_DIGITS = 4  # of a second: tenths of a millisecond
+
+
+class Phases(ResultsRecord):
+    """The wall-clock seconds of one round by phase; None is a phase that did not happen, or that nobody measured.
+
+    The first four follow one another where the agent works; the others follow one another where the suite runs, as a
+    rule while the agent is at later rounds. Of a suite that was run several times they are the sums.
+    """
+
+    setup: float | None = None
+    """The round's files were brought, ``setup.sh`` was run, and the healthcheck awaited."""
+    agent: float | None = None
+    """The agent's turn, as ``agent_seconds``."""
+    snapshot: float | None = None
+    """The snapshot that the suite needs was taken."""
+    bookkeeping: float | None = None
+    """Whatever else was done between the agent's turn and the next: the trajectory and the state to go on from were
+    written.
+    """
+    waiting: float | None = None
+    """The suite waited for its slots, because others ran."""
+    fork: float | None = None
+    """A fork of the snapshot was made, put right and given the tests."""
+    suite: float | None = None
+    """The suite's own command."""
+    reading: float | None = None
+    """The verdict was read and the artifacts were collected."""
+    clearing: float | None = None
+    """What the suite left was removed; None also where that happened after the record was written."""
+    slot_seconds: float | None = None
+    """The seconds that the suite held slots, times how many it held."""
+
+    @property
+    def harness_seconds(self) -> float | None:
+        """What the round cost where the agent works beside setup and the agent's turn: snapshot and bookkeeping."""
+        known = [seconds for seconds in (self.snapshot, self.bookkeeping) if seconds is not None]
+        return sum(known) if known else None
+
+
+def merged_phases(first: Phases | None, then: Phases | None) -> Phases | None:
+    """Return the phases of two parts of a round; where both have one, that of the second.
+
+    >>> merged_phases(Phases(agent=2.0, suite=9.0), Phases(suite=1.0)).model_dump(exclude_none=True)
+    {'agent': 2.0, 'suite': 1.0}
+    """
+    if first is None or then is None:
+        return first or then
+    return first.model_copy(update=then.model_dump(exclude_none=True))
+
+
+def summed_phases(parts: Iterable[Phases | None]) -> Phases | None:
+    """Return the sums of several runs by phase.
+
+    >>> summed_phases([Phases(suite=2.0), None, Phases(suite=1.0, fork=0.5)]).model_dump(exclude_none=True)
+    {'fork': 0.5, 'suite': 3.0}
+    """
+    known = [part.model_dump(exclude_none=True) for part in parts if part is not None]
+    if not known:
+        return None
+    names = {name for part in known for name in part}
+    return Phases(**{name: round(sum(part.get(name, 0.0) for part in known), _DIGITS) for name in names})
+
+
+class Stopwatch:
+    """Measures one phase after the other; any thread may go on with it.
+
+    >>> moments = iter([0.0, 2.0, 5.0, 6.0])
+    >>> stopwatch = Stopwatch(clock=lambda: next(moments))
+    >>> stopwatch.begin("setup"); stopwatch.begin("agent"); stopwatch.begin("setup"); stopwatch.stop()
+    >>> stopwatch.phases.model_dump(exclude_none=True)
+    {'setup': 3.0, 'agent': 3.0}
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seconds: dict[str, float] = {}
+        self._phase: Phase | None = None
+        self._since = 0.0
+
+    def begin(self, phase: Phase) -> None:
+        """End the phase that is measured, if any, and measure this one from now on, added to what it already took."""
+        self._switch(phase)
+
+    def stop(self) -> None:
+        """End the phase that is measured; until the next begins nothing is."""
+        self._switch(None)
+
+    def hold_slots(self, seconds: float, slots: int) -> None:
+        """Add the time for which the suite held so many slots."""
+        with self._lock:
+            self._seconds["slot_seconds"] = self._seconds.get("slot_seconds", 0.0) + seconds * slots
+
+    @property
+    def phases(self) -> Phases:
+        """What was measured until now."""
+        with self._lock:
+            self._charge()
+            return Phases(**{phase: round(seconds, _DIGITS) for phase, seconds in self._seconds.items()})
+
+    def _switch(self, phase: Phase | None) -> None:
+        with self._lock:
+            self._charge()
+            if self._phase is None and phase is not None:
+                self._since = self._clock()
+            self._phase = phase
+
+    def _charge(self) -> None:
+        if self._phase is not None:
+            now = self._clock()
+            self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + now - self._since
+            self._since = now
