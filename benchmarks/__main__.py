@@ -17,6 +17,7 @@ NAMES = (
     "overhead",
     "start",
     "pipelining",
+    "real_suite",
     "workers",
     "memory",
     "aggregation",
