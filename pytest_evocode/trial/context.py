@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -13,6 +12,7 @@ from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.options import TrialOptions
+from pytest_evocode.trial.stopping import StopEvent
 from pytest_evocode.trial.verifier_slots import VerifierSlots
 
 
@@ -31,7 +31,7 @@ class TrialContext:
     """Where results are written; None writes none."""
     task_hash: str = ""
     """SHA-256 over the task's files; empty without a directory."""
-    cancelled: threading.Event = field(default_factory=threading.Event)
+    cancelled: StopEvent = field(default_factory=StopEvent)
     """Set when the attempt is to end; whatever waits then raises Cancelled."""
 
     @classmethod

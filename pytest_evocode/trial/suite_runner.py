@@ -7,7 +7,6 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from pytest_evocode.tasks import Round, VerifyIn, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.held_forks import HeldFork, SetAside
+from pytest_evocode.trial.running_suites import RunningSuites
 from pytest_evocode.trial.system_changes import SystemChanges
 from pytest_evocode.trial.verifier_environments import VerifierEnvironments
 from pytest_evocode.verifier import (
@@ -62,7 +62,7 @@ class SuiteRunner:
         self._task = context.task
         self._options = context.options
         self._config = context.task.config.metadata.evocode
-        self._forks: set[Environment] = set()
+        self._running = RunningSuites(context.cancelled)
         self._held: dict[int, HeldFork] = {}
         self._system = SystemChanges(context)
         self._toolbox: Toolbox | None = None
@@ -109,8 +109,11 @@ class SuiteRunner:
         rests_on = round_.verify_in
         fork = self._fork(environment, snapshot, round_)
         try:
-            with self._context.slots.take(self._context.cancelled, stopwatch), contextlib.ExitStack() as life:
-                life.enter_context(self._alive(fork))
+            with (
+                self._context.slots.take(self._running.stopped(round_.index), stopwatch),
+                contextlib.ExitStack() as life,
+            ):
+                life.enter_context(self._alive(fork, round_))
                 if rests_on == "clean":
                     fork.remove([SOLUTION])  # An image may bring one, as TaskEnvironment.make_ready knows.
                     # The agent may have removed it, or put a link in its place, which is not carried over.
@@ -123,7 +126,7 @@ class SuiteRunner:
                     self._held[round_.index] = self._hold(fork, round_, settings, life.pop_all().close)
                 return suite
         except EnvironmentFault as error:
-            if self._context.cancelled.is_set() or not self._options.strict:
+            if self._running.stopped(round_.index).is_set() or not self._options.strict:
                 raise
             suite = self._system.attach(SuiteRun("", None, str(error)), changes, rests_on, environment.workdir)
             if not suite.stand_in().rests_on_changed_tools:
@@ -143,11 +146,14 @@ class SuiteRunner:
             only=carried_over(self._task, round_, environment.workdir),
         )
 
-    def _verifier_of(self, round_: Round) -> AbstractContextManager[ProgramEnvironment | None]:
-        """Return the environment in which a round's suite runs; None where that is the fork."""
+    @contextlib.contextmanager
+    def _verifier_of(self, round_: Round) -> Iterator[ProgramEnvironment | None]:
+        """Yield the environment in which a round's suite runs; None where that is the fork."""
         if round_.verify_in == "separate" and self._verifiers is not None:
-            return self._verifiers.take()
-        return contextlib.nullcontext()
+            with self._verifiers.take() as verifier, self._running.noted(verifier, round_.index):
+                yield verifier
+        else:
+            yield None
 
     def _hold(
         self, fork: InteractiveEnvironment, round_: Round, settings: SuiteSettings, drop: Callable[[], None]
@@ -235,10 +241,14 @@ class SuiteRunner:
     def stop(self) -> None:
         """Kill every suite that runs in a fork, or for one."""
         self.close()
-        for fork in list(self._forks):
-            logger.info("%s: killing a suite that still runs", self._task.name)
-            with contextlib.suppress(EnvironmentFault):
-                fork.stop()
+        self._running.kill()
+
+    def drop_after(self, index: int) -> None:
+        """Kill every suite of the rounds after one, and start no more of them.
+
+        To be called again until they have ended: what was just about to start is killed by the next call.
+        """
+        self._running.kill(after=index)
 
     def _suite_settings(self, round_: Round) -> SuiteSettings:
         # A process that runs as root beside the suite reads the environment of every process.
@@ -282,16 +292,15 @@ class SuiteRunner:
         return replace(suite, phases=settings.stopwatch.phases)
 
     @contextlib.contextmanager
-    def _alive(self, fork: Environment) -> Iterator[None]:
+    def _alive(self, fork: Environment, round_: Round) -> Iterator[None]:
         """Start a fork, make it known to :meth:`stop` while it runs, and stop it in the end."""
-        self._forks.add(fork)
-        try:
-            fork.start()
-            yield
-        finally:
-            self._forks.discard(fork)
-            with contextlib.suppress(EnvironmentFault):  # The verdict counts; the engine clears up when it closes.
-                fork.stop()
+        with self._running.noted(fork, round_.index):
+            try:
+                fork.start()
+                yield
+            finally:
+                with contextlib.suppress(EnvironmentFault):  # The verdict counts; the engine clears up when it closes.
+                    fork.stop()
 
     def _clear(self, environment: Environment) -> None:
         """End the agent's processes, and remove what it must not see.

@@ -8,7 +8,7 @@ from pytest_evocode.verifier.image_facts import ImageFacts, image_facts
 from pytest_evocode.verifier.native import debug_cases
 from pytest_evocode.verifier.native_session import NativeSession
 from pytest_evocode.verifier.repeated_runs import of_repeated, worst
-from pytest_evocode.verifier.round_outcome import compare_cases, ended_by, judge, needs_verdict
+from pytest_evocode.verifier.round_outcome import compare_cases, ended_by, judge, may_fall_short, needs_verdict
 from pytest_evocode.verifier.suite import native_session, run_suite
 from pytest_evocode.verifier.suite_home import SuiteHome, find_suite_home
 from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings, round_variables
@@ -32,6 +32,7 @@ __all__ = [
     "image_facts",
     "judge",
     "looked_at",
+    "may_fall_short",
     "native_session",
     "needs_verdict",
     "of_repeated",
