@@ -60,7 +60,6 @@ class CheckRunner:
             anew: Whether to make checks, too, that an earlier session made.
         """
         self._task = task
-        self._engine = engine
         self._answers: dict[Check, Future[Answer]] = {check: Future() for check in checks}
         self._begun: set[Check] = set()
         self._anew = anew
@@ -112,7 +111,8 @@ class CheckRunner:
             if self._cancelled.is_set():
                 raise CannotBeChecked(STOPPED)
             with self._building.measured():
-                self._engine.image_key(self._task)  # Here, so that an image that cannot be built is tried only once.
+                # Here, so that an image that cannot be built is tried only once.
+                self._oracle.context.task_environment.build()
             self._cache.prepare(self._answers)
             if not self._anew:
                 self._take_cached()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_evocode.environments.building import BuildingEngine, BuildWish
 from pytest_evocode.environments.choice import choose_engine
 from pytest_evocode.environments.programs import FileStatus, Program, ProgramEnvironment, ProgramResult
 from pytest_evocode.environments.protocol import (
@@ -21,6 +22,8 @@ from pytest_evocode.environments.protocol import (
 )
 
 __all__ = [
+    "BuildWish",
+    "BuildingEngine",
     "Command",
     "DistrustingEnvironment",
     "Engine",

@@ -19,12 +19,16 @@ from pytest_evocode.tasks.model import EnvironmentConfig
 NAMES = ("auto", "docker", "sandbox")
 
 
-def choose_engine(name: str = "auto", *, hidden: Sequence[Path] = ()) -> tuple[Engine, str]:
+def choose_engine(
+    name: str = "auto", *, hidden: Sequence[Path] = (), failed_builds: Path | None = None
+) -> tuple[Engine, str]:
     """Start the engine of a name, and return it with the reason for the choice, in a few words for the header.
 
     Args:
         name: ``docker``, ``sandbox``, or ``auto`` for Docker where a daemon answers and else the sandbox.
         hidden: Directories of the host that no environment may show.
+        failed_builds: A directory for builds that failed, which are not begun again by whoever shares it; None begins
+            them again whenever the image is needed.
 
     Raises:
         EnvironmentUnavailable: The engine cannot be had here; the message says what can be done.
@@ -35,16 +39,16 @@ def choose_engine(name: str = "auto", *, hidden: Sequence[Path] = ()) -> tuple[E
         hint = f" did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"unknown environment {name!r};{hint} known are {', '.join(NAMES)}")
     if name == "sandbox":
-        return _sandbox(hidden), "asked for"
+        return _sandbox(hidden, failed_builds), "asked for"
     try:
-        return _docker(), "asked for" if name == "docker" else "a Docker daemon answers"
+        return _docker(failed_builds), "asked for" if name == "docker" else "a Docker daemon answers"
     except EnvironmentUnavailable as no_docker:
         if name == "docker":
             raise EnvironmentUnavailable(
                 f"{no_docker}. Start Docker, set DOCKER_HOST, or run with --evocode-env=sandbox."
             ) from None
         try:
-            return _sandbox(hidden), f"{no_docker}"
+            return _sandbox(hidden, failed_builds), f"{no_docker}"
         except EnvironmentUnavailable as no_sandbox:
             raise EnvironmentUnavailable(
                 "no environment to run tasks in. There are two ways out:\n"
@@ -77,13 +81,13 @@ def _bare_engine() -> Engine:
     return engine
 
 
-def _docker() -> Engine:
+def _docker(failed_builds: Path | None) -> Engine:
     from pytest_evocode.environments.docker.engine import DockerEngine
 
-    return DockerEngine()
+    return DockerEngine(failed_builds=failed_builds)
 
 
-def _sandbox(hidden: Sequence[Path]) -> Engine:
+def _sandbox(hidden: Sequence[Path], failed_builds: Path | None = None) -> Engine:
     from pytest_evocode.environments.sandbox.engine import SandboxEngine
 
-    return SandboxEngine(hidden)
+    return SandboxEngine(hidden, failed_builds=failed_builds)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from pytest_evocode.environments.building import BuildingEngine, BuildWish
 from pytest_evocode.environments.protocol import Engine, Environment, Installation, Snapshot
 from pytest_evocode.errors import Cancelled, TaskError
 from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_env
@@ -55,8 +56,14 @@ class TaskEnvironment:
     """Says which of these variables count as unset, because the agent could read them."""
     cancelled: threading.Event = field(default_factory=threading.Event)
 
+    def build(self, installation: Installation | None = None) -> None:
+        """Build the image, which :meth:`create` and others then find; this is the one who can be told to stop."""
+        if isinstance(self.engine, BuildingEngine):
+            self.engine.build(self.task, installation, BuildWish(self.cancelled))
+
     def create(self, *, snapshot: Snapshot | None = None, installation: Installation | None = None) -> Environment:
         """Return an environment with the task's variables, not started; see :meth:`Engine.create`."""
+        self.build(installation)
         declared = self.task.config.environment.env
         env = resolve_env(declared, self.environ, path=self.task.file, withheld=self.withheld)
         network = self.task.rounds[0].agent_network

@@ -80,6 +80,7 @@ class SuiteRunner:
         Raises TaskError and EnvironmentFault.
         """
         self._pins = read_pins(self._task.directory)
+        self._context.task_environment.build()
         native = [round_ for round_ in self._task.rounds if not round_.has_script]
         if any(round_.verify_in == "separate" for round_ in native):
             home = find_suite_home(self._context.engine, self._task)

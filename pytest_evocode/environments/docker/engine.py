@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_evocode.environments.building import BuildWish
+from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.docker.change_lists import drop_lists_without_image
 from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.images import build_seconds, ensure_image, ensure_installed
+from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.snapshots import KEEP_FOR, REFERENCES, DockerSnapshot, images_of_kept, is_kept
 from pytest_evocode.environments.owners import Owner, is_needed
 from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
@@ -35,13 +37,24 @@ _API_TIMEOUT = 120  # seconds for one answer; a commit of a large workspace take
 
 
 class DockerEngine:
-    """An :class:`~pytest_evocode.environments.protocol.Engine` of Docker containers."""
+    """An :class:`~pytest_evocode.environments.protocol.Engine` of Docker containers.
+
+    Args:
+        limits: The limits of a container whose task sets none.
+        failed_builds: A directory for builds that failed, which are not begun again by whoever shares it.
+    """
 
     name = "docker"
     without_effect: tuple[str, ...] = ("storage_mb", "storage")
 
-    def __init__(self, limits: ResourceLimits = ResourceLimits()) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
+        *,
+        failed_builds: Path | None = None,
+    ) -> None:
         self._client = connect()
+        self._images = DockerImages(self._client, Builds(failed_builds))
         self._limits = limits
         with faults("asking the engine what it is"):
             info = self._client.info()
@@ -64,7 +77,7 @@ class DockerEngine:
         installation: Installation | None = None,
     ) -> DockerEnvironment:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
-        image = ensure_installed(self._client, task, installation)
+        image = self._images.ensure(task, installation)
         config = image.get("Config") or {}
         wanted = task.config.environment
         assert snapshot is None or isinstance(snapshot, DockerSnapshot)
@@ -124,11 +137,19 @@ class DockerEngine:
 
     def image_key(self, task: Task) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
-        return str(ensure_image(self._client, task)["Id"])
+        return str(self._images.ensure(task)["Id"])
 
     def build_seconds(self, task: Task) -> float | None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
-        return build_seconds(self._client, task)
+        return self._images.build_seconds(task)
+
+    def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
+        """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
+        return self._images.build(task, installation, wish)
+
+    def image_size(self, task: Task, installation: Installation | None) -> int:
+        """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
+        return self._images.size(task, installation)
 
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock
-
+from pytest_evocode.environments.building import BuildWish
+from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.protocol import Installation
-from pytest_evocode.errors import BuildError
+from pytest_evocode.environments.task_environment import STOPPED
+from pytest_evocode.errors import BuildError, Cancelled
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.content_hash import hash_directory
@@ -32,88 +36,218 @@ _TASKS = "evocode-task"
 _AGENTS = "evocode-agent"
 _SHOWN_LINES = 20
 _INSTALLING = 900.0  # seconds
+_LOOK = 0.2  # seconds between two looks at whether a build is still wanted
+_GRACE = 5.0  # seconds for the builder to tell the engine that it ends
+_WANTED = BuildWish()
 
 
-def ensure_image(client: APIClient, task: Task) -> dict[str, Any]:
-    """Find, pull or build the task's image.
+class DockerImages:
+    """The images of tasks in one Docker engine, and those with what agents need on top."""
 
-    Returns:
-        The engine's description of it.
+    def __init__(self, client: APIClient, builds: Builds) -> None:
+        self._client = client
+        self._builds = builds
 
-    Raises:
-        BuildError: It cannot be had.
-    """
-    named = task.config.environment.docker_image
-    if named is not None:
-        return _inspect(client, named) or _pull(client, named, task)
-    assert task.dockerfile is not None  # The loader requires one of the two.
-    digest = hash_directory(task.dockerfile.parent)[:32]
-    tag = f"{_TASKS}:{digest}"
-    found = _inspect(client, tag)
-    if found is None:
-        builds = _builds()
-        with FileLock(builds / f"{digest}.lock"):
-            found = _inspect(client, tag)
-            if found is None:
-                started = time.monotonic()
-                found = _build(client, task, task.dockerfile, tag)
-                write_atomically(builds / f"{digest}.seconds", f"{time.monotonic() - started:.3f}")
-    return found
+    def ensure(self, task: Task, installation: Installation | None = None, wish: BuildWish = _WANTED) -> dict[str, Any]:
+        """Find, pull or build a task's image, with an installation on top if there is one.
 
+        Returns:
+            The engine's description of it.
 
-def ensure_installed(client: APIClient, task: Task, installation: Installation | None) -> dict[str, Any]:
-    """Find or build the task's image with an installation on top.
+        Raises:
+            BuildError: It cannot be had.
+            Cancelled: It is not wanted any more.
+        """
+        return self._ensure(task, installation, wish)[0]
 
-    Returns:
-        The engine's description of it; that of the task's image where there is no installation.
+    def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
+        """Do as :meth:`ensure`, and return whether something had to be built or pulled for it."""
+        return self._ensure(task, installation, wish)[1]
 
-    Raises:
-        BuildError: It cannot be had.
-    """
-    image = ensure_image(client, task)
-    if installation is None:
-        return image
-    digest = hashlib.sha256(f"{image['Id']}\0{installation.script}".encode()).hexdigest()[:32]
-    tag = f"{_AGENTS}:{digest}"
-    found = _inspect(client, tag)
-    if found is None:
-        with FileLock(_builds() / f"{digest}.lock"):
-            found = _inspect(client, tag) or _install(client, task, image, installation, tag)
-    return found
+    def size(self, task: Task, installation: Installation | None) -> int:
+        """Return the bytes of an image with all that it is built on."""
+        return int(self.ensure(task, installation)["Size"])
 
+    def build_seconds(self, task: Task) -> float | None:
+        """Return how long it took to build a task's image; None for a task that names a finished image.
 
-def _install(
-    client: APIClient, task: Task, image: dict[str, Any], installation: Installation, tag: str
-) -> dict[str, Any]:
-    # By name, because not every builder finds a local base image by its id.
-    base = task.config.environment.docker_image or image["RepoTags"][0]
-    script = f"export EVOCODE_ENGINE=docker\n{installation.script}"
-    user = (image.get("Config") or {}).get("User") or "0"
-    dockerfile = f"FROM {base}\nUSER 0\nRUN {json.dumps(['bash', '-c', script])}\nUSER {user}\n"
+        Where that is not known, it is measured now by building without the engine's cache.
+        """
+        if task.dockerfile is None or task.config.environment.docker_image is not None:
+            return None
+        self.ensure(task)
+        known = _builds() / f"{hash_directory(task.dockerfile.parent)[:32]}.seconds"
+        if not known.exists():
+            started = time.monotonic()
+            measured = self._build(task, task.dockerfile, f"{_TASKS}:measured", _WANTED, "--no-cache")
+            write_atomically(known, f"{time.monotonic() - started:.3f}")
+            with faults("removing an image"):
+                self._client.remove_image(measured["Id"], force=True)
+        return float(known.read_text())
 
-    def failure(what: str, output: str) -> str:
-        return f"{installation.name} could not be installed on the image {base}: the build {what}; {_tail(output)}"
+    def _ensure(self, task: Task, installation: Installation | None, wish: BuildWish) -> tuple[dict[str, Any], bool]:
+        image, made = self._ensure_task(task, wish)
+        if installation is None:
+            return image, made
+        digest = hashlib.sha256(f"{image['Id']}\0{installation.script}".encode()).hexdigest()[:32]
+        tag = f"{_AGENTS}:{digest}"
+        installed, made_too = self._builds.once(
+            f"{digest} {task.file}",
+            _builds() / f"{digest}.lock",
+            partial(_inspect, self._client, tag),
+            partial(self._install, task, image, installation, tag, wish),
+            wish,
+        )
+        return installed, made or made_too
 
-    arguments = ["--label", f"evocode.installation={installation.name}", "-"]
-    return _docker_build(client, tag, "agent", arguments, _INSTALLING, f"{_INSTALLING:g} s", failure, dockerfile)
+    def _ensure_task(self, task: Task, wish: BuildWish) -> tuple[dict[str, Any], bool]:
+        limit = task.config.environment.build_timeout_sec
+        named = task.config.environment.docker_image
+        if named is not None:
+            digest = hashlib.sha256(named.encode()).hexdigest()[:32]
+            find, make = partial(_inspect, self._client, named), partial(self._pull, named, task, wish)
+        else:
+            assert task.dockerfile is not None  # The loader requires one of the two.
+            digest = hash_directory(task.dockerfile.parent)[:32]
+            tag = f"{_TASKS}:{digest}"
+            find = partial(_inspect, self._client, tag)
+            make = partial(self._build_task, task, task.dockerfile, tag, wish)
+        # What a failure says depends on where the task is and how long it gives the build.
+        return self._builds.once(f"{digest} {task.file} {limit}", _builds() / f"{digest}.lock", find, make, wish)
 
-
-def build_seconds(client: APIClient, task: Task) -> float | None:
-    """Return how long it took to build a task's image; None for a task that names a finished image.
-
-    Where that is not known, it is measured now by building without the engine's cache.
-    """
-    if task.dockerfile is None or task.config.environment.docker_image is not None:
-        return None
-    ensure_image(client, task)
-    known = _builds() / f"{hash_directory(task.dockerfile.parent)[:32]}.seconds"
-    if not known.exists():
+    def _build_task(self, task: Task, dockerfile: Path, tag: str, wish: BuildWish) -> dict[str, Any]:
         started = time.monotonic()
-        measured = _build(client, task, task.dockerfile, f"{_TASKS}:measured", "--no-cache")
-        write_atomically(known, f"{time.monotonic() - started:.3f}")
-        with faults("removing an image"):
-            client.remove_image(measured["Id"], force=True)
-    return float(known.read_text())
+        found = self._build(task, dockerfile, tag, wish)
+        write_atomically(_builds() / f"{tag.partition(':')[2]}.seconds", f"{time.monotonic() - started:.3f}")
+        return found
+
+    def _install(
+        self, task: Task, image: dict[str, Any], installation: Installation, tag: str, wish: BuildWish
+    ) -> dict[str, Any]:
+        # By name, because not every builder finds a local base image by its id.
+        base = task.config.environment.docker_image or image["RepoTags"][0]
+        script = f"export EVOCODE_ENGINE=docker\n{installation.script}"
+        user = (image.get("Config") or {}).get("User") or "0"
+        dockerfile = f"FROM {base}\nUSER 0\nRUN {json.dumps(['bash', '-c', script])}\nUSER {user}\n"
+
+        def failure(what: str, output: str) -> str:
+            return f"{installation.name} could not be installed on the image {base}: the build {what}; {_tail(output)}"
+
+        arguments = ["--label", "evocode.image=agent", "--label", f"evocode.installation={installation.name}", "-"]
+        return self._run(tag, arguments, (_INSTALLING, f"{_INSTALLING:g} s"), failure, wish, dockerfile)
+
+    def _pull(self, image: str, task: Task, wish: BuildWish) -> dict[str, Any]:
+        from docker.errors import APIError
+
+        logger.info("pulling the image %s", image)
+        repository, _, tag = image.rpartition(":") if ":" in image.rpartition("/")[2] else (image, "", "latest")
+        why = ""
+        try:
+            with contextlib.closing(self._client.pull(repository, tag=tag, stream=True, decode=True)) as answers:
+                for answer in answers:
+                    if wish.cancelled.is_set():
+                        raise Cancelled(STOPPED)
+                    why = answer.get("error") or why
+        except APIError as error:
+            why = str(error.explanation or error)
+        found = None if why else _inspect(self._client, image)
+        if found is None:
+            raise BuildError(
+                f"{task.file}: the image {image} is not on this machine and cannot be pulled: "
+                f"{why or 'the engine does not have it afterwards'}. Pull or build it by hand, or correct docker_image."
+            )
+        return found
+
+    def _build(self, task: Task, dockerfile: Path, tag: str, wish: BuildWish, *options: str) -> dict[str, Any]:
+        def failure(what: str, output: str) -> str:
+            return f"{dockerfile}: the build {what}. Correct the Dockerfile; {_tail(output)}"
+
+        limit = task.config.environment.build_timeout_sec
+        arguments = [*options, "--label", "evocode.image=task", str(dockerfile.parent)]
+        return self._run(tag, arguments, (limit, f"build_timeout_sec = {limit:g}"), failure, wish)
+
+    def _run(
+        self,
+        tag: str,
+        arguments: list[str],
+        limit: tuple[float, str],
+        failure: Callable[[str, str], str],
+        wish: BuildWish,
+        dockerfile: str = "",
+    ) -> dict[str, Any]:
+        """Run ``docker build``, because BuildKit is not in the SDK.
+
+        Args:
+            tag: The name of the image.
+            arguments: More arguments, the build context last.
+            limit: Seconds that it may take, and how messages call them.
+            failure: Makes a message of what happened and what was printed.
+            wish: How it is asked for.
+            dockerfile: The Dockerfile, where it is not in the build context.
+        """
+        logger.info("building the image %s", tag)
+        started = time.monotonic()
+        seconds, shown = limit
+        ended, output = _run_until(
+            ["docker", "build", "--force-rm", "--tag", tag, *arguments], dockerfile, started + seconds, wish
+        )
+        if ended is None:
+            raise BuildError(failure(f"did not end within {shown}", output))
+        logger.info("the build of %s ended with %d after %.1f s", tag, ended, time.monotonic() - started)
+        if ended != 0:
+            raise BuildError(failure("failed", output))
+        found = _inspect(self._client, tag)
+        if found is None:
+            raise BuildError(failure(f"ended well, but the engine has no image {tag}", output))
+        return found
+
+
+def _run_until(argv: list[str], given: str, deadline: float, wish: BuildWish) -> tuple[int | None, str]:
+    """Run a builder to its end, and return its exit code and its output; None for one that the deadline ended.
+
+    Raises:
+        BuildError: There is no such program.
+        Cancelled: The build is not wanted any more.
+    """
+    try:
+        # A session of its own, so that nothing but this function ends it, with the programs that it has started.
+        builder = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env={"BUILDKIT_PROGRESS": "plain", **os.environ},
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise BuildError("no 'docker' command on PATH, which builds images; install Docker's command line") from None
+    with builder:
+        text: str | None = given
+        while not wish.cancelled.is_set() and time.monotonic() < deadline:
+            try:
+                output = builder.communicate(text, timeout=_LOOK)[0]
+                return builder.returncode, output
+            except subprocess.TimeoutExpired:
+                text = None
+            except BaseException:
+                _end(builder)
+                raise
+        output = _end(builder)
+    if wish.cancelled.is_set():
+        raise Cancelled(STOPPED)
+    return None, output
+
+
+def _end(builder: subprocess.Popen[str]) -> str:
+    """End a builder and the programs that it has started, and return what it printed."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(builder.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return builder.communicate(timeout=_GRACE)[0]
+    return ""
 
 
 def _builds() -> Path:
@@ -131,81 +265,6 @@ def _inspect(client: APIClient, image: str) -> dict[str, Any] | None:
         except ImageNotFound:
             return None
         return found
-
-
-def _pull(client: APIClient, image: str, task: Task) -> dict[str, Any]:
-    from docker.errors import APIError
-
-    logger.info("pulling the image %s", image)
-    repository, _, tag = image.rpartition(":") if ":" in image.rpartition("/")[2] else (image, "", "latest")
-    try:
-        client.pull(repository, tag=tag)
-    except APIError as error:
-        raise BuildError(
-            f"{task.file}: the image {image} is not on this machine and cannot be pulled: "
-            f"{error.explanation or error}. Pull or build it by hand, or correct docker_image."
-        ) from None
-    found = _inspect(client, image)
-    assert found is not None
-    return found
-
-
-def _build(client: APIClient, task: Task, dockerfile: Path, tag: str, *options: str) -> dict[str, Any]:
-    def failure(what: str, output: str) -> str:
-        return f"{dockerfile}: the build {what}. Correct the Dockerfile; {_tail(output)}"
-
-    limit = task.config.environment.build_timeout_sec
-    arguments = [*options, str(dockerfile.parent)]
-    return _docker_build(client, tag, "task", arguments, limit, f"build_timeout_sec = {limit:g}", failure)
-
-
-def _docker_build(
-    client: APIClient,
-    tag: str,
-    kind: str,
-    arguments: list[str],
-    limit: float,
-    shown_limit: str,
-    failure: Callable[[str, str], str],
-    dockerfile: str = "",
-) -> dict[str, Any]:
-    """Run ``docker build``, because BuildKit is not in the SDK.
-
-    Args:
-        client: A client of the engine.
-        tag: The name of the image.
-        kind: ``task`` or ``agent``, for a label.
-        arguments: More arguments, the build context last.
-        limit: Seconds that it may take.
-        shown_limit: The limit as messages have it.
-        failure: Makes a message of what happened and what was printed.
-        dockerfile: The Dockerfile, where it is not in the build context.
-    """
-    logger.info("building the image %s", tag)
-    started = time.monotonic()
-    try:
-        done = subprocess.run(
-            ["docker", "build", "--force-rm", "--tag", tag, "--label", f"evocode.image={kind}", *arguments],
-            input=dockerfile,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=limit,
-            env={"BUILDKIT_PROGRESS": "plain", **os.environ},
-        )
-    except FileNotFoundError:
-        raise BuildError("no 'docker' command on PATH, which builds images; install Docker's command line") from None
-    except subprocess.TimeoutExpired as error:
-        output = error.stdout.decode("utf-8", "replace") if isinstance(error.stdout, bytes) else error.stdout or ""
-        raise BuildError(failure(f"did not end within {shown_limit}", output)) from None
-    logger.info("the build of %s ended with %d after %.1f s", tag, done.returncode, time.monotonic() - started)
-    if done.returncode != 0:
-        raise BuildError(failure("failed", done.stdout))
-    found = _inspect(client, tag)
-    if found is None:
-        raise BuildError(failure(f"ended well, but the engine has no image {tag}", done.stdout))
-    return found
 
 
 def _tail(output: str) -> str:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from pytest_evocode.environments.building import BuildWish
+from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
 from pytest_evocode.environments.sandbox import leftovers
@@ -21,7 +23,7 @@ from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, find
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
 from pytest_evocode.environments.sandbox.dockerfile import ParsedDockerfile
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
-from pytest_evocode.environments.sandbox.images import build_image, host_system, lay_base, with_installation
+from pytest_evocode.environments.sandbox.images import SandboxImages, host_system, lay_base
 from pytest_evocode.environments.sandbox.launcher_client import Launcher, LauncherPool
 from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, keep_copy, leftover_snapshots, remove_tree
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
@@ -39,6 +41,7 @@ class SandboxEngine:
         rootless: Whether to use a user namespace for what root could do without one; None tries root's way first.
         cgroups: Whether the kernel is to enforce the limits where it can; None for yes unless ``rootless``.
         limits: The limits of a sandbox whose task sets none.
+        failed_builds: A directory for builds that failed, which are not begun again by whoever shares it.
 
     Raises:
         EnvironmentUnavailable: No sandbox can be started here.
@@ -54,6 +57,7 @@ class SandboxEngine:
         rootless: bool | None = None,
         cgroups: bool | None = None,
         limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
+        failed_builds: Path | None = None,
     ) -> None:
         bwrap = find_bubblewrap()
         self._cache = cache_directory()
@@ -100,6 +104,7 @@ class SandboxEngine:
                 self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
                 one_user = "; without root all users are one" if without_root else ""
                 self.description = f"the host's {host_system()} stands in for every FROM image{one_user}"
+                self._images = SandboxImages(self._settings, self._cache, Builds(failed_builds))
                 logger.info(
                     "sandboxes by %s in %s, rootless=%s, cgroups=%s", bwrap, state, without_root, bool(self._tree)
                 )
@@ -155,7 +160,7 @@ class SandboxEngine:
         installation: Installation | None = None,
     ) -> SandboxEnvironment:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
-        image = with_installation(self._settings, build_image(self._settings, self._cache, task), installation)
+        image = self._images.ensure(task, installation)
         assert snapshot is None or isinstance(snapshot, SandboxSnapshot)
         environment = SandboxEnvironment(
             self._settings,
@@ -179,11 +184,19 @@ class SandboxEngine:
 
     def image_key(self, task: Task) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
-        return build_image(self._settings, self._cache, task).layers[0].parent.name
+        return self._images.ensure(task).layers[0].parent.name
 
     def build_seconds(self, task: Task) -> float | None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
-        return build_image(self._settings, self._cache, task).seconds
+        return self._images.ensure(task).seconds
+
+    def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
+        """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
+        return self._images.build(task, installation, wish)
+
+    def image_size(self, task: Task, installation: Installation | None) -> int:
+        """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
+        return self._images.size(task, installation)
 
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""

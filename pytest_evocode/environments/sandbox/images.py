@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import glob
 import hashlib
 import json
@@ -11,18 +10,19 @@ import logging
 import os
 import platform
 import shutil
-import tarfile
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from filelock import FileLock
-
+from pytest_evocode.environments.building import BuildWish
+from pytest_evocode.environments.builds import Builds, ending_when
 from pytest_evocode.environments.protocol import ExecResult, Installation
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
+from pytest_evocode.environments.sandbox.build_context import stage
 from pytest_evocode.environments.sandbox.dockerfile import (
     CopyInstruction,
     DirectoryInstruction,
@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 #: Raised when an image of the same content would be built differently by this code.
 _FORMAT = "2"
 _INSTALLING = 900.0  # seconds
+_WANTED = BuildWish()
 
 # What programs need to start, resolve names of services and check certificates; nothing about this machine's users.
 _ETC_ALLOWED = (
@@ -73,44 +74,81 @@ class SandboxImage:
     """How long it took to build."""
 
 
-def build_image(settings: SandboxSettings, cache: Path, task: Task) -> SandboxImage:
-    """Find or build the task's image, under a lock that all sessions on this machine share.
+class SandboxImages:
+    """The images of tasks in sandboxes, and those with what agents need on top, below a cache directory."""
 
-    Raises:
-        BuildError: It cannot be built here.
-    """
-    directory = _image_directory(settings, cache, task)
-    assert task.dockerfile is not None
-    timeout = task.config.environment.build_timeout_sec
-    _make_once(settings, directory, partial(_build, settings, task.dockerfile, timeout))
-    recorded = json.loads((directory / "image.json").read_text())
-    return SandboxImage((directory / "base", directory / "added"), **recorded)
+    def __init__(self, settings: SandboxSettings, cache: Path, builds: Builds) -> None:
+        self._settings = settings
+        self._cache = cache
+        self._builds = builds
+
+    def ensure(self, task: Task, installation: Installation | None = None, wish: BuildWish = _WANTED) -> SandboxImage:
+        """Find or build a task's image, with an installation on top if there is one.
+
+        Raises:
+            BuildError: It cannot be built here.
+            Cancelled: It is not wanted any more.
+        """
+        return self._ensure(task, installation, wish)[0]
+
+    def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
+        """Do as :meth:`ensure`, and return whether something had to be built for it."""
+        return self._ensure(task, installation, wish)[1]
+
+    def size(self, task: Task, installation: Installation | None) -> int:
+        """Return the bytes of what was built for a task and installed on top."""
+        layers = self.ensure(task, installation).layers
+        sizes = self._settings.launcher.host_command(["du", "-s", "-B1", "--", *map(str, layers)])
+        return sum(int(line.split()[0]) for line in sizes.splitlines())
+
+    def _ensure(self, task: Task, installation: Installation | None, wish: BuildWish) -> tuple[SandboxImage, bool]:
+        directory = _image_directory(self._settings, self._cache, task)
+        assert task.dockerfile is not None
+        timeout = task.config.environment.build_timeout_sec
+        build = partial(_build, self._settings, task.dockerfile, timeout, wish.cancelled)
+        # What a failure says depends on where the task is and how long it gives the build.
+        made = self._make_once(f"{directory} {task.file} {timeout}", directory, build, wish)
+        recorded = json.loads((directory / "image.json").read_text())
+        image = SandboxImage((directory / "base", directory / "added"), **recorded)
+        if installation is None:
+            return image, made
+        digest = hashlib.sha256(f"{directory.name}\0{installation.script}".encode()).hexdigest()[:32]
+        directory = directory.parent / digest
+        install = partial(_install, self._settings, image, installation, wish.cancelled)
+        made |= self._make_once(f"{directory} {task.file}", directory, install, wish)
+        return replace(image, layers=(*image.layers, directory / "added")), made
+
+    def _make_once(self, name: str, directory: Path, fill: Callable[[Path], None], wish: BuildWish) -> bool:
+        """Make a directory of the cache unless it exists, whole or not at all; return whether it was made."""
+
+        def make() -> Path:
+            building = Path(tempfile.mkdtemp(prefix=f"{directory.name}.", dir=directory.parent))
+            try:
+                fill(building)
+                return building.rename(directory)
+            except BaseException:
+                remove_tree(self._settings.launcher, building)
+                raise
+
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        lock = directory.with_name(f"{directory.name}.lock")
+        return self._builds.once(name, lock, lambda: directory if directory.exists() else None, make, wish)[1]
 
 
-def with_installation(
-    settings: SandboxSettings, image: SandboxImage, installation: Installation | None
-) -> SandboxImage:
-    """Return an image with an installation on top, which is made when there is none of the same content.
-
-    Raises:
-        BuildError: The installation fails.
-    """
-    if installation is None:
-        return image
-    built = image.layers[0].parent
-    digest = hashlib.sha256(f"{built.name}\0{installation.script}".encode()).hexdigest()[:32]
-    directory = built.parent / digest
-    _make_once(settings, directory, partial(_install, settings, image, installation))
-    return replace(image, layers=(*image.layers, directory / "added"))
-
-
-def _install(settings: SandboxSettings, image: SandboxImage, installation: Installation, building: Path) -> None:
+def _install(
+    settings: SandboxSettings,
+    image: SandboxImage,
+    installation: Installation,
+    cancelled: threading.Event,
+    building: Path,
+) -> None:
     logger.info("installing %s in %s", installation.name, building)
     env = {**image.env, "EVOCODE_ENGINE": "sandbox"}
     environment = SandboxEnvironment(settings, image.layers, workdir="/", user="0", env=env, network="public")
     try:
-        environment.start()
-        done = environment.exec(installation.script, timeout=_INSTALLING)
+        with ending_when(cancelled, environment.stop):
+            environment.start()
+            done = environment.exec(installation.script, timeout=_INSTALLING)
         if not done.ok:
             ending = f"did not end in {_INSTALLING:g} s" if done.timed_out else f"ended with exit code {done.exit_code}"
             raise BuildError(
@@ -142,30 +180,15 @@ def host_system() -> str:
     return "Linux"
 
 
-def _make_once(settings: SandboxSettings, directory: Path, fill: Callable[[Path], None]) -> None:
-    """Make a directory of the cache under a lock that all sessions share, unless it exists; whole or not at all."""
-    if directory.exists():
-        return
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{directory}.lock"):
-        if directory.exists():
-            return
-        building = Path(tempfile.mkdtemp(prefix=f"{directory.name}.", dir=directory.parent))
-        try:
-            fill(building)
-            building.rename(directory)
-        except BaseException:
-            remove_tree(settings.launcher, building)
-            raise
-
-
-def _build(settings: SandboxSettings, dockerfile: Path, timeout: float, building: Path) -> None:
+def _build(
+    settings: SandboxSettings, dockerfile: Path, timeout: float, cancelled: threading.Event, building: Path
+) -> None:
     logger.info("building the image of %s in %s", dockerfile, building)
     started = time.monotonic()
     replay = read_dockerfile(dockerfile)
     _check_promise(replay)
     lay_base(building / "base", replay)
-    _replay(settings, replay, building, timeout)
+    _replay(settings, replay, building, timeout, cancelled)
     seconds = time.monotonic() - started
     image = {"env": replay.env, "workdir": replay.workdir, "user": replay.user, "seconds": seconds}
     (building / "image.json").write_text(json.dumps(image))
@@ -217,23 +240,27 @@ def _copy_public(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
-def _replay(settings: SandboxSettings, replay: ParsedDockerfile, building: Path, timeout: float) -> None:
+def _replay(
+    settings: SandboxSettings, replay: ParsedDockerfile, building: Path, timeout: float, cancelled: threading.Event
+) -> None:
     """Execute the instructions in a sandbox whose top layer becomes the image's own layer."""
     deadline = time.monotonic() + timeout
     environment = SandboxEnvironment(settings, [building / "base"], workdir="/", user="0", env={}, network="public")
     try:
-        environment.start()
-        for step, workdir, user in replay.steps:
-            match step:
-                case DirectoryInstruction():
-                    made = environment.exec(["mkdir", "-p", step.path], timeout=60)
-                    _expect(made, replay.dockerfile, step.line, f"mkdir -p {step.path}")
-                case RunInstruction():
-                    left = max(0.1, deadline - time.monotonic())
-                    ran = environment.exec(list(step.argv), cwd=workdir, user=user, env=step.env, timeout=left)
-                    _expect(ran, replay.dockerfile, step.line, step.text, f"did not end in {timeout:g} s, the build's")
-                case CopyInstruction():
-                    _copy(replay.dockerfile, step, environment, rootless=settings.rootless)
+        with ending_when(cancelled, environment.stop):
+            environment.start()
+            for step, workdir, user in replay.steps:
+                match step:
+                    case DirectoryInstruction():
+                        made = environment.exec(["mkdir", "-p", step.path], timeout=60)
+                        _expect(made, replay.dockerfile, step.line, f"mkdir -p {step.path}")
+                    case RunInstruction():
+                        left = max(0.1, deadline - time.monotonic())
+                        ran = environment.exec(list(step.argv), cwd=workdir, user=user, env=step.env, timeout=left)
+                        late = f"did not end in {timeout:g} s, the build's"
+                        _expect(ran, replay.dockerfile, step.line, step.text, late)
+                    case CopyInstruction():
+                        _copy(replay.dockerfile, step, environment, rootless=settings.rootless)
         keep_as_layer(settings, environment, building / "added")
     finally:
         environment.stop()
@@ -264,7 +291,7 @@ def _copy(dockerfile: Path, copy: CopyInstruction, environment: SandboxEnvironme
     is_there = environment.exec(["test", "-d", target]).ok
     with tempfile.TemporaryDirectory() as staging_name:
         staging = Path(staging_name)
-        into_directory = _stage(dockerfile, copy, staging, is_there or copy.target.endswith("/"))
+        into_directory = stage(dockerfile, copy, staging, is_there or copy.target.endswith("/"))
         parent = target if into_directory else os.path.dirname(target)
         environment.upload([staging], parent)
         copied = [os.path.join(parent, name) for name in os.listdir(staging)]
@@ -278,94 +305,3 @@ def _copy(dockerfile: Path, copy: CopyInstruction, environment: SandboxEnvironme
         changes.append(["chmod", "-R", f"{copy.mode:o}"])
     for change in changes if copied else ():
         _expect(environment.exec([*change, "--", *copied]), dockerfile, copy.line, " ".join(change))
-
-
-def _stage(dockerfile: Path, copy: CopyInstruction, staging: Path, into_directory: bool) -> bool:
-    """Lay out on the host what is to be copied, and return whether it goes into the target or is the target itself."""
-    context = dockerfile.parent
-    kept = _context_files(context)
-    found = [path for source in copy.sources for path in _find(context, source, kept, dockerfile, copy.line)]
-    into_directory = into_directory or len(found) > 1
-    for path in found:
-        if copy.extract and path.is_file() and tarfile.is_tarfile(path):
-            _extract(path, staging, dockerfile, copy.line)
-            into_directory = True
-        elif path.is_dir():
-            _copy_kept(path, staging, context, kept)
-            into_directory = True
-        else:
-            shutil.copy2(path, staging / (path.name if into_directory else os.path.basename(copy.target)))
-    return into_directory
-
-
-def _extract(path: Path, staging: Path, dockerfile: Path, line: int) -> None:
-    """Unpack a tar without following it out of the directory.
-
-    Python's own filter for that is in 3.11.4 and later only.
-    """
-    inside = os.path.realpath(staging)
-    try:
-        with tarfile.open(path) as archive:
-            archive.extraction_filter = lambda member, _: member
-            for member in archive:
-                member.name = member.name.lstrip("/")
-                for name in (member.name, *([member.linkname] if member.islnk() else [])):
-                    if os.path.commonpath([inside, os.path.realpath(os.path.join(inside, name))]) != inside:
-                        raise tarfile.TarError(f"{name} leads out of the directory")
-                if member.isreg() or member.isdir() or member.issym() or member.islnk():
-                    archive.extract(member, inside)
-    except (tarfile.TarError, OSError) as error:
-        raise BuildError(f"{dockerfile}:{line}: {path.name} cannot be unpacked: {error}") from None
-
-
-def _context_files(context: Path) -> set[str]:
-    """Return the relative paths of the build context that .dockerignore leaves in."""
-    ignore = context / ".dockerignore"
-    if not ignore.is_file():
-        return {path.relative_to(context).as_posix() for path in context.rglob("*")}
-    from docker.utils.build import exclude_paths
-
-    lines = [line.strip() for line in ignore.read_text().splitlines()]
-    patterns = [line for line in lines if line and not line.startswith("#")]
-    # The function keeps the Dockerfile and .dockerignore whatever the patterns say, for an engine that reads them.
-    kept: set[str] = set(exclude_paths(str(context), patterns, dockerfile="no such file"))
-    if any(fnmatch.fnmatch(".dockerignore", pattern.lstrip("/")) for pattern in patterns):
-        kept.discard(".dockerignore")
-    return kept
-
-
-def _find(context: Path, source: str, kept: set[str], dockerfile: Path, line: int) -> list[Path]:
-    clean = os.path.normpath(source.lstrip("/")) if source.lstrip("/") else "."
-    if clean.startswith(".."):
-        raise BuildError(f"{dockerfile}:{line}: {source} lies outside the build context {context}")
-    if clean == ".":
-        return [context]
-    found = [Path(path) for path in sorted(glob.glob(str(context / clean)))]
-    found = [path for path in found if path.relative_to(context).as_posix() in kept or _holds_any(path, context, kept)]
-    if any(not path.resolve().is_relative_to(context.resolve()) for path in found):
-        raise BuildError(f"{dockerfile}:{line}: {source} is a link out of the build context {context}")
-    if not found:
-        raise BuildError(f"{dockerfile}:{line}: {source} is not in the build context {context}")
-    return found
-
-
-def _holds_any(path: Path, context: Path, kept: set[str]) -> bool:
-    below = f"{path.relative_to(context).as_posix()}/"
-    return any(name.startswith(below) for name in kept)
-
-
-def _copy_kept(source: Path, target: Path, context: Path, kept: set[str]) -> None:
-    for directory, names, files in os.walk(source):
-        here = Path(directory)
-        for name in (*names, *files):
-            path = here / name
-            if path.relative_to(context).as_posix() not in kept:
-                continue
-            copied = target / path.relative_to(source)
-            copied.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_symlink():
-                copied.symlink_to(path.readlink())
-            elif path.is_dir():
-                copied.mkdir(exist_ok=True)
-            else:
-                shutil.copy2(path, copied)
