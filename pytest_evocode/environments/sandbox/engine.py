@@ -100,10 +100,7 @@ class SandboxEngine:
                     continue
                 for layer in leftover_snapshots(self._settings.kept):
                     remove_tree(self._launcher, layer)
-                no_cpu = self._tree is None or not self._tree.has_cpu
-                self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
-                one_user = "; without root all users are one" if without_root else ""
-                self.description = f"the host's {host_system()} stands in for every FROM image{one_user}"
+                self._tell(without_root)
                 self._images = SandboxImages(self._settings, self._cache, Builds(failed_builds))
                 logger.info(
                     "sandboxes by %s in %s, rootless=%s, cgroups=%s", bwrap, state, without_root, bool(self._tree)
@@ -111,6 +108,13 @@ class SandboxEngine:
                 return
         self._launcher.close()
         raise EnvironmentUnavailable(f"bubblewrap cannot make a sandbox here: {'; '.join(dict.fromkeys(reasons))}")
+
+    def _tell(self, without_root: bool) -> None:
+        """Say what the engine is on this machine, and what it cannot do."""
+        no_cpu = self._tree is None or not self._tree.has_cpu
+        self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
+        one_user = "; without root all users are one" if without_root else ""
+        self.description = f"the host's {host_system()} stands in for every FROM image{one_user}"
 
     def _with_cgroups(self, settings: SandboxSettings, wanted: bool) -> SandboxSettings:
         """Return the settings with cgroups for sandboxes, where this process may make some and move processes there."""
