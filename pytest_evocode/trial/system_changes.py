@@ -11,7 +11,16 @@ from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.changes import recorded_changes, write_changes
 from pytest_evocode.tasks import VerifyIn
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.verifier import Changes, ImageFacts, SuiteRun, classify, harden, image_facts, looked_at
+from pytest_evocode.verifier import (
+    Changes,
+    ImageCaches,
+    ImageFacts,
+    SuiteRun,
+    classify,
+    harden,
+    image_facts,
+    looked_at,
+)
 
 _OWN_DIRECTORIES = ("/logs", "/tests", "/solution")  # of the harness: a suite finds none of what an agent left there
 
@@ -25,6 +34,7 @@ class SystemChanges:
     def __init__(self, context: TrialContext) -> None:
         self._context = context
         self._lock = threading.Lock()
+        self._caches = ImageCaches(context.engine, context.task)
 
     def find(self, snapshot: Snapshot, workdir: str) -> Changes:
         """Return what differs from the image in a snapshot, outside of the workspace and of the task's ``state``."""
@@ -38,7 +48,7 @@ class SystemChanges:
             if changes.caches:
                 place.remove(changes.caches)
         elif rests_on != "separate":
-            harden(place, self._in_effect(changes, rests_on, place.workdir), self._image_once())
+            harden(place, self._in_effect(changes, rests_on, place.workdir), self._image_once(), self._caches)
 
     def attach(self, suite: SuiteRun, changes: Changes, rests_on: VerifyIn, workdir: str) -> SuiteRun:
         """Return the run of a suite with what it rests on; the list of changes is written into the results."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_evocode.verifier.changes import Changes, classify, looked_at
 from pytest_evocode.verifier.hardening import harden
+from pytest_evocode.verifier.image_caches import ImageCaches
 from pytest_evocode.verifier.image_facts import ImageFacts, image_facts
 from pytest_evocode.verifier.native import debug_cases
 from pytest_evocode.verifier.native_session import NativeSession
@@ -16,6 +17,7 @@ from pytest_evocode.verifier.toolbox import Toolbox, find_toolbox
 
 __all__ = [
     "Changes",
+    "ImageCaches",
     "ImageFacts",
     "NativeSession",
     "SuiteHome",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.verifier.changes import Changes
+from pytest_evocode.verifier.image_caches import CACHE, ImageCaches, touched_caches
 from pytest_evocode.verifier.image_facts import ACCOUNTS, ImageFacts
 
 _LIMIT = 2**20  # bytes
@@ -17,23 +18,28 @@ _NUMBERS = {"/etc/passwd": (2, 3), "/etc/group": (2,)}
 _BLANK = " \t\n\v\f\r"
 
 
-def harden(fork: Environment, changes: Changes, image: ImageFacts) -> None:
-    """Remove from a fork caches and start-up files that were changed, and restore the image's own users.
+def harden(fork: Environment, changes: Changes, image: ImageFacts, caches: ImageCaches) -> None:
+    """Put the image's own caches, start-up files of shells and users in place of those that were changed.
 
-    What the image itself had as start-up files of shells is put back.
+    What the image did not have is removed, but for the caches of modules that are the image's own. These are made anew
+    in the image.
 
     Raises:
         EnvironmentFault: It cannot be done, so no suite may run there.
     """
     above = [path for path in changes.start_up if _is_above(path, image.start_up_places)]
     links = _links(fork, above)
-    gone = [path for path in (*changes.caches, *changes.start_up) if path not in above or path in links]
+    touched = touched_caches(changes.caches)
+    whole = [str(PurePosixPath(directory, CACHE)) for directory in touched]
+    gone = [*whole, *(path for path in changes.start_up if path not in above or path in links)]
     if gone:
         fork.remove(gone)
+    if touched:
+        caches.put_back(fork, touched, changes.everything)
     texts = {path: text for path, text in image.start_up.items() if _touches(gone, path)}
-    touched = [path for path in ACCOUNTS if _touches(changes.everything, path)]
-    found = fork.read_files(dict.fromkeys(touched, _LIMIT)) if touched else {}
-    for path in touched:
+    accounts = [path for path in ACCOUNTS if _touches(changes.everything, path)]
+    found = fork.read_files(dict.fromkeys(accounts, _LIMIT)) if accounts else {}
+    for path in accounts:
         here = found[path]
         text = here.decode("latin-1") if isinstance(here, bytes) else ""
         texts[path] = restored_accounts(text, image.accounts.get(path, ""), _NUMBERS[path])

@@ -12,7 +12,7 @@ from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Task, load_task
-from pytest_evocode.verifier import Changes, classify, harden, image_facts, looked_at
+from pytest_evocode.verifier import Changes, ImageCaches, classify, harden, image_facts, looked_at
 from tests.environments.conftest import start_engine
 
 DOCKERFILE = """\
@@ -63,7 +63,7 @@ def hardened(both: Engine, task: Task) -> Hardened:
             fork = environment.fork(snapshot, network=None, fresh=VERIFIER_DIRECTORIES, no_new_privileges=True)
             life.callback(fork.stop)
             fork.start()
-            harden(fork, changes, image)
+            harden(fork, changes, image, ImageCaches(both, task))
             yield fork, changes
 
     return make
@@ -162,7 +162,12 @@ def test_a_cache_that_cannot_be_removed_is_an_error(both: Engine, hardened: Hard
     with hardened(script) as (fork, _):
         fork.stop()
         with pytest.raises(EnvironmentFault):
-            harden(fork, Changes({"caches": ("/usr/lib/x/__pycache__/y.pyc",)}), image_facts(both, task))
+            harden(
+                fork,
+                Changes({"caches": ("/usr/lib/x/__pycache__/y.pyc",)}),
+                image_facts(both, task),
+                ImageCaches(both, task),
+            )
 
 
 def test_virtual_environments_and_stand_ins_in_the_workspace_count(hardened: Hardened) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import select
+import shutil
 import signal
 import threading
 import time
@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pytest_evocode.environments.archive import ALL_THAT_FOLLOWS, Source, lay_over, pack, unpack
 from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
@@ -23,7 +23,7 @@ from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettin
 from pytest_evocode.environments.sandbox.first_process import end_first_process, receive_from, refuse_if_killed
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER, CLONE_NEWUTS
 from pytest_evocode.environments.sandbox.kept import KeptSandbox, enter_line, keep_files
-from pytest_evocode.environments.sandbox.launcher_client import PooledLauncher, check_host_command, receive
+from pytest_evocode.environments.sandbox.launcher_client import PooledLauncher, check_host_command, receive, send_tar
 from pytest_evocode.environments.sandbox.output import LimitNotes, PseudoTerminal, collect, leave_open
 from pytest_evocode.environments.sandbox.programs import SandboxPrograms
 from pytest_evocode.environments.sandbox.snapshots import (
@@ -246,18 +246,12 @@ class SandboxEnvironment(SandboxPrograms, CommandEnvironment):
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        read, write = os.pipe()
-        with os.fdopen(write, "wb") as stream:
-            try:
-                reply = self._begin("unpack", [read], writable=writable)
-            finally:
-                os.close(read)
-            with contextlib.suppress(BrokenPipeError):  # The reply has the reason.
-                pack(lay_over(sources), target, stream, writable=writable)
-                stream.flush()
-            with contextlib.suppress(BrokenPipeError):
-                stream.close()
-        receive(reply)
+        packed = lay_over(sources)
+        send_tar(self._begin, lambda stream: pack(packed, target, stream, writable=writable), writable=writable)
+
+    def unpack(self, archive: BinaryIO) -> None:
+        """See :class:`~pytest_evocode.environments.protocol.UnpackingEnvironment`."""
+        send_tar(self._begin, lambda stream: shutil.copyfileobj(archive, stream))
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

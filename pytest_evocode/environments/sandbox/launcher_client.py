@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -159,6 +159,31 @@ def check_host_command(argv: Sequence[str], exit_code: int, errors: BinaryIO) ->
         errors.seek(0)
         reason = errors.read().decode("utf-8", "replace")[-2000:].strip()
         raise EnvironmentFault(f"{argv[0]} failed on a sandbox's files: {reason}")
+
+
+def send_tar(begin: Callable[..., int], write: Callable[[BinaryIO], object], *, writable: bool = False) -> None:
+    """Have a worker unpack a tar in a sandbox.
+
+    Args:
+        begin: Sends a request, given its name, descriptors and fields, and returns where the reply comes from.
+        write: Writes the tar into a pipe.
+        writable: Let every user write the directories of the tar that exist.
+
+    Raises:
+        EnvironmentFault: It could not be unpacked.
+    """
+    read, write_end = os.pipe()
+    with os.fdopen(write_end, "wb") as stream:
+        try:
+            reply = begin("unpack", [read], writable=writable)
+        finally:
+            os.close(read)
+        with contextlib.suppress(BrokenPipeError):  # The reply has the reason.
+            write(stream)
+            stream.flush()
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()
+    receive(reply)
 
 
 def receive(reply: int, timeout: float | None = None) -> dict[str, Any]:

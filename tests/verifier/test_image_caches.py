@@ -1,0 +1,167 @@
+"""Python's caches in a fork are the image's own again, in Docker and in the sandbox, and nothing compiles anew."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
+from pytest_evocode.tasks import Task, load_task
+from pytest_evocode.verifier import ImageCaches, classify, harden, image_facts, looked_at
+from tests.environments.conftest import start_engine
+
+VENV = "/app/.venv"
+SITE = f"{VENV}/lib/site-packages"
+DOCKERFILE = f"""\
+FROM python:3.11-slim-bookworm
+WORKDIR /app
+RUN mkdir -p {VENV}/bin {SITE}/built {SITE}/fresh && echo home = /usr/bin > {VENV}/pyvenv.cfg
+RUN for each in a b c d; do echo "NAME = 'built $each'" > {SITE}/built/$each.py; done; touch {SITE}/built/__init__.py
+RUN for each in a b; do echo "NAME = 'fresh $each'" > {SITE}/fresh/$each.py; done; touch {SITE}/fresh/__init__.py
+RUN python3 -m compileall -q {SITE}/built && chmod 600 {SITE}/built/__pycache__/d.*.pyc
+"""
+# Prints what is in all caches below a directory: kind, mode, owner, and contents or the link's target.
+LIST = """
+import hashlib, json, os, stat, sys
+found = {}
+for here, names, files in os.walk(sys.argv[1]):
+    for name in [".", *files, *[each for each in names if os.path.islink(os.path.join(here, each))]]:
+        path = os.path.normpath(os.path.join(here, name))
+        if "__pycache__" in path:
+            about = os.lstat(path)
+            what = open(path, "rb").read() if stat.S_ISREG(about.st_mode) else b""
+            times = int(about.st_mtime) if what else 0
+            found[path] = [about.st_mode, about.st_uid, about.st_gid, times, hashlib.sha256(what).hexdigest()]
+json.dump(found, sys.stdout)
+"""
+# Writes a cache with other code than its source has, and all else that tells Python that it is right.
+POISON = """
+import importlib.util, marshal, os, sys
+for source in sys.argv[1:]:
+    about = os.stat(source)
+    header = importlib.util.MAGIC_NUMBER + bytes(4)
+    header += (int(about.st_mtime) & 0xFFFFFFFF).to_bytes(4, "little") + about.st_size.to_bytes(4, "little")
+    cache = importlib.util.cache_from_source(source)
+    os.makedirs(os.path.dirname(cache), exist_ok=True)
+    with open(cache, "wb") as file:
+        file.write(header + marshal.dumps(compile("NAME = 'poison'", source, "exec")))
+"""
+IMPORTS = "import sys; sys.path.insert(0, sys.argv[1]); import {}; print(*(each.NAME for each in [{}]))"
+
+Listing = dict[str, list[Any]]
+
+
+class Turn:
+    """An agent's turn in a task, and forks of what it left."""
+
+    def __init__(self, engine: Engine, task: Task, life: contextlib.ExitStack) -> None:
+        self._engine = engine
+        self._task = task
+        self._life = life
+        self.caches = ImageCaches(engine, task)
+        self.environment = self.image()
+
+    def image(self) -> Environment:
+        """An environment of the image as built."""
+        environment = self._engine.create(self._task, env={}, network="no-network")
+        self._life.callback(environment.stop)
+        environment.start()
+        return environment
+
+    def fork(self) -> Environment:
+        """A hardened fork."""
+        snapshot = self.environment.snapshot()
+        self._life.callback(snapshot.discard)
+        image = image_facts(self._engine, self._task)
+        changes = classify(snapshot.changed_paths(["/app", "/logs"], looked_at(image)), image, "/app")
+        fork = self.environment.fork(snapshot, network=None, fresh=VERIFIER_DIRECTORIES, no_new_privileges=True)
+        self._life.callback(fork.stop)
+        fork.start()
+        harden(fork, changes, image, self.caches)
+        return fork
+
+
+StartTurn = Callable[[], Turn]
+
+
+@pytest.fixture(params=["sandbox", pytest.param("docker", marks=pytest.mark.docker)], scope="module")
+def both(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """Both engines in turn."""
+    engine = start_engine(request.param)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Task:
+    """A task whose image has a virtual environment in the workspace, of which one package is compiled."""
+    files = {"task.toml": "", "instruction.md": "Do it.\n", "tests/test.sh": "true\n"}
+    for name, text in {**files, "environment/Dockerfile": DOCKERFILE}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return load_task(tmp_path)
+
+
+@pytest.fixture
+def turn(both: Engine, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Turn]:
+    """An agent's turn, with nothing known of the image's caches."""
+    with contextlib.ExitStack() as life:
+        yield Turn(both, task, life)
+
+
+def run(environment: Environment, *command: str, user: str = "0") -> str:
+    result = environment.exec(command, user=user, cwd="/")
+    assert result.ok, result.output
+    return result.output
+
+
+def python(environment: Environment, program: str, *arguments: str, user: str = "0") -> str:
+    return run(environment, "python3", "-c", program, *arguments, user=user)
+
+
+def listing(environment: Environment) -> Listing:
+    found: Listing = json.loads(python(environment, LIST, SITE))
+    return found
+
+
+def test_poisoned_deleted_added_and_given_away_caches_are_as_in_the_image(turn: Turn) -> None:
+    image = listing(turn.image())
+    python(turn.environment, POISON, f"{SITE}/built/a.py")
+    turn.environment.exec(
+        f"""cd {SITE}/built/__pycache__; chown 1234:1234 c.*.pyc; chmod 777 . d.*.pyc; rm b.*.pyc
+        ln -s a.py evil.cpython-311.pyc; ln c.*.pyc linked.pyc; mkdir -p sub/__pycache__; echo > sub/__pycache__/x.pyc
+        mkdir -p {SITE}/mine/__pycache__; echo x > {SITE}/mine/__pycache__/mine.cpython-311.pyc""",
+        user="0",
+    )
+    assert listing(turn.environment) != image
+    assert listing(turn.fork()) == image
+
+
+@pytest.mark.parametrize("script", ["rm -rf CACHE", "rm -rf CACHE; ln -s /tmp CACHE", "rm -rf CACHE; echo > CACHE"])
+def test_a_directory_of_caches_that_is_gone_is_there_again(turn: Turn, script: str) -> None:
+    image = listing(turn.image())
+    run(turn.environment, "bash", "-c", script.replace("CACHE", f"{SITE}/built/__pycache__"))
+    assert listing(turn.fork()) == image
+
+
+def test_what_the_turn_compiled_is_compiled_by_the_image(turn: Turn) -> None:
+    before = listing(turn.image())
+    modules = IMPORTS.format("fresh.a, fresh.b", "fresh.a, fresh.b")
+    python(turn.environment, modules, SITE)
+    compiled = listing(turn.environment)
+    assert len(compiled) == len(before) + 4, "three modules and their directory"
+    python(turn.environment, POISON, f"{SITE}/fresh/a.py")
+    run(turn.environment, "bash", "-c", f"echo 'NAME = 1' > {SITE}/fresh/b.py")
+    assert python(turn.environment, modules, SITE) == "poison 1\n"
+    fork = turn.fork()
+    found = listing(fork)
+    cache = f"{SITE}/fresh/__pycache__"
+    assert set(found) == set(compiled) - {f"{cache}/b.cpython-311.pyc"}, "its source was changed"
+    assert {path: what[4] for path, what in found.items()}.items() <= {p: w[4] for p, w in compiled.items()}.items()
+    assert python(fork, modules, SITE, user="65534") == "fresh a 1\n"
