@@ -373,6 +373,14 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class MeasuredEngine(Engine, Protocol):
+    """An engine that says how much memory its environments share."""
+
+    memory: int
+    """Bytes of the machine that environments run on."""
+
+
+@runtime_checkable
 class ReferenceKeepingEngine(Engine, Protocol):
     """An engine that keeps the states which reference solutions lead to, so that authors need not wait for them."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from pytest_evocode.results.frozen import ResultsRecord
@@ -99,10 +100,16 @@ class Stopwatch:
         """End the phase that is measured; until the next begins nothing is."""
         self._switch(None)
 
-    def hold_slots(self, seconds: float, slots: int) -> None:
-        """Add the time for which the suite held so many slots."""
-        with self._lock:
-            self._seconds["slot_seconds"] = self._seconds.get("slot_seconds", 0.0) + seconds * slots
+    @contextlib.contextmanager
+    def holding(self, slots: int) -> Iterator[None]:
+        """Measure for how long so many slots are held, whatever the phases are meanwhile."""
+        since = self._clock()
+        try:
+            yield
+        finally:
+            held = (self._clock() - since) * slots
+            with self._lock:
+                self._seconds["slot_seconds"] = self._seconds.get("slot_seconds", 0.0) + held
 
     @property
     def phases(self) -> Phases:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from pytest_evocode.environments import Engine
+from pytest_evocode.environments import Engine, MeasuredEngine
 from pytest_evocode.environments.task_environment import TaskEnvironment
 from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.secrets import Scrubber, withheld_from_agent
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.stopping import StopEvent
-from pytest_evocode.trial.verifier_slots import VerifierSlots
+from pytest_evocode.trial.verifier_slots import Machine, VerifierSlots, suite_resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,13 @@ class TrialContext:
     @property
     def slots(self) -> VerifierSlots:
         """What bounds how many suites run at once."""
-        return VerifierSlots(self.options.verifiers)
+        memory = self.engine.memory if isinstance(self.engine, MeasuredEngine) else None
+        return VerifierSlots(self.options.verifiers, Machine(memory=memory))
+
+    def take_slots(self, round_: Round, stopped: threading.Event, stopwatch: Stopwatch) -> AbstractContextManager[None]:
+        """Wait for as many slots as the suite of a round takes, and hold them; see :meth:`VerifierSlots.take`."""
+        needed = self.slots.needed(*suite_resources(self.task, round_))
+        return self.slots.take(stopped, stopwatch, slots=needed)
 
     def agent_limit(self, round_: Round) -> float | None:
         """Return the seconds that the agent has for a round; None for no limit."""

@@ -110,10 +110,8 @@ class SuiteRunner:
         rests_on = round_.verify_in
         fork = self._fork(environment, snapshot, round_)
         try:
-            with (
-                self._context.slots.take(self._running.stopped(round_.index), stopwatch),
-                contextlib.ExitStack() as life,
-            ):
+            stopped = self._running.stopped(round_.index)
+            with self._context.take_slots(round_, stopped, stopwatch), contextlib.ExitStack() as life:
                 life.enter_context(self._alive(fork, round_))
                 if rests_on == "clean":
                     fork.remove([SOLUTION])  # An image may bring one, as TaskEnvironment.make_ready knows.
@@ -182,7 +180,7 @@ class SuiteRunner:
             environment.distrust()
         # All within the slot: while it waits for one, what the agent left running could still change a tool.
         stopwatch = Stopwatch()
-        with self._context.slots.take(self._context.cancelled, stopwatch):
+        with self._context.take_slots(round_, self._context.cancelled, stopwatch):
             try:
                 self._clear(environment)
                 snapshot = environment.snapshot()

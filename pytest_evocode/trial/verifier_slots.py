@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from filelock import FileLock
@@ -13,49 +15,144 @@ from filelock import FileLock
 from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.errors import Cancelled
 from pytest_evocode.results.phases import Stopwatch
+from pytest_evocode.tasks import Round, Task
 
 _INTERVAL = 0.02  # seconds
+_LOOKS = 16
+"""How many slots are tried in one interval: on a machine with many cores to try them all would cost too much."""
+_SLACK = 0.1
+"""Of a slot's memory: what is sold as 8 GB has less, and two suites of 4 GB are to run on it together."""
 _STOPPED = "stopped while waiting for other suites"
 _next_in_line = threading.Lock()
-"""Held by the one waiting thread of this process that looks for a free slot: with many cores a look costs too much."""
+"""Held by the one waiting thread of this process that is in the line of processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What suites share."""
+
+    cores: int = field(default_factory=lambda: os.cpu_count() or 1)
+    memory: int | None = None
+    """Bytes; None where that is not known, and then no suite takes more slots because of its memory."""
+
+
+def suite_resources(task: Task, round_: Round) -> tuple[float | None, int | None]:
+    """Return the CPUs and bytes of memory that a round's suite may use, as far as the task declares them.
+
+    A suite that runs apart may use what the larger of its two environments may: one waits while the other works.
+    """
+    apart = task.config.verifier.environment if round_.verify_in == "separate" else None
+    used = [each for each in (task.config.environment, apart) if each is not None]
+    cpus = [each.cpus for each in used if each.cpus is not None]
+    memory = [each.memory_mb * 2**20 for each in used if each.memory_mb is not None]
+    return max(cpus, default=None), max(memory, default=None)
 
 
 class VerifierSlots:
     """So many slots, each a locked file of the cache; a process that dies frees its own.
 
     Suites are timed: more of them than cores would make one another late. None takes as many slots as there are cores.
+    Each slot is an equal share of the machine, at least one core.
     """
 
-    def __init__(self, count: int | None = None) -> None:
-        self.count = count or os.cpu_count() or 1
+    def __init__(self, count: int | None = None, machine: Machine | None = None) -> None:
+        self._machine = machine or Machine()
+        self.count = count or self._machine.cores
+
+    def needed(self, cpus: float | None = None, memory: int | None = None) -> int:
+        """Return how many slots a suite takes that declares so many CPUs and bytes of memory; None is not declared.
+
+        One that declares more than the machine has takes all slots, and so runs alone.
+
+        >>> slots = VerifierSlots(machine=Machine(cores=64, memory=256 * 2**30))
+        >>> slots.needed(), slots.needed(cpus=8), slots.needed(cpus=0.5), slots.needed(cpus=2, memory=32 * 2**30)
+        (1, 8, 1, 8)
+        >>> slots.needed(cpus=96)
+        64
+        """
+        # Whoever asks for more slots than cores wants suites to share cores.
+        shares = min(self.count, self._machine.cores)
+        wanted = [1]
+        if cpus is not None:
+            wanted.append(math.ceil(cpus * shares / self._machine.cores))
+        if memory is not None and self._machine.memory:
+            wanted.append(math.ceil(memory * shares / self._machine.memory - _SLACK))
+        return max(wanted) if max(wanted) <= shares else self.count
 
     @contextlib.contextmanager
-    def take(self, cancelled: threading.Event, stopwatch: Stopwatch | None = None) -> Iterator[None]:
-        """Wait for a slot and hold it; raises :class:`~pytest_evocode.errors.Cancelled` when told to stop waiting.
+    def take(self, cancelled: threading.Event, stopwatch: Stopwatch | None = None, *, slots: int = 1) -> Iterator[None]:
+        """Wait for slots and hold them; raises :class:`~pytest_evocode.errors.Cancelled` when told to stop waiting.
 
-        The stopwatch, if any, measures the waiting, and from then on what a fork takes.
+        The stopwatch, if any, measures the waiting, then what a fork takes, and how long the slots were held.
         """
         stopwatch = stopwatch or Stopwatch()
         stopwatch.begin("waiting")
-        directory = cache_directory() / "verifiers"
-        directory.mkdir(exist_ok=True)
-        while not _next_in_line.acquire(timeout=_INTERVAL):
-            if cancelled.is_set():
-                raise Cancelled(_STOPPED)
-        try:
-            while (lock := self._free_one(directory)) is None:
-                if cancelled.wait(_INTERVAL):
-                    raise Cancelled(_STOPPED)
-        finally:
-            _next_in_line.release()
-        stopwatch.begin("fork")
-        try:
-            yield
-        finally:
-            lock.release()
+        with contextlib.ExitStack() as held:
+            taken = _Wait(cache_directory() / "verifiers", self.count, cancelled).take(slots)
+            for lock in taken:
+                held.callback(lock.release)
+            stopwatch.begin("fork")
+            with stopwatch.holding(slots):
+                yield
 
-    def _free_one(self, directory: Path) -> FileLock | None:
-        for number in range(self.count):
-            if (lock := try_lock(directory / f"slot-{number}.lock")) is not None:
-                return lock
-        return None
+
+class _Wait:
+    """One thread's wait for slots.
+
+    Processes with the same number of slots stand in one line, by a lock, and only the first of them looks for slots. So
+    one that needs several is not passed by those behind it, and a look is paid once on the machine. Of the lines of
+    sessions with other numbers of slots one at a time gathers several: whoever else holds slots has all that it needs.
+    """
+
+    def __init__(self, directory: Path, count: int, cancelled: threading.Event) -> None:
+        directory.mkdir(exist_ok=True)
+        self._directory = directory
+        self._count = count
+        self._cancelled = cancelled
+        self._next = 0
+
+    def take(self, slots: int) -> list[FileLock]:
+        with contextlib.ExitStack() as standing:
+            while not _next_in_line.acquire(timeout=_INTERVAL):
+                self._go_on()
+            standing.callback(_next_in_line.release)
+            standing.callback(self._wait_for(f"line-{self._count}.lock").release)
+            if slots > 1:
+                standing.callback(self._wait_for("several.lock").release)
+            return self._gather(slots)
+
+    def _wait_for(self, name: str) -> FileLock:
+        while (lock := try_lock(self._directory / name)) is None:
+            self._pause()
+        return lock
+
+    def _gather(self, slots: int) -> list[FileLock]:
+        with contextlib.ExitStack() as gathered:
+            found: list[FileLock] = []
+            looks = self._count
+            while len(found) < slots:
+                for lock in self._look(min(looks, self._count)):
+                    gathered.callback(lock.release)
+                    found.append(lock)
+                    if len(found) == slots:
+                        break
+                else:
+                    looks = _LOOKS
+                    self._pause()
+            gathered.pop_all()
+            return found
+
+    def _look(self, looks: int) -> Iterator[FileLock]:
+        """Yield the slots that are free among the next; those that are held already are not free."""
+        for _ in range(looks):
+            number, self._next = self._next, (self._next + 1) % self._count
+            if (lock := try_lock(self._directory / f"slot-{number}.lock")) is not None:
+                yield lock
+
+    def _pause(self) -> None:
+        if self._cancelled.wait(_INTERVAL):
+            raise Cancelled(_STOPPED)
+
+    def _go_on(self) -> None:
+        if self._cancelled.is_set():
+            raise Cancelled(_STOPPED)

@@ -59,8 +59,8 @@ class DockerEngine:
         with faults("asking the engine what it is"):
             info = self._client.info()
         self.description = f"engine {info['ServerVersion']}"
-        self._memory: int = info["MemTotal"]
-        logger.info("Docker %s, %d MiB of memory", self.description, self._memory // 2**20)
+        self.memory: int = info["MemTotal"]
+        logger.info("Docker %s, %d MiB of memory", self.description, self.memory // 2**20)
         self._own = {OWNER: str(Owner.this()), ENGINE: uuid.uuid4().hex}  # A process may have two engines.
         self._lock = threading.Lock()
         self._running: list[DockerEnvironment] = []
@@ -91,7 +91,7 @@ class DockerEngine:
                 user=config.get("User") or "0",
                 env=dict(env),
                 cpus=wanted.cpus,
-                memory=self._limits.memory(wanted.memory_mb, self._memory),
+                memory=self._limits.memory(wanted.memory_mb, self.memory),
                 processes=self._limits.processes,
                 volumes=tuple(config.get("Volumes") or ()),
                 image=image["Id"],

@@ -70,7 +70,7 @@ class SandboxEngine:
         below_usr = tuple(
             path for path in {*(p.resolve() for p in hidden), self._cache} if path.is_dir() and _below_usr(path)
         )
-        machine = memory_of_session()
+        self.memory = machine = memory_of_session()
         reasons: list[str] = []
         ways = ((False, True) if os.getuid() == 0 else (True,)) if rootless is None else (rootless,)
         # Root needs no user namespace and can then write the host's /usr through the overlay; where it may not mount
