@@ -261,6 +261,14 @@ class EvocodeMetadata(Section):
     """
     state: tuple[StatePath, ...] = ()
     """Paths outside the working directory that are part of what the agent is to leave behind."""
+    caches: tuple[ContainerPath, ...] = ()
+    """Directories in which tools keep what they download, beside those of uv, pip, npm, cargo, Go and apt. Nothing that
+    is made of the workspace may be in them.
+    """
+    warm_caches: Literal["always", "unless-strict", "never"] = "always"
+    """When suites find what the suites of reference solutions had downloaded: always, not with --evocode-strict, or
+    never.
+    """
     keep_processes: bool = False
     """With verify_in = "place": whether processes of the agent live on while the suite runs."""
     reward_key: FilledText | None = None

@@ -42,6 +42,8 @@ class TrialOptions:
     """Whether the state that every round was left in is kept, to be verified again."""
     references: bool = False
     """Whether states that the oracle makes are kept, and used where earlier rounds are not asked for."""
+    warm_caches: bool = False
+    """Whether what the oracle's suites download is kept, and found by later suites."""
     withheld_from_solutions: Callable[[str], bool] = lambda name: False
     """Says which secrets solutions do not get, because another agent is to begin where they lead."""
     installation: Installation | None = None

@@ -115,7 +115,9 @@ class Regrader:
     def _verify(self, task: Task, kept: Mapping[int, SnapshotFile], found: Regraded) -> dict[int, SuiteRun]:
         """Run the suites, several at once; those that give no verdict become problems of the attempt."""
         first = next(iter(kept.values()))
-        options = TrialOptions(environ=self._environ, timeout_multiplier=first.timeout_multiplier, strict=first.strict)
+        options = TrialOptions(
+            environ=self._environ, timeout_multiplier=first.timeout_multiplier, strict=first.strict, warm_caches=True
+        )
         context = TrialContext.of(task, self._engine(first.environment), options)
         suites = SuiteRunner(context)
         suites.prepare()

@@ -86,6 +86,11 @@ class StartingState:
         """Where the states go that this attempt itself leads to; None where they are nobody's reference."""
         return self._states if self.is_oracle else None
 
+    @property
+    def is_of_task_alone(self) -> bool:
+        """Whether all that runs in the attempt's environment is the task's own, and nothing installed for an agent."""
+        return self.is_oracle and self.installation is None
+
     def find(self, *, in_place: bool, until_started: ExitStack) -> Resumption:
         """Return where the attempt begins; its state is kept for as long as ``until_started`` is open.
 
@@ -144,6 +149,7 @@ class StartingState:
             timeout_multiplier=self._options.timeout_multiplier,
             verifiers=self._options.verifiers,
             references=self._options.references,
+            warm_caches=self._options.warm_caches,
             withheld_from_solutions=self._options.withheld_from_solutions,
             installation=self.installation,
             hold_last=True,

@@ -34,6 +34,7 @@ from pytest_evocode.trial.held_forks import HeldFork, SetAside
 from pytest_evocode.trial.running_suites import RunningSuites
 from pytest_evocode.trial.system_changes import SystemChanges
 from pytest_evocode.trial.verifier_environments import VerifierEnvironments
+from pytest_evocode.trial.warm_caches import WarmCaches
 from pytest_evocode.verifier import (
     Changes,
     NativeSession,
@@ -57,8 +58,10 @@ class SuiteRunner:
     have left them, until they are dropped.
     """
 
-    def __init__(self, context: TrialContext) -> None:
+    def __init__(self, context: TrialContext, *, trusted: bool = False) -> None:
+        """Run no suite yet; ``trusted`` says that the suites run on what reference solutions leave."""
         self._context = context
+        self._warm = WarmCaches(context, trusted=trusted)
         self._task = context.task
         self._options = context.options
         self._config = context.task.config.metadata.evocode
@@ -119,8 +122,10 @@ class SuiteRunner:
                     fork.exec(["mkdir", "-p", "--", fork.workdir], user="0", cwd="/", timeout=60)
                 change(fork)
                 settings = replace(self._suite_settings(round_), stopwatch=stopwatch, **changed_settings)
+                begun = self._warm.give(fork, round_, settings)
                 with self._verifier_of(round_) as verifier:
                     suite = self._run(fork, round_, changes, settings, rests_on, verifier=verifier)
+                self._warm.keep(round_, begun, suite)
                 if self._options.hold_forks and isinstance(fork, InteractiveEnvironment):
                     self._held[round_.index] = self._hold(fork, round_, settings, life.pop_all().close)
                 return suite

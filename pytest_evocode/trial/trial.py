@@ -98,13 +98,13 @@ class Trial:
             environment=engine.name, task_hash=context.task_hash, made_by=dict(options.agent), last=len(self._rounds)
         )
         self._turns = AgentTurns(context, agent, spending=AttemptSpending(options.budget, run=options.run_spending))
-        self._suites = SuiteRunner(context)
+        self._start_state = StartingState(context, agent, rounds, self._oracle_attempt)
+        self._suites = SuiteRunner(context, trusted=self._start_state.is_of_task_alone)
         # Suites that run in place need the processes there, which no snapshot has.
         self._keeps_states = options.keep_snapshots and directory is not None and not self._suites.in_place
         self._checkpoints = Checkpoints(directory, state, keep_all=self._keeps_states)
         if options.hold_last:
             self._checkpoints.hold(len(self._rounds))
-        self._start_state = StartingState(context, agent, rounds, self._oracle_attempt)
         self._records = RoundRecords(context, name or agent.name, attempt, rounds, self._checkpoints)
         self._verdicts = VerdictPipeline(
             context,

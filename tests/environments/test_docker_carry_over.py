@@ -6,7 +6,7 @@ import io
 import tarfile
 from collections.abc import Sequence
 
-from pytest_evocode.environments.docker.carry_over import filter_tar
+from pytest_evocode.environments.tree_archives import filter_tar
 
 
 def archive(*members: tuple[str, bytes, str], mode: int = 0o644, **headers: str) -> io.BytesIO:

@@ -90,6 +90,8 @@ steps = [{ step = "a", change_types = "extension" }, { step = "b", change_types 
 [metadata.evocode]
 verify_in = "clean"
 state = ["/var/lib/shop"]
+caches = ["/root/.m2"]
+warm_caches = "unless-strict"
 keep_processes = true
 reward_key = "x"
 [metadata.evocode.process]

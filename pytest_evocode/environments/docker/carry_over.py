@@ -9,17 +9,16 @@ import posixpath
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import DIRECTORY, SPECIAL, SYMLINK, ChunkReader, ContainerFiles
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot
+from pytest_evocode.environments.tree_archives import CHUNK, filter_tar, is_in
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
     from docker import APIClient
-
-_CHUNK = 2**20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +45,8 @@ class CarriedFiles:
             raise EnvironmentFault(f"could not be removed from the container: {', '.join(left)}")
         with self._files() as source, faults("carrying files over from a snapshot"):
             found = [path for path in paths if _is_carried(source, path)]
-            volumes = [each for each in self.snapshot.volumes if any(_is_in(each, path) for path in paths)]
-            volumes += [each for each in self.snapshot.volumes if any(_is_in(path, each) for path in paths)]
+            volumes = [each for each in self.snapshot.volumes if any(is_in(each, path) for path in paths)]
+            volumes += [each for each in self.snapshot.volumes if any(is_in(path, each) for path in paths)]
             above = {parent: None for path in (*found, *volumes) for parent in _parents(path)}
             missing = [parent for parent in above if target.look_up(parent) is None]
             parts = [_directory(path) for path in missing]
@@ -82,7 +81,7 @@ class CarriedFiles:
         if path in self.snapshot.volumes:
             return
         chunks, _ = self.client.get_archive(source.container, path)
-        stream = io.BufferedReader(ChunkReader(chunks), _CHUNK)
+        stream = io.BufferedReader(ChunkReader(chunks), CHUNK)
         with contextlib.closing(chunks):
             yield from filter_tar(stream, posixpath.dirname(path), without=tuple(self.snapshot.volumes))
 
@@ -93,57 +92,7 @@ class CarriedFiles:
 
     def _volumes_around(self, path: str) -> bool:
         """Tell whether a path is a volume's, or has one in it: the engine's mounts cannot be removed."""
-        return any(_is_in(volume, path) for volume in self.snapshot.volumes)
-
-
-def filter_tar(
-    stream: IO[bytes], above: str, *, within: Sequence[str] = ("/",), without: Sequence[str] = ()
-) -> Iterator[bytes]:
-    """Yield the entries of a tar that the engine made of a container's files, but not those that give rights.
-
-    Directories, regular files and links come along, with the numbers of their owners, and no set-id bit, no extended
-    attribute, no device and no FIFO. What ends a tar is not yielded.
-
-    Args:
-        stream: The tar.
-        above: The directory that the names in it are below; those that are yielded are below ``/``.
-        within: The paths of which one has to contain an entry.
-        without: The paths of which none may contain it.
-    """
-    files: set[str] = set()
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
-        for member in archive:
-            path = posixpath.join(above, member.name.rstrip("/"))
-            if not any(_is_in(path, each) for each in within) or any(_is_in(path, each) for each in without):
-                continue
-            if path in within and not (member.isreg() or member.isdir()):
-                continue
-            info = tarfile.TarInfo(path.lstrip("/"))
-            info.type, info.mtime = member.type, member.mtime
-            info.mode = member.mode & 0o1777
-            info.uid, info.gid = member.uid, member.gid
-            if member.isreg():
-                info.type, info.size = tarfile.REGTYPE, member.size
-                files.add(path)
-            elif member.issym():
-                info.linkname = member.linkname
-            elif member.islnk():
-                # To a file that was left out, or outside: the engine would link it to what the container has there.
-                other = posixpath.join(above, member.linkname)
-                if other not in files:
-                    continue
-                info.linkname = other.lstrip("/")
-            elif not member.isdir():
-                continue
-            yield info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
-            if member.isreg():
-                contents = archive.extractfile(member)
-                assert contents is not None
-                while chunk := contents.read(_CHUNK):
-                    yield chunk
-                yield bytes(-member.size % tarfile.BLOCKSIZE)
-    while stream.read(_CHUNK):  # The engine waits until all is read.
-        pass
+        return any(is_in(volume, path) for volume in self.snapshot.volumes)
 
 
 def _directory(path: str) -> Iterator[bytes]:
@@ -189,9 +138,4 @@ def _outermost(paths: Sequence[str]) -> list[str]:
     >>> _outermost(["/app/data", "/srv", "/app", "/app-old"])
     ['/app', '/app-old', '/srv']
     """
-    return [path for path in sorted(set(paths)) if not any(_is_in(path, other) for other in paths if other != path)]
-
-
-def _is_in(path: str, directory: str) -> bool:
-    """Tell whether a path is a directory or below it."""
-    return path == directory or path.startswith(f"{directory.rstrip('/')}/")
+    return [path for path in sorted(set(paths)) if not any(is_in(path, other) for other in paths if other != path)]

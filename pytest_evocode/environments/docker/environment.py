@@ -27,6 +27,7 @@ from pytest_evocode.environments.docker.snapshots import (
     docker_exec_line,
     keep_container,
 )
+from pytest_evocode.environments.docker.trees import ContainerTrees
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
@@ -69,7 +70,7 @@ class ContainerSettings:
     """How many layers the task's image has."""
 
 
-class DockerEnvironment(ProgramContainer):
+class DockerEnvironment(ContainerTrees, ProgramContainer):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` in a Docker container.
 
     It is a :class:`~pytest_evocode.environments.protocol.DistrustingEnvironment`, because short commands of root run
@@ -187,6 +188,10 @@ class DockerEnvironment(ProgramContainer):
         if running is None:
             raise EnvironmentFault("the container is not running")
         return running
+
+    @property
+    def _mounted(self) -> Sequence[str]:
+        return (*self._fresh, *self._volumes, *self._settings.volumes)
 
     @property
     def _id(self) -> str:

@@ -33,6 +33,7 @@ from pytest_evocode.environments.sandbox.snapshots import (
     is_empty,
     remove_tree,
 )
+from pytest_evocode.environments.sandbox.trees import SandboxTrees
 from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
 from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Network
@@ -44,7 +45,7 @@ _TAKING_PENDING = ("make_directories", "unpack", "remove")
 _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox counts as broken
 
 
-class SandboxEnvironment(SandboxPrograms, CommandEnvironment):
+class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` that needs neither Docker nor root."""
 
     def __init__(

@@ -1,0 +1,61 @@
+"""Keeps directories of a sandbox as they are, and puts them into another one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import posixpath
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+from pytest_evocode.environments.sandbox.launcher_client import receive
+from pytest_evocode.environments.tree_archives import CHUNK, END, DirectoryAbove, filter_tar
+
+
+class SandboxTrees(ABC):
+    """A base class with the verbs of :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+
+    @abstractmethod
+    def _begin(self, operation: str, fds: Sequence[int] = (), *, control: int | None = None, **arguments: Any) -> int:
+        """Send a request, and return the descriptor that the reply comes from unless ``control`` is to take it."""
+
+    @abstractmethod
+    def remove(self, paths: Sequence[str]) -> None:
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+
+    def pack_trees(self, paths: Sequence[str], archive: BinaryIO) -> None:
+        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        for path in paths:
+            read, write = os.pipe()
+            with os.fdopen(read, "rb") as stream:
+                try:
+                    reply = self._begin("pack", [write], path=path)
+                finally:
+                    os.close(write)
+                try:
+                    # What is no directory itself is an entry at the path, which is left out.
+                    archive.writelines(filter_tar(stream, posixpath.dirname(path), within=[path]))
+                except BaseException:
+                    os.close(reply)
+                    raise
+            receive(reply)
+        archive.write(END)
+
+    def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
+        """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        self.remove(paths)
+        read, write = os.pipe()
+        with os.fdopen(write, "wb") as stream:
+            try:
+                reply = self._begin("unpack", [read], writable=False)
+            finally:
+                os.close(read)
+            with contextlib.suppress(BrokenPipeError):  # The reply has the reason.
+                stream.writelines(directory.entry() for directory in above)
+                shutil.copyfileobj(archive, stream, CHUNK)
+                stream.flush()
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+        receive(reply)

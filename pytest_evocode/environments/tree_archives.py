@@ -1,0 +1,108 @@
+"""Archives of directory trees as they are in an environment: with the numbers of owners, modes, times and links."""
+
+from __future__ import annotations
+
+import posixpath
+import tarfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, BinaryIO, Protocol, runtime_checkable
+
+from pytest_evocode.environments.protocol import Environment
+
+CHUNK = 2**20  # bytes
+END = bytes(2 * tarfile.BLOCKSIZE)
+"""Ends a tar."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryAbove:
+    """A directory above a tree, which is made with this owner and mode where it is missing."""
+
+    path: str
+    uid: int
+    gid: int
+    mode: int
+
+    def entry(self) -> bytes:
+        """Return its entry in a tar that is unpacked at ``/``."""
+        info = tarfile.TarInfo(self.path.lstrip("/"))
+        info.type, info.mode = tarfile.DIRTYPE, self.mode & 0o1777
+        info.uid, info.gid = self.uid, self.gid
+        return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+
+
+@runtime_checkable
+class TreeKeepingEnvironment(Environment, Protocol):
+    """An environment whose directories can be kept on the host as they are, and put into another one."""
+
+    def pack_trees(self, paths: Sequence[str], archive: BinaryIO) -> None:
+        """Write directories to a tar, each entry named by its absolute path without the first slash.
+
+        It has directories, regular files, and symbolic and hard links, with the numbers of owners, modes and times.
+        What is no directory, or not there, is passed over.
+        """
+
+    def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
+        """Put directories in place of whatever is at their paths.
+
+        Args:
+            paths: The paths, which are empty afterwards but for what the archive has there.
+            above: Directories above them, the highest first, that are made where they are missing.
+            archive: A tar as of :meth:`pack_trees`, read to its end.
+        """
+
+
+def filter_tar(
+    stream: IO[bytes], above: str, *, within: Sequence[str] = ("/",), without: Sequence[str] = ()
+) -> Iterator[bytes]:
+    """Yield the entries of a tar that the engine made of a container's files, but not those that give rights.
+
+    Directories, regular files and links come along, with the numbers of their owners, and no set-id bit, no extended
+    attribute, no device and no FIFO. What ends a tar is not yielded.
+
+    Args:
+        stream: The tar.
+        above: The directory that the names in it are below; those that are yielded are below ``/``.
+        within: The paths of which one has to contain an entry.
+        without: The paths of which none may contain it.
+    """
+    files: set[str] = set()
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        for member in archive:
+            path = posixpath.join(above, member.name.rstrip("/"))
+            if not any(is_in(path, each) for each in within) or any(is_in(path, each) for each in without):
+                continue
+            if path in within and not (member.isreg() or member.isdir()):
+                continue
+            info = tarfile.TarInfo(path.lstrip("/"))
+            info.type, info.mtime = member.type, member.mtime
+            info.mode = member.mode & 0o1777
+            info.uid, info.gid = member.uid, member.gid
+            if member.isreg():
+                info.type, info.size = tarfile.REGTYPE, member.size
+                files.add(path)
+            elif member.issym():
+                info.linkname = member.linkname
+            elif member.islnk():
+                # To a file that was left out, or outside: the engine would link it to what the container has there.
+                other = posixpath.join(above, member.linkname)
+                if other not in files:
+                    continue
+                info.linkname = other.lstrip("/")
+            elif not member.isdir():
+                continue
+            yield info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+            if member.isreg():
+                contents = archive.extractfile(member)
+                assert contents is not None
+                while chunk := contents.read(CHUNK):
+                    yield chunk
+                yield bytes(-member.size % tarfile.BLOCKSIZE)
+    while stream.read(CHUNK):  # The engine waits until all is read.
+        pass
+
+
+def is_in(path: str, directory: str) -> bool:
+    """Tell whether a path is a directory or below it."""
+    return path == directory or path.startswith(f"{directory.rstrip('/')}/")
