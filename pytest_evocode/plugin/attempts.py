@@ -112,6 +112,7 @@ class AttemptCollector(pytest.Collector):
             ),
             options=TrialOptions(
                 mode=settings.mode,
+                speculate=settings.speculate,
                 agent=self.agent.description,
                 cases=cases,
                 budget=settings.budget,

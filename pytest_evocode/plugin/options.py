@@ -63,6 +63,11 @@ def _add_attempt_options(group: pytest.OptionGroup) -> None:
         help="start at ROUND, with the reference solutions of the rounds before it applied",
     )
     group.addoption(
+        "--evocode-speculate",
+        action="store_true",
+        help="let agents begin their next turn ahead of a verdict that may end the attempt, and drop it if it does",
+    )
+    group.addoption(
         "--evocode-env",
         default="auto",
         metavar="ENV",

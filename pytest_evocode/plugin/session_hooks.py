@@ -66,6 +66,8 @@ class SessionHooks:
             from pytest_evocode.report.benchmark import describe_mode
 
             yield f"mode {settings.protocol}: {describe_mode(session.run_mode)}"
+        if settings.speculate:
+            yield "speculating: turns begin ahead of verdicts, and are dropped if such a verdict ends the attempt"
         if settings.verify is not None:
             yield f"verify {settings.verify}: suites that would run in a fork; those apart or in place stay there"
         if settings.case:

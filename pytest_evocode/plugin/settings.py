@@ -31,6 +31,8 @@ class Settings:
     mode: Mode
     from_round: str | None
     """The name of the round that chains begin with, at the state that the reference solutions lead to."""
+    speculate: bool
+    """Whether an agent's next turn begins ahead of a verdict that may end the attempt."""
     environment: str
     """The engine's name, or ``auto``."""
     results: Path
@@ -112,6 +114,7 @@ def read_settings(config: pytest.Config) -> Settings:
         attempts=config.getoption("evocode_attempts"),
         mode=config.getoption("evocode_mode"),
         from_round=config.getoption("evocode_from"),
+        speculate=config.getoption("evocode_speculate"),
         environment=config.getoption("evocode_env"),
         results=(config.invocation_params.dir / config.getoption("evocode_results")).resolve(),
         cases=_read_cases(config),
@@ -154,7 +157,20 @@ def _refuse_unknown_settings(config: pytest.Config) -> None:
 
 
 def _refuse_options_of_runs(config: pytest.Config) -> None:
-    names = ("agent", "pin", "resume", "fail-under", "shell", "keep", "shard", "mode", "from", "process", "snapshots")
+    names = (
+        "agent",
+        "pin",
+        "resume",
+        "fail-under",
+        "shell",
+        "keep",
+        "shard",
+        "mode",
+        "from",
+        "process",
+        "snapshots",
+        "speculate",
+    )
     for name in names:
         if _is_given(config, name):
             raise pytest.UsageError(f"--evocode-check runs no agent and pins nothing; leave out --evocode-{name}")
@@ -190,6 +206,11 @@ def _refuse_nonsense(settings: Settings) -> None:
         raise pytest.UsageError(
             "--evocode-from is about chains, and with --evocode-mode=single-round every round begins where the "
             "reference solutions lead; leave it out, and select rounds with -k or ::"
+        )
+    if settings.mode == "single-round" and settings.speculate:
+        raise pytest.UsageError(
+            "--evocode-speculate is about chains, and with --evocode-mode=single-round no round waits for another's "
+            "verdict; leave it out"
         )
     if settings.attempts < 1:
         raise pytest.UsageError(f"--evocode-attempts={settings.attempts}: it has to be 1 or more")

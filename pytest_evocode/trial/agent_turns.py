@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -41,6 +42,10 @@ class AgentTurns:
         """Whether the agent works: an error raised meanwhile that is not one of the package's is the agent's."""
         self.unrecorded: Usage | None = None
         """What the last turn used of the model, until a record has it."""
+        self.seconds: float | None = None
+        """How long the agent worked in the last turn, until a record has it."""
+        self.taking = False
+        """Whether a round is prepared, or the agent works on it."""
         self._workspace: WorkspaceChanges | None = None
         self._stage = Progress()
         self.stopwatch = Stopwatch()
@@ -59,18 +64,27 @@ class AgentTurns:
         """
         self._stage = Progress("preparing", round_.index)
         self.unrecorded = None
+        self.seconds = None
         self.stopwatch = Stopwatch()
         self.stopwatch.begin("setup")
-        self._context.task_environment.prepare_round(environment, round_)
-        turn = self.work(environment, round_)
+        self.taking = True
+        try:
+            self._context.task_environment.prepare_round(environment, round_)
+            turn = self.work(environment, round_)
+        finally:
+            self.taking = False
         self.stopwatch.stop()
         self._stage = Progress("verifying", round_.index)
         return turn
 
-    def settle(self) -> None:
-        """Take the turn's end as recorded, so that no later session goes on in the middle of it."""
-        self._journal.close()
+    def settle(self) -> Callable[[], None]:
+        """Take what the turn has used as recorded.
+
+        Returned is what to call when its end is recorded as well, so that no later session goes on in the middle of it.
+        """
         self.unrecorded = None
+        self.seconds = None
+        return self._journal.close
 
     def work(self, environment: Environment, round_: Round) -> TurnRecord:
         """Let the agent work in a workspace that was prepared, and record its turn."""
@@ -87,7 +101,7 @@ class AgentTurns:
                 self.stopwatch.begin("agent")
                 transcript = self._agent.run_round(context)
             finally:
-                seconds = self.spending.end_turn()
+                seconds = self.seconds = self.spending.end_turn()
                 self.stopwatch.begin("bookkeeping")
             self.under_way = False
             if transcript.timed_out:

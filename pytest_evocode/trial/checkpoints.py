@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,17 @@ class Resumption:
     spent: Spent = field(default_factory=Spent)
 
 
+@dataclass(frozen=True, slots=True)
+class _EndedTurn:
+    """A turn that has ended, and what to write of it."""
+
+    turn: TurnRecord
+    snapshot: Snapshot
+    state: Mapping[str, Any]
+    before: Callable[[], None]
+    after: Callable[[], None]
+
+
 def _who(record: AttemptState | AttemptRecord, *, version: int = RECORD_VERSION) -> dict[str, Any]:
     """Return what made an agent, as records of a version say it: before version 3 without its harness.
 
@@ -56,6 +68,9 @@ class Checkpoints:
     Snapshots of rounds without a verdict are needed to verify these, and the last one to go on from. Without a
     directory nothing outlives the session, and a round's snapshot is discarded after its verdict. With ``keep_all``
     only snapshots are discarded that a later session could not find.
+
+    A turn that was ahead of a verdict which may still drop it is not mentioned until :meth:`count_up_to` says that it
+    counts: a later session repeats it, with the replies that its journal has.
     """
 
     def __init__(self, directory: AttemptDirectory | None, state: AttemptState, *, keep_all: bool = False) -> None:
@@ -67,6 +82,8 @@ class Checkpoints:
         self._snapshots: dict[int, Snapshot] = {}
         self._done: set[int] = set()
         self._held: set[int] = set()
+        self._counting: float = math.inf
+        self._ahead: list[_EndedTurn] = []
         self._own_last = state.last
         self._had_ended = False
         self.first_recorded = 1
@@ -160,6 +177,7 @@ class Checkpoints:
         """Write and discard nothing from here on, because what is there is of an attempt that does not go on."""
         self._directory = None
         self._snapshots.clear()
+        self._ahead.clear()
 
     def _refuse_other(self, earlier: AttemptState | AttemptRecord) -> None:
         assert self._directory is not None
@@ -179,11 +197,60 @@ class Checkpoints:
                 f"--evocode-env={earlier.environment}"
             )
 
-    def turn_ended(self, turn: TurnRecord, snapshot: Snapshot, memory: Any, spent: Spent) -> None:
-        """Record a turn, its snapshot, the agent's memory and what the attempt has used of its budget."""
+    def hold_back_after(self, index: float) -> None:
+        """Have the turns of rounds after one not mentioned until it is known that they count."""
         with self._lock:
-            self._turns[turn.index], self._snapshots[turn.index] = turn, snapshot
-            self._settle({"agent": memory, "spent": spent})
+            self._counting = index
+
+    def count_up_to(self, index: float) -> None:
+        """Take it as known that the rounds up to one count, and mention their turns."""
+        with self._lock:
+            self._counting = max(self._counting, index)
+            while self._ahead and self._ahead[0].turn.index <= self._counting:
+                self._mention(self._ahead[0])
+                del self._ahead[0]
+
+    def turn_ended(
+        self,
+        turn: TurnRecord,
+        snapshot: Snapshot,
+        memory: Any,
+        spent: Spent,
+        *,
+        before: Callable[[], None] = lambda: None,
+        after: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Record a turn, its snapshot, the agent's memory and what the attempt has used of its budget.
+
+        ``before`` and ``after`` are called when that is written, which is later where it is not known yet that the
+        round counts.
+        """
+        ended = _EndedTurn(turn, snapshot, {"agent": memory, "spent": spent}, before, after)
+        with self._lock:
+            self._snapshots[turn.index] = snapshot
+            if self._ahead or turn.index > self._counting:
+                self._ahead.append(ended)
+            else:
+                self._mention(ended)
+
+    def drop_ahead(self) -> tuple[TurnRecord, ...]:
+        """Discard the snapshots of the turns that are not mentioned, which do not count, and return these turns."""
+        with self._lock:
+            return self._drop_ahead()
+
+    def _drop_ahead(self) -> tuple[TurnRecord, ...]:
+        dropped, self._ahead = self._ahead, []
+        for ended in dropped:
+            self._snapshots.pop(ended.turn.index, None)
+            with contextlib.suppress(EnvironmentFault):
+                ended.snapshot.discard()
+        return tuple(ended.turn for ended in dropped)
+
+    def _mention(self, ended: _EndedTurn) -> None:
+        ended.before()
+        self._turns[ended.turn.index] = ended.turn
+        self._settle(ended.state)
+        ended.after()
 
     def round_done(self, index: int) -> None:
         """Note that the record of a round is written."""
@@ -212,7 +279,7 @@ class Checkpoints:
                 self._held.remove(index)
                 self._discard([index] if index in self._snapshots and index not in self._turns else [])
 
-    def _settle(self, update: dict[str, Any]) -> None:
+    def _settle(self, update: Mapping[str, Any]) -> None:
         """Write the state, and only then discard the snapshots that it does not mention."""
         last = max(self._turns, default=0)
         keeps_last = self._directory is not None
@@ -238,6 +305,7 @@ class Checkpoints:
     def close(self, *, finished: bool) -> None:
         """Discard what nobody needs: all snapshots when the attempt is finished or cannot be resumed."""
         with self._lock:
+            self._drop_ahead()
             if self._directory is not None:
                 if not finished and self._turns:
                     return

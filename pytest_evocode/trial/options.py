@@ -54,3 +54,5 @@ class TrialOptions:
     """With wildcards, what the only cases are called that are run of a native suite, by round: no verdict on these."""
     mode: Mode = "chain"
     """How the attempt goes through its rounds."""
+    speculate: bool = False
+    """Whether an agent's next turn begins ahead of a verdict that may end the chain; the oracle's always does."""

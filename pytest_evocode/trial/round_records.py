@@ -65,6 +65,11 @@ class RoundRecords:
         """Wait for the record of a round."""
         return self._records[index].result()
 
+    def get(self, index: int) -> RoundRecord | None:
+        """Return the record of a round if it is there; does not wait."""
+        record = self._records.get(index)
+        return record.result() if record is not None and record.done() else None
+
     def skip_before(self, index: int) -> None:
         """Have no records of the rounds before one, which are not run."""
         self._records = {later: record for later, record in self._records.items() if later >= index}
@@ -144,11 +149,15 @@ class RoundRecords:
         self.undone |= not done
         self._records[record.index].set_result(record)
 
-    def skip_after(self, index: int, cause: str) -> None:
-        """Record why the rounds after one that have no record were not reached."""
+    def skip_after(self, index: int, cause: str, taken: Mapping[int, Mapping[str, Any]] | None = None) -> None:
+        """Record why the rounds after one that have no record were not reached.
+
+        ``taken`` are fields of their records by round: what was used of the model and the agent's time all the same.
+        """
         for later, record in self._records.items():
             if later > index and not record.done():
-                record.set_result(self._record(self._rounds[later], "not reached", cause))
+                more = (taken or {}).get(later, {})
+                record.set_result(self._record(self._rounds[later], "not reached", cause, **more))
 
     def break_off(
         self, index: int, cause: str | None, fault: Fault = "infrastructure", *, usage: Usage | None = None

@@ -34,9 +34,10 @@ from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.records import Fault, RoundRecord
 from pytest_evocode.results.states import AttemptState, TurnRecord
-from pytest_evocode.tasks import Round, Task
+from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
+from pytest_evocode.trial.chain import Chain
 from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, keep_state, memory_of
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.held_forks import HeldFork
@@ -44,9 +45,10 @@ from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
 from pytest_evocode.trial.round_records import RoundRecords
 from pytest_evocode.trial.starting_state import StartingState
+from pytest_evocode.trial.stopping import StopEvent
 from pytest_evocode.trial.suite_runner import SuiteRunner
+from pytest_evocode.trial.turns_ahead import TurnsAhead
 from pytest_evocode.trial.verdict_pipeline import VerdictPipeline
-from pytest_evocode.verifier import ended_by, needs_verdict
 
 __all__ = ["RoundSelection", "Trial", "TrialOptions"]
 
@@ -97,7 +99,12 @@ class Trial:
         state = AttemptState(
             environment=engine.name, task_hash=context.task_hash, made_by=dict(options.agent), last=len(self._rounds)
         )
-        self._turns = AgentTurns(context, agent, spending=AttemptSpending(options.budget, run=options.run_spending))
+        turns_stop = context.cancelled.part()
+        self._turns = AgentTurns(
+            replace(context, cancelled=turns_stop),
+            agent,
+            spending=AttemptSpending(options.budget, run=options.run_spending),
+        )
         self._start_state = StartingState(context, agent, rounds, self._oracle_attempt)
         self._suites = SuiteRunner(context, trusted=self._start_state.is_of_task_alone)
         # Suites that run in place need the processes there, which no snapshot has.
@@ -106,20 +113,41 @@ class Trial:
         if options.hold_last:
             self._checkpoints.hold(len(self._rounds))
         self._records = RoundRecords(context, name or agent.name, attempt, rounds, self._checkpoints)
+        self._follow_verdicts(turns_stop)
+        self._thread = threading.Thread(target=self._run, name=f"trial-{task.name}", daemon=True)
+        self._ready: Future[Environment] = Future()
+        self._first_played: Future[int] = Future()
+        self._closing = threading.Lock()
+        self._started = ""
+        self._ended = 0
+        """The index of the last round whose turn has ended."""
+        self._unwritten: Exception | None = None
+
+    def _follow_verdicts(self, turns_stop: StopEvent) -> None:
+        """Make what takes rounds from the end of their turns to their records, and the chain as far as that goes."""
+        context = self._context
+        is_oracle = self._start_state.is_oracle
+        self._chain = Chain(self._rounds, context.options.mode, self._records, self._checkpoints)
         self._verdicts = VerdictPipeline(
             context,
             self._suites,
             self._checkpoints,
             self._records,
             self._start_state.kept,
-            is_oracle=self._start_state.is_oracle,
+            self._chain,
+            is_oracle=is_oracle,
         )
-        self._thread = threading.Thread(target=self._run, name=f"trial-{task.name}", daemon=True)
-        self._ready: Future[Environment] = Future()
-        self._first_played: Future[int] = Future()
-        self._closing = threading.Lock()
-        self._started = ""
-        self._unwritten: Exception | None = None
+        self._ahead = TurnsAhead(
+            context,
+            self._chain,
+            self._turns,
+            self._verdicts,
+            self._checkpoints,
+            self._records,
+            stop=turns_stop,
+            speculates=context.options.speculate or is_oracle,
+            is_oracle=is_oracle,
+        )
 
     def _oracle_attempt(self, rounds: RoundSelection, options: TrialOptions) -> Trial:
         return Trial(self.task, OracleAgent(), self._context.engine, rounds=rounds, options=options)
@@ -189,7 +217,7 @@ class Trial:
             self._close()
 
     def _close(self) -> None:
-        if not self._records.all_there:
+        if not self._records.all_there and not self._chain.has_ended:
             logger.info("%s: the attempt is stopped before its end", self.task.name)
             self._context.cancelled.set()
         while self._thread.is_alive():
@@ -214,7 +242,6 @@ class Trial:
 
     def _run(self) -> None:
         """Run the chain of turns and snapshots; suites run beside it and deliver the records."""
-        ended = 0
         try:
             self._suites.prepare()
             with contextlib.ExitStack() as until_started:
@@ -227,30 +254,37 @@ class Trial:
                     return
                 environment = self._start(before)
             self._make_ready(environment, before)
-            ended = before.last_turn
-            for turn in before.turns:
-                self._verdicts.begin(environment, self._rounds[turn.index - 1], turn)
-            if ended in self._records and not self._goes_on_after(self._rounds[ended - 1]):
-                return
-            if ended < before.first_played - 1:
-                self._start_state.play_in_place(environment, self._suites)
-                ended = before.first_played - 1
-            for round_ in self._rounds[ended:]:
-                turn = self._turns.take(environment, round_)
-                suite = self._suites.run_in_place(environment, round_) if self._suites.in_place else None
-                turn = self._keep(environment, turn)
-                ended = round_.index
-                if suite is not None:
-                    self._verdicts.conclude(round_, turn, suite)
-                else:
-                    self._verdicts.begin(environment, round_, turn)
-                if not self._goes_on_after(round_):
-                    return
+            self._play(environment, before)
+            self._unwritten = self._ahead.finish(self._rounds)
         except BaseException as error:  # An agent may call sys.exit(): nobody must wait for its records for ever.
-            self._break_off(ended + 1, error)
+            self._break_off(self._ended + 1, error)
         finally:
             close_agent(self.agent)
             self._finish()
+
+    def _play(self, environment: Environment, before: Resumption) -> None:
+        """Take the turns from where an earlier session ended to the last, or to where the chain ends."""
+        self._ended = before.last_turn
+        self._chain.resume(before)
+        self._ahead.watch(environment)
+        for turn in before.turns:
+            self._verdicts.begin(environment, self._rounds[turn.index - 1], turn)
+        if self._ended in self._records and not self._ahead.goes_on_after(self._rounds[self._ended - 1]):
+            return
+        if self._ended < before.first_played - 1:
+            self._start_state.play_in_place(environment, self._suites)
+            self._ended = before.first_played - 1
+        for round_ in self._rounds[self._ended :]:
+            turn = self._turns.take(environment, round_)
+            suite = self._suites.run_in_place(environment, round_) if self._suites.in_place else None
+            turn = self._keep(environment, turn)
+            self._ended = round_.index
+            if suite is not None:
+                self._verdicts.conclude(round_, turn, suite)
+            else:
+                self._verdicts.begin(environment, round_, turn)
+            if not self._ahead.goes_on_after(round_):
+                return
 
     def _look_back(self, until_started: contextlib.ExitStack) -> Resumption:
         """Return where to go on: from an earlier session's end of this attempt, or from reference solutions."""
@@ -302,27 +336,27 @@ class Trial:
         stopwatch.begin("snapshot")
         snapshot = environment.snapshot(keep_for=self._checkpoints.keep_for)
         stopwatch.begin("bookkeeping")
-        if self._keeps_states and snapshot.reference:
-            keep_state(self._context, turn.index, snapshot)
         ended = turn.model_copy(update={"snapshot": snapshot.reference, "phases": stopwatch.phases})
-        self._checkpoints.turn_ended(ended, snapshot, memory, self._turns.spending.spent)
-        self._turns.settle()
+
+        def keep() -> None:
+            if self._keeps_states and snapshot.reference:
+                keep_state(self._context, turn.index, snapshot)
+
+        spent = self._turns.spending.spent
+        self._checkpoints.turn_ended(ended, snapshot, memory, spent, before=keep, after=self._turns.settle())
         stopwatch.stop()
         return turn.model_copy(update={"phases": stopwatch.phases})
-
-    def _goes_on_after(self, round_: Round) -> bool:
-        """Return whether the next round is run, after the verdict where the mode or the task makes it depend on it."""
-        mode = self._context.options.mode
-        why = ended_by(round_, self.wait(round_.index), mode) if needs_verdict(round_, mode) else ""
-        if why:
-            self._records.skip_after(round_.index, why)
-            self._records.undone |= not self._checkpoints.is_done(round_.index)
-        return not why
 
     # Endings.
 
     def _break_off(self, index: int, error: BaseException) -> None:
-        """Give the error to the round in which it happened: the first from ``index`` on that has no record."""
+        """Give the error to the round in which it happened: the first from ``index`` on that has no record.
+
+        It is nobody's where the round does not count.
+        """
+        if not self._ahead.counts(index):
+            self._unwritten = self._ahead.finish(self._rounds)
+            return
         logger.info("%s: the attempt ends with %s in round %d or later", self.task.name, type(error).__name__, index)
         if not self._ready.done():
             self._ready.set_exception(error)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.task_environment import STOPPED
-from pytest_evocode.errors import describe_error
+from pytest_evocode.errors import EvocodeError, describe_error
 from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.tasks import Round
+from pytest_evocode.trial.chain import Chain
 from pytest_evocode.trial.checkpoints import Checkpoints
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.reference_states import ReferenceStates
@@ -20,12 +22,14 @@ from pytest_evocode.verifier import SuiteRun, judge
 
 logger = logging.getLogger(__name__)
 
+_INTERVAL = 0.05  # seconds between two attempts to kill what runs
+
 
 class VerdictPipeline:
     """Runs the suites of an attempt's rounds in threads of their own, and delivers the records.
 
     ``references`` keeps the states that suites accept; None keeps none. ``is_oracle`` says that reference solutions are
-    what the suites run on.
+    what the suites run on. Of a round that does not count by the verdicts of the ``chain`` nothing is kept or told.
     """
 
     def __init__(
@@ -35,6 +39,7 @@ class VerdictPipeline:
         checkpoints: Checkpoints,
         records: RoundRecords,
         references: ReferenceStates | None,
+        chain: Chain,
         *,
         is_oracle: bool,
     ) -> None:
@@ -43,12 +48,24 @@ class VerdictPipeline:
         self._checkpoints = checkpoints
         self._records = records
         self._references = references
+        self._chain = chain
+        self._begun: dict[int, Future[None]] = {}
         self._is_oracle = is_oracle
         self._pool = ThreadPoolExecutor(context.slots.count, thread_name_prefix="verifier")
 
     def begin(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
         """Have a round's suite run in a fork, and its record delivered after those of the rounds before."""
-        self._pool.submit(self._verify, environment, round_, turn)
+        self._begun[round_.index] = self._pool.submit(self._verify, environment, round_, turn)
+
+    def drop_after(self, index: int) -> None:
+        """Kill the suites of the rounds after one, which do not count, and wait until nothing of them runs."""
+        later = [begun for each, begun in self._begun.items() if each > index]
+        while not all(begun.done() for begun in later):
+            self._suites.drop_after(index)
+            wait(later, timeout=_INTERVAL)
+        for each in self._begun:
+            if each > index:
+                self._suites.drop_fork(each)
 
     def wait(self) -> None:
         """Wait for all suites that were begun, and take no more."""
@@ -78,12 +95,27 @@ class VerdictPipeline:
             snapshot = self._checkpoints.snapshot_of(round_.index)
             times = self._context.options.verify_times
             suite = run_repeatedly(self._suites, environment, snapshot, round_, times)
+            if not self._counts(round_):
+                return
             whole = round_.name not in self._context.options.cases
             if self._references is not None and whole and suite.verdict is not None and suite.verdict.passed:
                 self._references.keep(round_.index, snapshot)
             self.conclude(round_, turn, suite)
         except Exception as error:
+            with contextlib.suppress(EvocodeError):
+                if not self._counts(round_):
+                    return
             self._fail(round_, turn, error)
+
+    def _counts(self, round_: Round) -> bool:
+        """Wait until it is known whether a round counts, and have its turn recorded as played if it does.
+
+        Raises Cancelled and EnvironmentFault.
+        """
+        if self._chain.end_before(round_.index) is not None:
+            return False
+        self._checkpoints.count_up_to(round_.index)
+        return True
 
     def _fail(self, round_: Round, turn: TurnRecord, error: Exception) -> None:
         """Deliver the record of a round that could not be verified."""
