@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import tempfile
 from collections.abc import Collection
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,10 +75,21 @@ class EvocodeSession:
             from pytest_evocode.environments import choose_engine
 
             hidden = [self.config.rootpath, self.settings.results, self.config.invocation_params.dir]
-            self._engine, self.engine_reason = choose_engine(self.settings.environment, hidden=hidden)
+            self._engine, self.engine_reason = choose_engine(
+                self.settings.environment, hidden=hidden, failed_builds=self.failed_builds
+            )
             # Not at the session's end: one that is refused after this has none.
             self.config.add_cleanup(self._engine.close)
         return self._engine
+
+    @cached_property
+    def failed_builds(self) -> Path:
+        """The directory by which the session's processes tell one another which builds of images have failed."""
+        if self.worker_input is not None:
+            return Path(self.worker_input["evocode_failed_builds"])
+        directory = Path(tempfile.mkdtemp(prefix="evocode-builds-"))
+        self.config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+        return directory
 
     @property
     def run_mode(self) -> RunMode:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evocode.agents.declarations import read_declarations
-from pytest_evocode.agents.protocol import is_deterministic
+from pytest_evocode.agents.protocol import close_agent, installation_of, is_deterministic
 from pytest_evocode.agents.specs import Option, checked_options, find_kind, harness_of, make_agent, options_of
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import agent_id
@@ -21,6 +21,7 @@ from pytest_evocode.results.identity import distinct_names, identity_of
 
 if TYPE_CHECKING:
     from pytest_evocode.agents import Agent
+    from pytest_evocode.environments import Installation
 
 #: Options that say how a model is reached.
 _CONNECTION_OPTIONS = frozenset({"base_url", "key_env", "retries", "retry_seconds"})
@@ -93,6 +94,14 @@ class Roster:
     def deterministic(self) -> frozenset[str]:
         """Return the ids of the agents that do the same in every attempt."""
         return frozenset(agent.id for agent in self.agents if is_deterministic(self.make(agent)))
+
+    def installation(self, agent: SessionAgent) -> Installation | None:
+        """Return what an agent needs in the image; None for most."""
+        made = self.make(agent)
+        try:
+            return installation_of(made)
+        finally:
+            close_agent(made)
 
     def check(self, settings: Settings) -> None:
         """Raise UsageError if an agent would not work because a key, a package or a price is missing."""

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from pytest_evocode.plugin.collection import CollectionHooks
+from pytest_evocode.plugin.images_ahead import AHEAD, ImagesAheadPlugin
 from pytest_evocode.plugin.live import live_plugin
 from pytest_evocode.plugin.report_files import GitHubActions, ReportFiles
 from pytest_evocode.plugin.round_reports import RoundReports
@@ -33,6 +34,8 @@ def register_session_plugins(config: pytest.Config) -> None:
         from pytest_evocode.plugin.xdist.controller import ControllerPlugin
 
         plugins.register(ControllerPlugin(session), "evocode-controller")
+    if session.worker_input is None and not (settings.check or config.option.collectonly):
+        plugins.register(ImagesAheadPlugin(session), AHEAD)
     if settings.holds_forks:
         from pytest_evocode.plugin.debugging import RoundInspection
 

@@ -127,7 +127,7 @@ def image_facts(engine: Engine, task: Task) -> ImageFacts:
     key = hashlib.sha256(f"{engine.name}\0{engine.image_key(task)}\0{_VERSION}\0{_LOOK}".encode()).hexdigest()[:32]
     file = known / f"{key}.json"
     if not file.exists():
-        with FileLock(known / "lock"):
+        with FileLock(known / f"{key}.lock"):
             if not file.exists():
                 facts = asdict(_find(engine, task))
                 write_atomically(file, json.dumps(facts, default=sorted))

@@ -84,7 +84,7 @@ def find_toolbox(engine: Engine, task: Task) -> Toolbox:
     recorded = toolboxes / f"{image}.json"
     if not recorded.exists():
         toolboxes.mkdir(exist_ok=True)
-        with FileLock(toolboxes / "lock"):
+        with FileLock(toolboxes / f"{image}.lock"):
             if not recorded.exists():
                 write_atomically(recorded, json.dumps(_find_or_make(engine, task, toolboxes)))
     python, directory = json.loads(recorded.read_text())
@@ -99,7 +99,9 @@ def _find_or_make(engine: Engine, task: Task, toolboxes: Path) -> tuple[str, str
         python, kind = _find_python(environment, task)
         name = f"{kind}-{hashlib.sha256(_versions().encode()).hexdigest()[:16]}"
         if not (toolboxes / name).exists():
-            _make(environment, task, python, toolboxes / name)
+            with FileLock(toolboxes / f"{name}.lock"):  # Other images have a Python of that kind, too.
+                if not (toolboxes / name).exists():
+                    _make(environment, task, python, toolboxes / name)
         environment.upload([toolboxes / name], OWN)
         result = environment.exec([python, "-I", "-B", f"{OWN}/{PROGRAM}", READY], cwd="/", timeout=60)
         if not result.ok:

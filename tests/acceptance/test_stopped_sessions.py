@@ -17,6 +17,7 @@ import pytest
 from pytest_evocode.environments.docker.engine import OWNER, DockerEngine, connect
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.results.records import RunRecord
+from tests.acceptance.tasks import DOCKERFILE
 from tests.inner_sessions import UNUSED
 from tests.terminals import HANGS
 
@@ -182,6 +183,21 @@ def test_a_signal_ends_checks_and_leaves_nothing(
     assert session.stop(number) != 0
     assert session.left() == {}
     assert states(cache) == []
+
+
+@pytest.mark.parametrize("option", ["--evocode-replay", "--evocode-check"])
+def test_a_signal_ends_builds_and_leaves_nothing(
+    write_task: WriteTask, cache: Path, start: Callable[..., Running], option: str
+) -> None:
+    for name, seconds in (("a", 4321), ("b", 4322)):
+        write_task(name, 1, dockerfile=f"{DOCKERFILE}RUN sleep {seconds}\n")
+    session = start(option, "--evocode-env=sandbox", "tasks")
+    session.wait_for_sleep(4321)
+    session.wait_for_sleep(4322)
+    assert session.stop(signal.SIGTERM) == 128 + signal.SIGTERM
+    assert session.left() == {}
+    assert states(cache) == []
+    assert [path for path in (cache / "sandbox-images").iterdir() if path.is_dir()] == []
 
 
 def test_a_stopped_session_keeps_what_it_recorded(

@@ -7,6 +7,7 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Generator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ import pytest
 
 from pytest_evocode.errors import EvocodeError, RecordFault, TaskError
 from pytest_evocode.names import TASK_FILE, attempt_name
+from pytest_evocode.plugin.images_ahead import AHEAD
 from pytest_evocode.plugin.node_ids import task_directory
 from pytest_evocode.plugin.report_properties import report_properties
 from pytest_evocode.plugin.selection import allowed_seconds
@@ -71,6 +73,7 @@ class ControllerPlugin:
         """Pass the run's name to a worker, and the file that will tell it to stop."""
         self._run_name.write_text(self._session.run_name)
         node.workerinput["evocode_run"] = str(self._run_name)
+        node.workerinput["evocode_failed_builds"] = str(self._session.failed_builds)
         node.workerinput[STOP_SIGN] = str(self._stop_sign)
         node.workerinput[SELECTED] = str(self._selected)
 
@@ -97,6 +100,7 @@ class ControllerPlugin:
             others,
             unit_of=self._unit_of,
             expected_seconds=self._expected_seconds,
+            begin=self._build_images,
             is_reported=self._reported.__contains__,
             give_up=self._give_up,
         )
@@ -181,6 +185,15 @@ class ControllerPlugin:
             if seconds is not None:
                 return seconds
         return allowed_seconds([round_ for round_ in task.rounds if alone in ("", round_.name)])
+
+    def _build_images(self, units: Sequence[str]) -> None:
+        """Have images built in this order, unless they are for workers on other machines."""
+        ahead = self._config.pluginmanager.getplugin(AHEAD)
+        if ahead is not None and all("popen" in spec for spec in self._config.getoption("tx", ())):
+            ahead.begin(
+                (self._agent(unit)[0], str(task_directory(unit, self._config.rootpath)), partial(self._task, unit))
+                for unit in units
+            )
 
     # Rounds that are not run.
 

@@ -44,6 +44,7 @@ class AttemptScheduling:
         *,
         unit_of: Callable[[str], str],
         expected_seconds: Callable[[str], float],
+        begin: Callable[[Sequence[str]], None],
         is_reported: Callable[[str], bool],
         give_up: Callable[[Sequence[str], str], None],
     ) -> None:
@@ -54,6 +55,7 @@ class AttemptScheduling:
             others: The scheduler for tests that are no rounds.
             unit_of: Names the attempt that a round belongs to, by node ids; the round itself where it is run alone.
             expected_seconds: Tells how long an attempt will take.
+            begin: Takes all attempts, in the order in which workers get them, before the first does.
             is_reported: Tells whether the outcome of a round is known.
             give_up: Takes the rounds of an attempt that will not be run, and the reason.
         """
@@ -61,6 +63,7 @@ class AttemptScheduling:
         self._others = others
         self._unit_of = unit_of
         self._expected_seconds = expected_seconds
+        self._begin = begin
         self._is_reported = is_reported
         self._give_up = give_up
         self._worker_count = count_workers(config)
@@ -235,6 +238,7 @@ class AttemptScheduling:
         if len(order) > len(self.nodes):  # Else all begin at once.
             order.sort(key=self._expected_seconds, reverse=True)
         self._queue.extend(attempts[attempt] for attempt in order)
+        self._begin(order)
 
     def _is_busy(self, node: WorkerController) -> bool:
         other = self._other_nodes.get(node)
