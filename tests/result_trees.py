@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.results.directory import AttemptDirectory, write_run
+from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.records import (
     AttemptRecord,
     Case,
@@ -45,13 +46,14 @@ def write_attempt(
     tool_calls: int | None = None,
     usage: Usage | None = None,
     changed: Mapping[int, Sequence[str]] = {},
+    phases: Mapping[int, Phases] = {},
     **more: Any,
 ) -> Path:
     """An attempt with a letter for each of its rounds from ``first`` on (passed, failed, error, - for not reached).
 
     ``cases`` has a letter per case by round, of cases c1, c2, ... with requirements R1, R2, ...; ``of`` is the number
-    of declared rounds. Without ``finished`` there is no ``result.json``. ``changed`` has changed tools by round, and
-    ``more`` other fields of the attempt's record.
+    of declared rounds. Without ``finished`` there is no ``result.json``. ``changed`` has changed tools by round,
+    ``phases`` where the time went by round, and ``more`` other fields of the attempt's record.
     """
     declared = of or first + len(outcomes) - 1
     names = tuple(f"round-{index}" for index in range(1, declared + 1))
@@ -72,6 +74,7 @@ def write_attempt(
             tool_calls=tool_calls,
             usage=usage if outcome != "not reached" else None,
             agent_seconds=1.5 if outcome != "not reached" else None,
+            phases=phases.get(index),
         )
         if outcome != "not reached":
             directory.write_round(record, output="said\n" if record.verdict else None, done=outcome != "error")

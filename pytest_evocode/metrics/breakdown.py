@@ -63,13 +63,18 @@ def breakdown(
     >>> [(name, group.dataset_score) for name, group in breakdown(records, "round").items()]
     [('1', 100.0), ('2', 0.0)]
     """
+    group = _single_group if single_rounds else _group
+    return {name: group(grid) for name, grid in group_grids(rounds, by, facts).items()}
+
+
+def group_grids(rounds: Rounds, by: Dimension, facts: Mapping[str, TaskFacts] | None = None) -> dict[str, Grid]:
+    """Return the rounds of each group, in the order of :func:`breakdown`."""
     parts: dict[str, list[TaskRounds]] = defaultdict(list)
     for task in as_grid(rounds).tasks:
         for name, indices in _groups(task, by, (facts or {}).get(task.task)).items():
             parts[name].append(narrowed(task, tuple(indices)))
     order = sorted(parts, key=lambda name: (name == NOT_GIVEN, int(name) if by == "round" else 0, name))
-    group = _single_group if single_rounds else _group
-    return {name: group(Grid(tuple(parts[name]))) for name in order}
+    return {name: Grid(tuple(parts[name])) for name in order}
 
 
 def _groups(task: TaskRounds, by: Dimension, facts: TaskFacts | None) -> dict[str, list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+import time
 from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
@@ -64,6 +65,7 @@ class EvocodeSession:
         self.engine_reason = ""
         """Why the engine was chosen, once it is."""
         self._engine: Engine | None = None
+        self._begun_at = time.monotonic()
         self._records: dict[str, RoundRecord] = {}
 
     # The environment and the agents.
@@ -133,6 +135,14 @@ class EvocodeSession:
 
         output = None if self.settings.case else self.output_of(record)
         return describe_failure(record, output, whole=self.shows_all)
+
+    def describe_slots(self) -> str:
+        """Return how busy the session's suites kept the slots that they had; empty where none was run."""
+        from pytest_evocode.report.times import slots_line
+        from pytest_evocode.trial.verifier_slots import VerifierSlots
+
+        seconds = time.monotonic() - self._begun_at
+        return slots_line(self.records, VerifierSlots(self.settings.verifiers).count, seconds)
 
     def select(self, selected: Selected) -> str:
         """Note the attempts that are to be made, in all shards, and return what to tell of a run that is resumed.

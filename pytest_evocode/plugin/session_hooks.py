@@ -116,6 +116,9 @@ class SessionHooks:
                 deterministic=session.roster.deterministic(),
             ):
                 terminalreporter.write_line(printable(session.scrubber.text(line)))
+            # What was verified before a session goes on with a run took none of its time.
+            if grid and settings.resume is None and (line := session.describe_slots()):
+                terminalreporter.write_line(line)
         if settings.shard is not None and session.run is not None:
             made = len(session.begun)
             every = len(session.selected)

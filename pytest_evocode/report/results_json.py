@@ -12,12 +12,19 @@ from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.identities import identity_json
 from pytest_evocode.report.over_attempts import over_attempts_json
 from pytest_evocode.report.scores import intervals_json
+from pytest_evocode.report.times import time_json
 from pytest_evocode.results.loading import StoredAttempt
 
 
-def results_json(table: ScoreTable, *, by: Dimension | None, with_intervals: bool) -> dict[str, Any]:
-    """Return the rows of a table as JSON values; with ``by``, each with its scores by group."""
-    return {"rows": [_row(table, row, by, with_intervals) for row in table.rows]}
+def results_json(
+    table: ScoreTable, *, by: Dimension | None, with_intervals: bool, with_times: bool = False
+) -> dict[str, Any]:
+    """Return the rows of a table as JSON values; with ``by``, each with its scores, and times, by group."""
+    rows = []
+    for row in table.rows:
+        values = _row(table, row, by, with_intervals)
+        rows.append(values | time_json(table, row, by) if with_times else values)
+    return {"rows": rows}
 
 
 def _row(table: ScoreTable, row: ScoreRow, by: Dimension | None, with_intervals: bool) -> dict[str, Any]:

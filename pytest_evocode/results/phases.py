@@ -48,7 +48,7 @@ class Phases(ResultsRecord):
     def harness_seconds(self) -> float | None:
         """What the round cost where the agent works beside setup and the agent's turn: snapshot and bookkeeping."""
         known = [seconds for seconds in (self.snapshot, self.bookkeeping) if seconds is not None]
-        return sum(known) if known else None
+        return round(sum(known), _DIGITS) if known else None
 
 
 def merged_phases(first: Phases | None, then: Phases | None) -> Phases | None:
@@ -91,6 +91,7 @@ class Stopwatch:
         self._seconds: dict[str, float] = {}
         self._phase: Phase | None = None
         self._since = 0.0
+        self._holding: tuple[float, int] | None = None
 
     def begin(self, phase: Phase) -> None:
         """End the phase that is measured, if any, and measure this one from now on, added to what it already took."""
@@ -103,19 +104,21 @@ class Stopwatch:
     @contextlib.contextmanager
     def holding(self, slots: int) -> Iterator[None]:
         """Measure for how long so many slots are held, whatever the phases are meanwhile."""
-        since = self._clock()
+        with self._lock:
+            self._holding = (self._clock(), slots)
         try:
             yield
         finally:
-            held = (self._clock() - since) * slots
             with self._lock:
-                self._seconds["slot_seconds"] = self._seconds.get("slot_seconds", 0.0) + held
+                self._charge_slots()
+                self._holding = None
 
     @property
     def phases(self) -> Phases:
         """What was measured until now."""
         with self._lock:
             self._charge()
+            self._charge_slots()
             return Phases(**{phase: round(seconds, _DIGITS) for phase, seconds in self._seconds.items()})
 
     def _switch(self, phase: Phase | None) -> None:
@@ -124,6 +127,13 @@ class Stopwatch:
             if self._phase is None and phase is not None:
                 self._since = self._clock()
             self._phase = phase
+
+    def _charge_slots(self) -> None:
+        if self._holding is not None:
+            since, slots = self._holding
+            now = self._clock()
+            self._seconds["slot_seconds"] = self._seconds.get("slot_seconds", 0.0) + (now - since) * slots
+            self._holding = (now, slots)
 
     def _charge(self) -> None:
         if self._phase is not None:

@@ -1,0 +1,75 @@
+"""Where the time of rounds went, as ``evocode results --time`` and the summary of a session tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pytest_evocode.metrics.breakdown import Dimension
+from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
+from pytest_evocode.metrics.times import Times, times, times_by
+from pytest_evocode.report.tables import aligned, format_number
+from pytest_evocode.results.records import RoundRecord
+
+_COLUMNS = ("agent", "verifier", "waiting", "harness")
+
+
+def time_lines(table: ScoreTable, by: Dimension | None) -> Iterator[str]:
+    """Yield a row for each agent, or with ``by`` a table for each with a row for each group; medians over rounds."""
+    rows = {row.name: _of(row) for row in table.rows}
+    if by is None:
+        yield from _lines("agent", rows)
+    else:
+        for number, row in enumerate(table.rows):
+            if number:
+                yield ""
+            if len(table.rows) > 1 or row.name != row.agent:
+                yield f"{row.name}:"
+            yield from _lines(by, times_by(row.grid, by, table.facts))
+    silent = sum(each.rounds - each.recorded for each in rows.values())
+    if silent:
+        of = sum(each.rounds for each in rows.values())
+        yield f"not recorded of {silent} of {of} rounds, and left out: waiting and harness"
+
+
+def _lines(title: str, found: Mapping[str, Times]) -> Iterator[str]:
+    rows = [(title, *(f"{name} (median s)" for name in _COLUMNS), "rounds")]
+    rows += [(name, *_cells(each), str(each.rounds)) for name, each in found.items()]
+    yield from aligned(rows)
+
+
+def _cells(found: Times) -> Iterator[str]:
+    for name in _COLUMNS:
+        duration = found.durations.get(name)
+        yield format_number(duration.median if duration is not None else None, digits=2)
+
+
+def time_json(table: ScoreTable, row: ScoreRow, by: Dimension | None) -> dict[str, Any]:
+    """Return where the time of a row's rounds went, in all and by group, ready for JSON."""
+    values: dict[str, Any] = {"time": asdict(_of(row))}
+    if by is not None:
+        values["time_groups"] = {name: asdict(each) for name, each in times_by(row.grid, by, table.facts).items()}
+    return values
+
+
+def _of(row: ScoreRow) -> Times:
+    return times(record for task in row.grid.tasks for record in task.records())
+
+
+def slots_line(records: Iterable[RoundRecord], slots: int, seconds: float) -> str:
+    """Return how busy a session's suites kept the slots that they had for so many seconds; empty without suites.
+
+    >>> from pytest_evocode.results.phases import Phases
+    >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="passed",
+    ...     phases=Phases(waiting=0.5, slot_seconds=8.0))
+    >>> slots_line([record, record], slots=2, seconds=10.0)
+    'slots: 2, busy 80 % of 10.0 s, suites waited 1.0 s'
+    """
+    known = [record.phases for record in records if record.phases is not None]
+    held = sum(phases.slot_seconds or 0.0 for phases in known)
+    if not held or seconds <= 0:
+        return ""
+    waited = sum(phases.waiting or 0.0 for phases in known)
+    busy = min(1.0, held / (slots * seconds))
+    return f"slots: {slots}, busy {busy:.0%} of {seconds:.1f} s, suites waited {waited:.1f} s".replace("%", " %")
