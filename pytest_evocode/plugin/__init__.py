@@ -37,6 +37,9 @@ def pytest_load_initial_conftests(
     namespace = early_config.known_args_namespace
     in_use = options.in_use(early_config)
     if in_use:
+        from pytest_evocode.plugin.pytest_private import import_as_written
+
+        import_as_written(early_config, __name__.partition(".")[0])
         options.spell_out_bare(args, namespace)
         options.require_terminal(namespace)
     named, starts = namespace.file_or_dir, options.starts_of(early_config)

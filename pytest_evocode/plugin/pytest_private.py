@@ -43,6 +43,19 @@ def keep_out_conftest(config: pytest.Config, directory: Path) -> None:
     plugins._dirpath2confmods[directory] = list(plugins._getconftestmodules(directory.parent))
 
 
+def import_as_written(config: pytest.Config, package: str) -> None:
+    """Have pytest import a plugin's package like any other, and not with its ``assert`` statements rewritten.
+
+    ``_must_rewrite``, ``_marked_for_rewrite_cache``: pytest marks all that is distributed with a plugin, and a
+    ``PYTEST_DONT_REWRITE`` in a docstring spares a module the rewriting alone. What pytest caches takes five times as
+    long to read as what Python does, and where nothing can be written, as in many images, every session compiles all.
+    """
+    hook = config.pluginmanager.rewrite_hook
+    if marked := getattr(hook, "_must_rewrite", None):
+        marked.discard(package)
+        hook._marked_for_rewrite_cache.clear()  # type: ignore[attr-defined]
+
+
 def names_of_settings(config: pytest.Config) -> tuple[set[str], set[str]]:
     """Return the names of the settings in pytest's ini file that nobody declares, and of those that are declared.
 

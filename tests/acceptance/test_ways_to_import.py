@@ -59,3 +59,25 @@ def test_a_session_without_an_agent_imports_none_of_its_machinery(pytester: pyte
         """
     )
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_in_a_session_with_an_agent_only_tests_have_their_asserts_rewritten(
+    pytester: pytest.Pytester, write_task: WriteTask
+) -> None:
+    write_task()
+    pytester.makepyfile(
+        """
+        import sys
+
+        REWRITES = type(__loader__)
+
+        def test_loaders():
+            assert REWRITES.__name__ == "AssertionRewritingHook"
+            ours = {name: module for name, module in sys.modules.items() if name.startswith("pytest_evocode.")}
+            rewritten = {name for name, module in ours.items() if isinstance(module.__loader__, REWRITES)}
+            early = ("", ".options", ".hookspecs", ".pytest_private")  # Before the session is known to have an agent.
+            assert rewritten <= {f"pytest_evocode.plugin{name}" for name in early}
+            assert len(ours) > 50
+        """
+    )
+    pytester.runpytest_subprocess("--evocode-agent=nop", "-k", "test_loaders").assert_outcomes(passed=1, deselected=2)
