@@ -15,13 +15,14 @@ from pytest_evocode.errors import EvocodeError
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--kept", is_flag=True, help="Also remove what --evocode-keep left and --evocode-resume needs.")
 def clean_command(dry_run: bool, kept: bool) -> None:
-    """Remove what killed sessions left behind, and the cached states of reference solutions.
+    """Remove what killed sessions left behind, and what is kept to save time.
 
+    That is the states of reference solutions, and the package caches that their suites left.
     Nothing that belongs to a running session is touched. Every new session removes the containers, networks, snapshots
     and sandboxes of dead sessions by itself.
     """
     failed = False
-    with leftovers(kept=kept, references=True) as found:
+    with leftovers(kept=kept, references=True, package_caches=True) as found:
         for leftover in found:
             if dry_run:
                 echo(f"would remove {leftover.what}")

@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 LIMIT = 4 * 2**30
 """Bytes that the archives of one engine may take on this machine; the least recently used are dropped first."""
+_PLACE = "package-caches"
 _UNFINISHED = ".part-"
 _ABANDONED = 3600.0  # seconds after which nobody writes to an unfinished archive any more
 
@@ -44,6 +45,12 @@ class KeptCaches:
     """Bytes."""
 
 
+def engines_with_archives() -> list[str]:
+    """Return the names of the engines for which archives were kept on this machine."""
+    place = cache_directory() / _PLACE
+    return sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+
+
 class CacheArchives:
     """The archives that are kept for one engine; all sessions and workers share them.
 
@@ -53,7 +60,7 @@ class CacheArchives:
     """
 
     def __init__(self, engine: str, *, limit: int | None = None) -> None:
-        self.directory = cache_directory() / "package-caches" / engine
+        self.directory = cache_directory() / _PLACE / engine
         """A directory for nobody else; unfinished files may be there, too."""
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = FileLock(self.directory / "lock")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from pytest_evocode.environments.cache_archives import CacheArchives, engines_with_archives
 from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.errors import EnvironmentUnavailable
 
@@ -20,7 +21,9 @@ class Leftover:
 
 
 @contextlib.contextmanager
-def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[Leftover]]:
+def leftovers(
+    *, kept: bool = False, references: bool = False, package_caches: bool = False
+) -> Iterator[list[Leftover]]:
     """Find what dead sessions left, of all engines that can be had here, and yield it.
 
     What a living session owns is never among it. The leftovers can be removed for as long as the context lasts.
@@ -28,9 +31,11 @@ def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[
     Args:
         kept: Include the forks that ``--evocode-keep`` left and snapshots from which an attempt may be resumed.
         references: Include the states of reference solutions, which are shared by all sessions.
+        package_caches: Include the package caches that suites of reference solutions left, which are shared as well.
     """
+    caches = _package_caches() if package_caches else ()
     with contextlib.ExitStack() as stack:
-        yield [*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references)]
+        yield [*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references), *caches]
 
 
 def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
@@ -76,3 +81,11 @@ def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[
         states = index.oldest_first()
     for state in states:
         yield Leftover(f"reference state of {state.task} after {state.round} ({engine})", partial(forget, state.key))
+
+
+def _package_caches() -> Iterator[Leftover]:
+    for engine in engines_with_archives():
+        archives = CacheArchives(engine)
+        for kept in archives.oldest_first():
+            what = f"package caches of the suite of {kept.task}, {kept.round}, {kept.size / 1e6:.1f} MB ({engine})"
+            yield Leftover(what, partial(archives.forget, kept.key))

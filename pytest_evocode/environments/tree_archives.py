@@ -48,7 +48,8 @@ class TreeKeepingEnvironment(Environment, Protocol):
 
         Args:
             paths: The paths, which are empty afterwards but for what the archive has there.
-            above: Directories above them, the highest first, that are made where they are missing.
+            above: Directories above them, the highest first. They are made where there is something else, such as a
+                link that leads elsewhere; one that is there keeps owner and mode.
             archive: A tar as of :meth:`pack_trees`, read to its end.
         """
 

@@ -37,7 +37,7 @@ printf '\0\0'
 du -sk -- "$@" 2>/dev/null
 printf '\0\0'
 for path; do
-  while path=${{path%/*}}; [ -n "$path" ]; do stat -c '%u %g %a %n' -- "$path" 2>/dev/null; done
+  while path=${{path%/*}}; [ -n "$path" ]; do [ -L "$path" ] || stat -c '%u %g %a %n' -- "$path" 2>/dev/null; done
 done
 true
 """

@@ -22,12 +22,20 @@ class SandboxTrees(ABC):
         """Send a request, and return the descriptor that the reply comes from unless ``control`` is to take it."""
 
     @abstractmethod
+    def _ask(
+        self, operation: str, fds: Sequence[int] = (), *, timeout: float | None = None, **arguments: Any
+    ) -> dict[str, Any]:
+        """Send a request and return the reply, which has to come within ``timeout`` seconds."""
+
+    @abstractmethod
     def remove(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
 
     def pack_trees(self, paths: Sequence[str], archive: BinaryIO) -> None:
         """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
         for path in paths:
+            if self._kind(path) != "directory":
+                continue
             read, write = os.pipe()
             with os.fdopen(read, "rb") as stream:
                 try:
@@ -35,8 +43,7 @@ class SandboxTrees(ABC):
                 finally:
                     os.close(write)
                 try:
-                    # What is no directory itself is an entry at the path, which is left out.
-                    archive.writelines(filter_tar(stream, posixpath.dirname(path), within=[path]))
+                    archive.writelines(filter_tar(stream, posixpath.dirname(path)))
                 except BaseException:
                     os.close(reply)
                     raise
@@ -45,6 +52,7 @@ class SandboxTrees(ABC):
 
     def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
         """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
+        self.remove([each.path for each in above if self._kind(each.path) == "link"])
         self.remove(paths)
         read, write = os.pipe()
         with os.fdopen(write, "wb") as stream:
@@ -59,3 +67,7 @@ class SandboxTrees(ABC):
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
         receive(reply)
+
+    def _kind(self, path: str) -> object:
+        """Return what stands at a path, a link not followed; None where there is nothing."""
+        return self._ask("status", path=path).get("status", {}).get("kind")
