@@ -8,7 +8,7 @@ from statistics import fmean, median
 
 from pytest_evocode.metrics.breakdown import Dimension, group_grids
 from pytest_evocode.metrics.grid import Rounds
-from pytest_evocode.results.phases import Phases
+from pytest_evocode.results.phases import PHASES
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.task_facts import TaskFacts
 
@@ -45,6 +45,7 @@ def times(records: Iterable[RoundRecord]) -> Times:
     ``waiting`` the suite's for a slot, and ``harness`` what the round cost where the agent works beside its setup and
     the turn.
 
+    >>> from pytest_evocode.results.phases import Phases
     >>> rounds = [RoundRecord(task="t", agent="a", attempt=1, round=f"r{index}", index=index, declared_rounds=3,
     ...     outcome="passed", agent_seconds=seconds, phases=phases)
     ...     for index, seconds, phases in [(1, 4.0, Phases(snapshot=0.5)), (2, 2.0, None), (3, 9.0, None)]]
@@ -60,7 +61,7 @@ def times(records: Iterable[RoundRecord]) -> Times:
         "waiting": _duration(each.waiting for each in phases),
         "harness": _duration(each.harness_seconds for each in phases),
     }
-    for name in Phases.model_fields:
+    for name in PHASES:
         found.setdefault(name, _duration(getattr(each, name) for each in phases))
     return Times(len(begun), len(phases), {name: each for name, each in found.items() if each is not None})
 

@@ -10,7 +10,7 @@ from typing import IO, Any
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.results.loading import StoredAttempt
-from pytest_evocode.results.phases import Phases
+from pytest_evocode.results.phases import PHASES
 from pytest_evocode.results.records import RoundRecord
 
 
@@ -28,7 +28,7 @@ ROUND_COLUMNS: dict[str, type] = {
     "activity": str, "interaction": str, "category": str, "difficulty": str, "change_types": str,
     "environment": str, "started": str, "directory": str, "label": str, "identity": str, "task_hash": str,
     "strict": bool, "verify": str, "harness_seconds": float,
-    **{_phase_column(name): float for name in Phases.model_fields},
+    **{_phase_column(name): float for name in PHASES},
 }  # fmt: skip
 CASE_COLUMNS: dict[str, type] = {
     "agent": str, "mode": str, "from_round": str, "task": str, "attempt": int, "run": str, "round": str, "index": int,
@@ -145,7 +145,7 @@ def round_values(record: RoundRecord) -> dict[str, Any]:
         "failed_cases": ", ".join(failing) or None,
         "tool_calls": record.tool_calls,
         **(dict(usage) if usage else {}),
-        **{_phase_column(name): seconds for name, seconds in record.phases or ()},
+        **{_phase_column(name): seconds for name, seconds in (record.phases.known if record.phases else {}).items()},
         "harness_seconds": record.harness_seconds,
         "agent_seconds": record.agent_seconds,
         "verifier_seconds": record.verifier_seconds,

@@ -53,7 +53,7 @@ def _of_round(attempt: AttemptRecord, record: RoundRecord) -> str:
 
 def _of_numbers(record: RoundRecord) -> str:
     usage, verdict = record.usage, record.verdict
-    phases = record.phases.model_dump(exclude_none=True).values() if record.phases is not None else ()
+    phases = record.phases.known.values() if record.phases is not None else ()
     if min((record.agent_seconds or 0, record.verifier_seconds or 0, *phases)) < 0:
         return f"{record.round} took a negative time"
     if (record.tool_calls or 0) < 0:

@@ -6,15 +6,15 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Literal
-
-from pytest_evocode.results.frozen import ResultsRecord
 
 Phase = Literal["setup", "agent", "snapshot", "bookkeeping", "waiting", "fork", "suite", "reading", "clearing"]
 _DIGITS = 4  # of a second: tenths of a millisecond
 
 
-class Phases(ResultsRecord):
+@dataclass(frozen=True, slots=True)
+class Phases:
     """The wall-clock seconds of one round by phase; None is a phase that did not happen, or that nobody measured.
 
     The first four follow one another where the agent works; the others follow one another where the suite runs, as a
@@ -45,30 +45,40 @@ class Phases(ResultsRecord):
     """The seconds that the suite held slots, times how many it held."""
 
     @property
+    def known(self) -> dict[str, float]:
+        """The seconds of the phases that are known, by name."""
+        values = {name: getattr(self, name) for name in PHASES}
+        return {name: seconds for name, seconds in values.items() if seconds is not None}
+
+    @property
     def harness_seconds(self) -> float | None:
         """What the round cost where the agent works beside setup and the agent's turn: snapshot and bookkeeping."""
         known = [seconds for seconds in (self.snapshot, self.bookkeeping) if seconds is not None]
         return round(sum(known), _DIGITS) if known else None
 
 
+PHASES = tuple(each.name for each in fields(Phases))
+"""The names of all that is known of the time of a round, in order."""
+
+
 def merged_phases(first: Phases | None, then: Phases | None) -> Phases | None:
     """Return the phases of two parts of a round; where both have one, that of the second.
 
-    >>> merged_phases(Phases(agent=2.0, suite=9.0), Phases(suite=1.0)).model_dump(exclude_none=True)
+    >>> merged_phases(Phases(agent=2.0, suite=9.0), Phases(suite=1.0)).known
     {'agent': 2.0, 'suite': 1.0}
     """
     if first is None or then is None:
         return first or then
-    return first.model_copy(update=then.model_dump(exclude_none=True))
+    return replace(first, **then.known)
 
 
 def summed_phases(parts: Iterable[Phases | None]) -> Phases | None:
     """Return the sums of several runs by phase.
 
-    >>> summed_phases([Phases(suite=2.0), None, Phases(suite=1.0, fork=0.5)]).model_dump(exclude_none=True)
+    >>> summed_phases([Phases(suite=2.0), None, Phases(suite=1.0, fork=0.5)]).known
     {'fork': 0.5, 'suite': 3.0}
     """
-    known = [part.model_dump(exclude_none=True) for part in parts if part is not None]
+    known = [part.known for part in parts if part is not None]
     if not known:
         return None
     names = {name for part in known for name in part}
@@ -81,7 +91,7 @@ class Stopwatch:
     >>> moments = iter([0.0, 2.0, 5.0, 6.0])
     >>> stopwatch = Stopwatch(clock=lambda: next(moments))
     >>> stopwatch.begin("setup"); stopwatch.begin("agent"); stopwatch.begin("setup"); stopwatch.stop()
-    >>> stopwatch.phases.model_dump(exclude_none=True)
+    >>> stopwatch.phases.known
     {'setup': 3.0, 'agent': 3.0}
     """
 
