@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.records import Case, CaseStatus, Repeats, Verdict
 from pytest_evocode.verifier import SuiteRun, of_repeated
 
@@ -28,6 +31,12 @@ def test_runs_that_agree_are_counted_and_have_taken_their_time_together() -> Non
     assert found.verdict is not None
     assert found.verdict.repeats == Repeats(times=3, passed=3, flaky=False)
     assert found.verdict.flags == ()
+
+
+def test_phases_are_those_of_all_runs_together() -> None:
+    first, second = Phases(waiting=3.0, suite=1.0), Phases(suite=2.5, reading=0.25)
+    runs = [replace(run(a="passed"), phases=first), replace(run("", 0.0, a="failed"), phases=second)]
+    assert of_repeated(runs).phases == Phases(waiting=3.0, suite=3.5, reading=0.25)
 
 
 def test_a_round_passes_only_if_its_suite_passes_each_time() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_evocode.metrics.failures import round_failure
 from pytest_evocode.metrics.scores import scores
+from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.records import Case, ChangedPaths, ChangesFile, RoundRecord, Verdict
 from pytest_evocode.tasks import Task, VerifyIn, load_task
 from pytest_evocode.verifier import SuiteRun, judge
@@ -80,6 +82,15 @@ def test_a_suite_without_a_verdict_is_the_agents_failure_where_its_tools_may_be_
     assert record.outcome == outcome
     if record.verdict is not None:
         assert (record.verdict.rests_on, record.verdict.changed_tools) == (rests_on, tools)
+
+
+def test_a_suite_that_is_run_anew_changes_nothing_in_the_times_of_the_turn(task: Task) -> None:
+    old = RECORD.model_copy(update={"phases": Phases(agent=9.0, snapshot=0.5, suite=30.0)})
+    suite = replace(PASSED, phases=Phases(waiting=1.0, suite=20.0))
+    record = judge(task.rounds[0], old, suite, agent_timed_out=False, timeout_multiplier=1.0, strict=False)
+    assert record.phases == Phases(agent=9.0, snapshot=0.5, waiting=1.0, suite=20.0)
+    silent = judge(task.rounds[0], RECORD, PASSED, agent_timed_out=False, timeout_multiplier=1.0, strict=False)
+    assert (silent.phases, silent.harness_seconds) == (None, None)
 
 
 HANG = "test.sh was stopped after the case b, the last that it reported; its last lines:\nwaiting"

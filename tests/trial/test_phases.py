@@ -1,0 +1,107 @@
+"""Where the time of a round went, as its record says."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evocode.agents import RoundContext
+from pytest_evocode.environments import Engine
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.phases import Phase, Stopwatch
+from pytest_evocode.trial.trial import Trial, TrialOptions
+
+if TYPE_CHECKING:
+    from tests.trial.conftest import Finish, MakeTask, Scripted
+
+PASS = "echo 1 > /logs/verifier/reward.txt"
+OF_TURNS = {"setup", "agent", "snapshot", "bookkeeping"}
+OF_SUITES = {"waiting", "fork", "suite", "reading", "slot_seconds"}
+
+
+@pytest.fixture
+def began(monkeypatch: pytest.MonkeyPatch) -> dict[int, list[Phase]]:
+    """The phases that every thread has begun, in order, each once where it goes on."""
+    found: dict[int, list[Phase]] = {}
+    begin = Stopwatch.begin
+
+    def noted(self: Stopwatch, phase: Phase) -> None:
+        of_thread = found.setdefault(threading.get_ident(), [])
+        if of_thread[-1:] != [phase]:
+            of_thread.append(phase)
+        begin(self, phase)
+
+    monkeypatch.setattr(Stopwatch, "begin", noted)
+    return found
+
+
+def test_a_turn_and_its_suite_are_measured_apart(
+    engine: Engine, make_task: MakeTask, scripted: type[Scripted], finish: Finish, began: dict[int, list[Phase]]
+) -> None:
+    at_work: list[list[Phase]] = []
+
+    def turn(context: RoundContext) -> None:
+        at_work.append(list(began[threading.get_ident()]))
+
+    files = {"steps/round-1/workdir/setup.sh": "true\n"}
+    (record,) = finish(Trial(make_task(PASS, files=files), scripted(turn), engine))
+    assert record.phases is not None
+    assert set(record.phases.known) == OF_TURNS | OF_SUITES
+    assert at_work == [["setup", "bookkeeping", "agent"]]
+    of_trial, of_suite = began.values()
+    assert of_trial == ["setup", "bookkeeping", "agent", "bookkeeping", "snapshot", "bookkeeping"]
+    assert [each for each in of_suite if each not in ("waiting", "fork")] == ["suite", "reading"]
+    assert of_suite.index("waiting") < of_suite.index("suite")
+
+
+def test_the_harness_costs_what_neither_setup_nor_the_agent_takes(
+    engine: Engine, make_task: MakeTask, scripted: type[Scripted], finish: Finish
+) -> None:
+    (record,) = finish(Trial(make_task(PASS), scripted(), engine))
+    phases = record.phases
+    assert phases is not None
+    assert phases.snapshot is not None
+    assert phases.bookkeeping is not None
+    assert record.harness_seconds == pytest.approx(phases.snapshot + phases.bookkeeping, abs=1e-3)
+
+
+def test_a_suite_in_place_is_no_part_of_the_turn(
+    engine: Engine, make_task: MakeTask, scripted: type[Scripted], finish: Finish, began: dict[int, list[Phase]]
+) -> None:
+    task = make_task(PASS, toml='[metadata.evocode]\nverify_in = "place"\n')
+    (record,) = finish(Trial(task, scripted(), engine))
+    assert record.phases is not None
+    assert set(record.phases.known) == OF_TURNS | OF_SUITES
+    (order,) = began.values()
+    turn, suite = ["setup", "bookkeeping", "agent", "bookkeeping"], ["waiting", "fork", "suite", "reading"]
+    assert order == [*turn, *suite, "bookkeeping", "snapshot", "bookkeeping"]
+
+
+def test_a_round_without_a_verdict_has_the_times_of_its_turn(
+    engine: Engine, make_task: MakeTask, scripted: type[Scripted], finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr("pytest_evocode.trial.suite_runner.run_suite", broken)
+    (record,) = finish(Trial(make_task(PASS), scripted(), engine))
+    assert record.outcome == "error"
+    assert record.phases is not None
+    assert set(record.phases.known) == OF_TURNS
+
+
+def test_all_runs_of_a_suite_count(
+    engine: Engine, make_task: MakeTask, scripted: type[Scripted], tmp_path: Path, finish: Finish
+) -> None:
+    directory = AttemptDirectory(tmp_path / "attempt")
+    options = TrialOptions(verify_times=2)
+    (record,) = finish(Trial(make_task(PASS), scripted(), engine, directory=directory, options=options))
+    assert record.phases is not None
+    assert set(record.phases.known) == OF_TURNS | OF_SUITES
+    assert directory.read_rounds(["round-1"])["round-1"].phases == record.phases
+    written = directory.read_attempt()
+    assert written is not None
+    assert written.rounds[0].phases == record.phases
