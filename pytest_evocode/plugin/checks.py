@@ -76,10 +76,10 @@ class CheckCollector(pytest.Collector):
             verify_times=settings.verify_times,
             anew=bool(self.config.getoption("cacheclear", False)),
         )
-        if session.checks is None:
-            session.running = session.checks = SideBySide(settings.verifiers)
-            self.config.add_cleanup(session.checks.close)  # Before the engine's, which was added before.
-        session.checks.begin(self._runner)
+        if session.side_by_side is None:
+            session.running = session.side_by_side = SideBySide(settings.verifiers)
+            self.config.add_cleanup(session.side_by_side.close)  # Before the engine's, which was added before.
+        session.side_by_side.begin(self._runner)
 
     def teardown(self) -> None:
         """End the checks, finished or not."""

@@ -39,7 +39,10 @@ class TaskFile(pytest.File):
     """A task.toml; its children are the attempts."""
 
     def collect(self) -> Iterable[pytest.Collector]:
-        """Yield an attempt for each agent and number, or the checks; a broken task is a collection error of its own."""
+        """Yield an attempt for each agent and number, or the checks, or what is to be made ready.
+
+        A broken task is a collection error of its own.
+        """
         session = session_of(self.config)
         if session.settings.check:
             from pytest_evocode.plugin.checks import CHECK, CheckCollector
@@ -50,6 +53,11 @@ class TaskFile(pytest.File):
             task = session.settings.load(self.path.parent)
         except TaskError as error:
             raise self.CollectError(session.scrubber.text(str(error))) from None
+        if session.settings.warm:
+            from pytest_evocode.plugin.warming import WARM, WarmCollector
+
+            yield WarmCollector.from_parent(self, name=WARM, task=task)
+            return
         self._claim_name(task, session)
         first = self._first_round(task, session.settings.from_round)
         for agent in session.roster.agents:
@@ -119,6 +127,10 @@ class CollectionHooks:
             from pytest_evocode.plugin.checks import keep_together
 
             items[:] = keep_together(items)
+        elif settings.warm:
+            from pytest_evocode.plugin import warming
+
+            items[:] = warming.keep_together(items)
         else:
             restored, left_out = restore_rounds(items)
             _count_as_selected(config, set(restored).difference(items))
@@ -131,7 +143,7 @@ class CollectionHooks:
     def _rounds_instead(self, config: pytest.Config) -> Iterator[str]:
         """Yield for each name on the command line that is no attempt or round of its task which there are."""
         settings = self._session.settings
-        for argument in () if settings.check else config.args:
+        for argument in () if settings.check or settings.warm else config.args:
             place, *names = argument.split("::")
             path = config.invocation_params.dir / place
             file = path / TASK_FILE if path.is_dir() else path

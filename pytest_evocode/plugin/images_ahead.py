@@ -51,10 +51,10 @@ class ImagesAheadPlugin:
         Args:
             attempts: The id of the agent, the name of the task, and what loads it.
         """
-        installed = {each.id: self._session.roster.installation(each) for each in self._session.roster.agents}
+        installed = self._session.roster.installations
         wanted: dict[tuple[str, str], Callable[[], Wanted]] = {}
         for agent, task, load in attempts:
-            on_top = installed[agent]
+            on_top = installed.get(agent)
             wanted.setdefault((task, on_top.script if on_top else ""), lambda load=load, top=on_top: (load(), top))  # type: ignore[misc]
         if len(wanted) > 1:  # A single image is built by the attempt that needs it.
             from pytest_evocode.trial.image_preparation import ImagesAhead

@@ -40,7 +40,8 @@ def live_plugin(session: EvocodeSession) -> StatusFile | StatusLines | RoundLine
     if (worker := session.worker_input) is not None:
         return StatusFile(Path(worker[STATUS_FILE])) if STATUS_FILE in worker else None
     reporter: pytest.TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or session.settings.check or config.option.collectonly or config.option.verbose < 0:
+    settings = session.settings
+    if reporter is None or settings.check or settings.warm or config.option.collectonly or config.option.verbose < 0:
         return None
     if os.environ.get("CI") or os.environ.get("GITHUB_ACTIONS"):
         return RoundLines(session, reporter)

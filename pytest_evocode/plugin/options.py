@@ -160,6 +160,7 @@ def _add_flags_for_authors(group: pytest.OptionGroup) -> None:
     )
     flag("--evocode-keep", help="keep the environments where suites failed, and print how to enter them")
     flag("--evocode-snapshots", help="keep the files of every round for 'evocode regrade'")
+    flag("--evocode-warm", help="build images and play reference solutions, so that later runs need not; run no agent")
     flag("--evocode-check", help="check the tasks themselves, and run no agent")
     flag(
         "--evocode-pin",
@@ -254,9 +255,11 @@ def nearest(prefix: str, given: str, known: Iterable[str]) -> str:
 
 
 def in_use(config: pytest.Config) -> bool:
-    """Tell whether the session runs or checks tasks at all."""
+    """Tell whether the session runs, warms or checks tasks at all."""
     namespace = config.known_args_namespace
-    return any(getattr(namespace, name, None) for name in ("evocode_agent", "evocode_check", "evocode_pin"))
+    return any(
+        getattr(namespace, name, None) for name in ("evocode_agent", "evocode_check", "evocode_warm", "evocode_pin")
+    )
 
 
 def require_terminal(namespace: argparse.Namespace) -> None:

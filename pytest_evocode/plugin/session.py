@@ -60,8 +60,8 @@ class EvocodeSession:
         """How many reports of the session are errors, which are no verdict on any agent."""
         self.running: Trial | SideBySide | None = None
         """The last attempt, or the checks of tasks, that this process started, which may have ended."""
-        self.checks: SideBySide | None = None
-        """The checks of tasks that this process makes."""
+        self.side_by_side: SideBySide | None = None
+        """The checks of tasks that this process makes, or what it makes ready for them."""
         self.engine_reason = ""
         """Why the engine was chosen, once it is."""
         self._engine: Engine | None = None
@@ -133,7 +133,7 @@ class EvocodeSession:
         """Return the report of a failed round."""
         from pytest_evocode.report.failed_round import describe_failure
 
-        output = None if self.settings.case else self.output_of(record)
+        output = None if self.settings.case or self.settings.warm else self.output_of(record)
         return describe_failure(record, output, whole=self.shows_all)
 
     def describe_slots(self) -> str:

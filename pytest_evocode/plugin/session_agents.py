@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,8 +96,13 @@ class Roster:
         """Return the ids of the agents that do the same in every attempt."""
         return frozenset(agent.id for agent in self.agents if is_deterministic(self.make(agent)))
 
-    def installation(self, agent: SessionAgent) -> Installation | None:
-        """Return what an agent needs in the image; None for most."""
+    @cached_property
+    def installations(self) -> dict[str, Installation]:
+        """What the agents that need something in the image need there, by their ids."""
+        found = {agent.id: self._installation(agent) for agent in self.agents}
+        return {id: installation for id, installation in found.items() if installation is not None}
+
+    def _installation(self, agent: SessionAgent) -> Installation | None:
         made = self.make(agent)
         try:
             return installation_of(made)

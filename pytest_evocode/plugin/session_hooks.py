@@ -31,11 +31,12 @@ class SessionHooks:
         config.pluginmanager.register(ending)
         ending.handle(config)  # Before there are workers, which would inherit it where SIGINT is ignored.
         try:
-            evocode.roster.check(evocode.settings)
+            if not evocode.settings.warm:  # No agent works, and a key for its model may be elsewhere.
+                evocode.roster.check(evocode.settings)
             engine = evocode.engine
         except EvocodeError as error:
             raise pytest.UsageError(evocode.scrubber.text(str(error))) from None
-        if evocode.settings.check or evocode.settings.case:
+        if evocode.settings.check or evocode.settings.warm or evocode.settings.case:
             return
         try:
             evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, environment=engine.name)
@@ -61,7 +62,10 @@ class SessionHooks:
             names += f" ({settings.attempts} attempts each)"
         if settings.shard is not None:
             names += ", shard {}/{}".format(*settings.shard)
-        yield "checking tasks" if settings.check else f"agent {names}"
+        if settings.warm:
+            yield f"warming tasks{f' for agent {names}' if names else ''}: no agent works, and no results are written"
+        else:
+            yield "checking tasks" if settings.check else f"agent {names}"
         if settings.protocol:
             from pytest_evocode.report.benchmark import describe_mode
 

@@ -34,7 +34,7 @@ def register_session_plugins(config: pytest.Config) -> None:
         from pytest_evocode.plugin.xdist.controller import ControllerPlugin
 
         plugins.register(ControllerPlugin(session), "evocode-controller")
-    if session.worker_input is None and not (settings.check or config.option.collectonly):
+    if session.worker_input is None and not (settings.check or settings.warm or config.option.collectonly):
         plugins.register(ImagesAheadPlugin(session), AHEAD)
     if settings.holds_forks:
         from pytest_evocode.plugin.debugging import RoundInspection
@@ -56,6 +56,10 @@ def register_session_plugins(config: pytest.Config) -> None:
         from pytest_evocode.plugin.checks import CachedChecks
 
         plugins.register(CachedChecks(), "evocode-cached-checks")
+    if settings.warm and session.worker_input is None:
+        from pytest_evocode.plugin.warming import WarmSummary
+
+        plugins.register(WarmSummary(), "evocode-warm-summary")
     if session.worker_input is None:
         plugins.register(ReportFiles(session), "evocode-reports")
         if os.environ.get("GITHUB_ACTIONS") == "true" and not config.option.collectonly:

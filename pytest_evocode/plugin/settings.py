@@ -65,6 +65,8 @@ class Settings:
     """Suites at once on this machine; None is one per core."""
     check: bool
     """Whether tasks are checked, and no agents run."""
+    warm: bool
+    """Whether images are built and reference solutions played for later runs, and no agents run."""
     pin: bool
     """Whether the cases of this run are written into each task's ``evocode.lock``."""
     shell: Literal["failed", "always"] | None
@@ -105,8 +107,13 @@ def read_settings(config: pytest.Config) -> Settings:
     _refuse_unknown_settings(config)
     check = config.getoption("evocode_check")
     case = _read_case(config)
+    warm = config.getoption("evocode_warm")
     if check:
-        _refuse_options_of_runs(config)
+        _refuse_options_of_runs(config, "--evocode-check runs no agent and pins nothing", ("agent", "warm"))
+    if warm:
+        _refuse_options_of_runs(
+            config, "--evocode-warm runs no agent and writes no results", ("case", "replay", "judge", "speculate")
+        )
     if config.getoption("reruns", None):
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
     settings = Settings(
@@ -132,6 +139,7 @@ def read_settings(config: pytest.Config) -> Settings:
         judge=config.getoption("evocode_judge"),
         verifiers=_read_verifiers(config),
         check=check,
+        warm=warm,
         pin=config.getoption("evocode_pin"),
         shell=_read_shell(config),
         keep=config.getoption("evocode_keep"),
@@ -156,24 +164,12 @@ def _refuse_unknown_settings(config: pytest.Config) -> None:
             )
 
 
-def _refuse_options_of_runs(config: pytest.Config) -> None:
-    names = (
-        "agent",
-        "pin",
-        "resume",
-        "fail-under",
-        "shell",
-        "keep",
-        "shard",
-        "mode",
-        "from",
-        "process",
-        "snapshots",
-        "speculate",
-    )
-    for name in names:
+def _refuse_options_of_runs(config: pytest.Config, why: str, others: tuple[str, ...]) -> None:
+    """Raise pytest.UsageError for options that are about agents' attempts, and for some others."""
+    names = ("pin", "resume", "fail-under", "shell", "keep", "shard", "mode", "from", "process", "snapshots")
+    for name in (*others, *names):
         if _is_given(config, name):
-            raise pytest.UsageError(f"--evocode-check runs no agent and pins nothing; leave out --evocode-{name}")
+            raise pytest.UsageError(f"{why}; leave out --evocode-{name}")
 
 
 def _read_case(config: pytest.Config) -> tuple[str, ...]:

@@ -90,6 +90,15 @@ class ReferenceStates:
             self._index.touch(state.key)
         return found
 
+    def kept(self) -> dict[int, int]:
+        """Return the bytes of each state that is kept and that its round's suite has accepted, by round."""
+        found = {}
+        with self.held():
+            for round_ in self._task.rounds:
+                if self.find(round_.index) is not None and (state := self._index.read(self._key(round_.index))):
+                    found[round_.index] = state.size
+        return found
+
     def keep(self, index: int, snapshot: Snapshot, *, accepted: bool = True) -> None:
         """Keep the state after a round beyond the attempt, unless one is kept; a failure to do so is passed over.
 

@@ -81,7 +81,7 @@ class Running:
 
     def __init__(self, directory: Path, *arguments: str, started_by: Sequence[str] = ()) -> None:
         self.output = directory / "output.txt"
-        agent = [] if "--evocode-check" in arguments else ["--evocode-agent=oracle"]
+        agent = [] if {"--evocode-check", "--evocode-warm"} & {*arguments} else ["--evocode-agent=oracle"]
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 [*started_by, sys.executable, "-m", "pytest", *UNUSED, *agent, *arguments],
@@ -185,7 +185,7 @@ def test_a_signal_ends_checks_and_leaves_nothing(
     assert states(cache) == []
 
 
-@pytest.mark.parametrize("option", ["--evocode-replay", "--evocode-check"])
+@pytest.mark.parametrize("option", ["--evocode-replay", "--evocode-check", "--evocode-warm"])
 def test_a_signal_ends_builds_and_leaves_nothing(
     write_task: WriteTask, cache: Path, start: Callable[..., Running], option: str
 ) -> None:

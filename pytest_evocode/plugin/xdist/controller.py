@@ -180,7 +180,7 @@ class ControllerPlugin:
         except TaskError:
             return 0.0
         alone = unit.rpartition("::")[2] if settings.mode == "single-round" else ""
-        if not settings.check:
+        if not (settings.check or settings.warm):
             seconds = last_seconds(settings.results, task.name, self._agent(unit)[0], settings.mode, alone)
             if seconds is not None:
                 return seconds
@@ -202,10 +202,10 @@ class ControllerPlugin:
 
         Of the others the first is an error, as a round is in which an attempt breaks off, and the rest is not reached.
         """
-        if self._session.settings.check:
+        if self._session.settings.check or self._session.settings.warm:
             for nodeid in nodeids:
-                file, _, check = nodeid.partition("::check::")
-                location = (file, 0, f"{Path(file).parent.name} {check}")
+                file, _, name = nodeid.split("::", 2)
+                location = (file, 0, f"{Path(file).parent.name} {name}")
                 self._log(nodeid, location, {"setup": "failed"}, f"not run: worker lost ({why})", [])
             return
         task = self._task(nodeids[0])

@@ -1,0 +1,228 @@
+"""``--evocode-warm`` as pytest sees it: ``task.toml::warm::image`` and ``task.toml::warm::solutions`` for each task."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evocode.errors import BuildError, EvocodeError, RoundFailed, TaskError
+from pytest_evocode.plugin.pytest_private import make_failure
+from pytest_evocode.plugin.session import EvocodeSession, session_of
+from pytest_evocode.report.printable import printable
+from pytest_evocode.report.tables import aligned
+
+if TYPE_CHECKING:
+    from pytest_evocode.results.records import RoundRecord
+    from pytest_evocode.tasks import Task
+    from pytest_evocode.trial.warming import TaskWarming, Warmed
+
+#: The name of the collector that what is to be made ready for a task is below.
+WARM = "warm"
+_WARMED = "evocode_warm"
+"""The property of items that says what came of them."""
+_SHOWN_OUTPUT = 2**15  # characters
+_SHOWN_ROWS = 20
+
+
+class WarmCollector(pytest.Collector):
+    """What is to be made ready for one task."""
+
+    def __init__(self, *, task: Task, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.task = task
+        self._runner: TaskWarming | None = None
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """Yield an item for the image, for what each agent needs in it, and for the reference solutions."""
+        from pytest_evocode.trial.warming import IMAGE, INSTALL, SOLUTIONS
+
+        installed = [f"{INSTALL}{id}" for id in session_of(self.config).roster.installations]
+        solutions = [SOLUTIONS] if self.task.rounds[0].solution is not None else []
+        for name in (IMAGE, *installed, *solutions):
+            yield WarmItem.from_parent(self, name=name)
+
+    def setup(self) -> None:
+        """Start what is selected of this task, and of those that come after it."""
+        session = session_of(self.config)
+        selected = [item.parent for item in self.session.items if isinstance(item, WarmItem)]
+        # A worker does not know which of them it will be given.
+        for collector in dict.fromkeys(selected) if session.worker_input is None else [self]:
+            collector.begin(session)
+
+    def begin(self, session: EvocodeSession) -> None:
+        """Start what is selected, unless that was done."""
+        if self._runner is not None:
+            return
+        from pytest_evocode.checks.side_by_side import SideBySide
+        from pytest_evocode.trial.options import TrialOptions
+        from pytest_evocode.trial.warming import INSTALL, TaskWarming
+
+        settings = session.settings
+        self._runner = TaskWarming(
+            self.task,
+            session.engine,
+            [item.name for item in self.session.items if isinstance(item, WarmItem) and item.parent is self],
+            {f"{INSTALL}{id}": each for id, each in session.roster.installations.items()},
+            TrialOptions(
+                timeout_multiplier=settings.timeout_multiplier,
+                verifiers=settings.verifiers,
+                verify_times=settings.verify_times,
+                strict=settings.strict,
+            ),
+            anew=bool(self.config.getoption("cacheclear", False)),
+        )
+        if session.side_by_side is None:
+            session.running = session.side_by_side = SideBySide(settings.verifiers)
+            self.config.add_cleanup(session.side_by_side.close)  # Before the engine's, which was added before.
+        session.side_by_side.begin(self._runner)
+
+    def teardown(self) -> None:
+        """End what still runs."""
+        if self._runner is not None:
+            self._runner.close()
+
+    def result(self, name: str) -> Warmed:
+        """Wait for one thing and return what came of it; raises EvocodeError if it cannot be had."""
+        assert self._runner is not None
+        return self._runner.result(name)
+
+
+class WarmItem(pytest.Item):
+    """One thing that later runs are to find ready.
+
+    It fails if the task's author has to correct something; a failing environment is an error. It is skipped where
+    another item tells why it cannot be had.
+    """
+
+    parent: WarmCollector
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._why = ""
+
+    def setup(self) -> None:
+        """Wait for it, here because pytest calls what goes wrong in set-up an error and no failure."""
+        try:
+            warmed = self.parent.result(self.name)
+        except (BuildError, TaskError) as error:
+            if (teller := self._teller()) is not None:
+                pytest.skip(f"the image cannot be had, see {teller.name}")
+            self._why = str(error)
+            return
+        except EvocodeError as error:
+            pytest.fail(str(error), pytrace=False)
+        if (record := warmed.failed) is not None:
+            self._tell_failed(record, warmed.output)
+        told = {"made": warmed.made, "seconds": round(warmed.seconds, 3), "bytes": warmed.size, "rounds": warmed.rounds}
+        self.user_properties.append((_WARMED, json.dumps(told)))
+
+    def _teller(self) -> WarmItem | None:
+        """Return the selected item of the task's image, if that cannot be built, unless this is the one."""
+        items = (item for item in self.session.items if isinstance(item, WarmItem) and item.parent is self.parent)
+        first = next(items)
+        if first is self:
+            return None
+        try:
+            first.parent.result(first.name)
+        except EvocodeError:
+            return first
+        return None
+
+    def _tell_failed(self, record: RoundRecord, output: str) -> None:
+        """Say which round's reference solution failed, and how."""
+        if record.outcome == "failed":
+            self._why = session_of(self.config).describe_failure(record)  # Which names the round.
+            self.add_report_section("call", "suite output", output[-_SHOWN_OUTPUT:])
+        elif record.fault == "agent":
+            self._why = f"{record.round}: {record.cause}"
+        else:
+            pytest.fail(f"{record.round}: {record.cause}", pytrace=False)
+
+    def runtest(self) -> None:
+        """Fail if the task's author has to correct something."""
+        if self._why:
+            raise RoundFailed(self._why)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
+        """Return what is wrong, in place of a traceback."""
+        if isinstance(excinfo.value, RoundFailed):
+            return make_failure(self, self._why)
+        return super().repr_failure(excinfo, *args, **kwargs)
+
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        """Return where reports say that it is."""
+        return self.path, 0, f"{self.parent.task.name} {self.name}"
+
+
+def keep_together(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return the items with those of every task together, where the first of them was, because they have one runner."""
+    first: dict[pytest.Item | WarmCollector, int] = {}
+    for position, item in enumerate(items):
+        first.setdefault(item.parent if isinstance(item, WarmItem) else item, position)
+    return sorted(items, key=lambda item: first[item.parent if isinstance(item, WarmItem) else item])
+
+
+class WarmSummary:
+    """Hooks that tell what was made ready from what was there. In the process that reports."""
+
+    def __init__(self) -> None:
+        self._made: list[tuple[str, str, str, str]] = []
+        self._found = 0
+        self._all_there = True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather what items say."""
+        self._all_there &= report.passed
+        told = _told(report)
+        if report.when != "call" or not report.passed or told is None:
+            return
+        file, _, name = report.nodeid.partition(f"::{WARM}::")
+        if not told["made"]:
+            self._found += 1
+            return
+        what = f"{told['rounds']} rounds played" if told["rounds"] else "built"
+        what = what.replace("1 rounds", "1 round")
+        row = os.path.dirname(file) or ".", name, f"{what} in {told['seconds']:.1f} s", _size(told["bytes"])
+        self._made.append(row)
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Name what was there."""
+        told = _told(report)
+        if report.when == "call" and report.passed and told is not None and not told["made"]:
+            return "passed", ".", "PASSED (was there)"
+        return None
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print what was made ready, with how long it took and its size, and how much was there."""
+        if self._made:
+            terminalreporter.section("evocode warm")
+            shown = len(self._made) if terminalreporter.verbosity > 0 else _SHOWN_ROWS
+            for line in aligned(self._made[:shown], left=(0, 1, 2)):
+                terminalreporter.write_line(printable(line))
+            if len(self._made) > shown:
+                terminalreporter.write_line(f"... and {len(self._made) - shown} more, use '-v' to show")
+            if self._found:
+                terminalreporter.write_line(
+                    f"evocode: {self._found} of {self._found + len(self._made)} were there before"
+                )
+        elif self._found and self._all_there:
+            terminalreporter.write_line("evocode: all is there, nothing was built or played; --cache-clear plays anew")
+
+
+def _told(report: pytest.TestReport) -> dict[str, Any] | None:
+    text = dict(report.user_properties).get(_WARMED)
+    return None if text is None else dict(json.loads(str(text)))
+
+
+def _size(size: int) -> str:
+    """Return bytes as people read them.
+
+    >>> _size(1_250_000_000), _size(212_000_000), _size(30_000)
+    ('1.2 GB', '212.0 MB', '30.0 kB')
+    """
+    unit, of = next(((unit, of) for unit, of in (("GB", 10**9), ("MB", 10**6)) if size >= of), ("kB", 10**3))
+    return f"{size / of:.1f} {unit}"
