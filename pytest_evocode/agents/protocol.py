@@ -36,7 +36,8 @@ class RoundContext:
     journal: Journal = field(default_factory=Journal)
     """The replies that were paid for in this turn, from which a later session can go on."""
     cancelled: threading.Event = field(default_factory=threading.Event)
-    """Set when the session ends; an agent that waits for something outside the container has to watch it."""
+    """Set when the session ends, or the turn is dropped because a verdict ended the attempt; an agent that waits for
+    something outside the container has to watch it."""
 
     @property
     def spending(self) -> AttemptSpending:

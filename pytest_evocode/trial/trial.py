@@ -173,8 +173,13 @@ class Trial:
         return self._first_played.result()
 
     def wait(self, index: int) -> RoundRecord:
-        """Wait for the record of a round (from 1) that is run."""
-        return self._records.wait(index)
+        """Wait for the record of a round (from 1) that is run.
+
+        One that ends the chain is there when nothing of later rounds runs in the environment any more.
+        """
+        record = self._records.wait(index)
+        self._ahead.wait_until_settled()
+        return record
 
     def last_state(self) -> Snapshot:
         """Return the state after the last round that is run, once its record is there; for ``options.hold_last``."""
@@ -259,6 +264,7 @@ class Trial:
         except BaseException as error:  # An agent may call sys.exit(): nobody must wait for its records for ever.
             self._break_off(self._ended + 1, error)
         finally:
+            self._ahead.settle()
             close_agent(self.agent)
             self._finish()
 

@@ -24,8 +24,8 @@ from pytest_evocode.verifier import may_fall_short
 
 logger = logging.getLogger(__name__)
 
-_INTERVAL = 0.05  # seconds between two attempts to end a turn
-_PATIENCE = 2.0  # seconds for an agent whose processes are killed; then its environment is stopped
+_INTERVAL = 0.5  # seconds between two attempts to end a turn
+_PATIENCE = 5.0  # seconds for an agent whose processes are killed; then its environment is stopped
 
 
 class TurnsAhead:
@@ -58,11 +58,14 @@ class TurnsAhead:
         self._speculates = speculates and not context.task.in_place
         self._is_oracle = is_oracle
         self._are_over = threading.Event()
+        self._is_settled = threading.Event()
+        self._watcher: threading.Thread | None = None
 
     def watch(self, environment: Environment) -> None:
         """End the turn under way as soon as a verdict ends the chain, in a thread of its own."""
         if self._chain.depends_on_verdicts and not self._context.task.in_place:
-            threading.Thread(target=self._watch, args=(environment,), name="chain", daemon=True).start()
+            self._watcher = threading.Thread(target=self._watch, args=(environment,), name="chain", daemon=True)
+            self._watcher.start()
 
     def _watch(self, environment: Environment) -> None:
         with contextlib.suppress(Cancelled):
@@ -76,7 +79,8 @@ class TurnsAhead:
             if self._turns.taking:
                 logger.debug("%s: killing a turn that does not count", self._context.task.name)
                 with contextlib.suppress(EnvironmentFault):
-                    # Kept alive where that will do: fixtures of the project may look into it until the attempt's end.
+                    # Kept alive where that will do: fixtures of the project may look into it until the attempt's end,
+                    # and an agent that goes on all the same cannot without it.
                     if time.monotonic() < until:
                         environment.kill_processes()
                     else:
@@ -97,6 +101,15 @@ class TurnsAhead:
         except Cancelled:
             return True
 
+    def settle(self) -> None:
+        """Note that nothing of a dropped round runs, or is left."""
+        self._is_settled.set()
+
+    def wait_until_settled(self) -> None:
+        """Wait until nothing runs any more of the rounds after the end of the chain, if it has ended."""
+        if self._chain.has_ended:
+            self._is_settled.wait()
+
     def finish(self, rounds: Sequence[Round]) -> OSError | None:
         """Wait for the verdicts of the rounds, and drop what does not count by them; no turn begins any more.
 
@@ -104,6 +117,8 @@ class TurnsAhead:
         """
         self._are_over.set()
         end = self._chain.end_before()
+        if self._watcher is not None:
+            self._watcher.join()
         if end is None:
             return None
         taken: dict[int, dict[str, Any]] = {}

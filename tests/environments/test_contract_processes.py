@@ -126,6 +126,20 @@ def test_kill_processes_ends_everything_of_every_user(environment: Environment) 
     assert environment.exec(["true"]).ok
 
 
+def test_a_command_that_another_thread_kills_ends_and_the_environment_runs_on(
+    environment: Environment, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where that takes starting the container anew, which whoever ran the command does not do once more."""
+    with caplog.at_level("INFO"), ThreadPoolExecutor(1) as pool:
+        killed = pool.submit(environment.exec, "touch begun; sleep 300", user="0", timeout=300)
+        while not environment.exec("test -e begun").ok:
+            pass
+        environment.kill_processes()
+        assert killed.result().exit_code == 137
+    assert environment.exec("echo on").output == "on\n"
+    assert "starting the container again" not in caplog.text
+
+
 def test_commands_inherit_no_ignored_signals_and_no_descriptors(environment: Environment) -> None:
     masks = environment.exec("grep -E 'Sig(Ign|Blk)' /proc/self/status | cut -f2").output.split()
     assert len(masks) == 2

@@ -297,10 +297,13 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
 
     def _start_again(self) -> None:
         """Start the container anew after root inside made its PID 1 end; its files are still there."""
-        logger.info("PID 1 of a container has ended under a command; starting the container again")
         here = self._running
         if here is None or here.channel is None:
             raise EnvironmentFault("the container was stopped while a command ran")
+        with self._killing:  # By starting PID 1 anew, perhaps: another thread may have killed the command.
+            if not here.channel.closed:
+                return
+        logger.info("PID 1 of a container has ended under a command; starting the container again")
         self._refuse_if_killed()
         with self._killing, faults("starting a container again after it stopped under a command"):
             self._client.start(here.container)
