@@ -64,7 +64,11 @@ class CheckRunner:
         self._begun: set[Check] = set()
         self._anew = anew
         options = TrialOptions(
-            environ=environ, timeout_multiplier=timeout_multiplier, verifiers=verifiers, verify_times=verify_times
+            environ=environ,
+            timeout_multiplier=timeout_multiplier,
+            verifiers=verifiers,
+            verify_times=verify_times,
+            warm_caches=True,
         )
         context = TrialContext.of(task, engine, options)
         # More threads than suites at once: many wait for another suite's verdict, or for a slot.

@@ -166,7 +166,7 @@ def _add_flags_for_authors(group: pytest.OptionGroup) -> None:
         "--evocode-pin",
         help="write the cases that the oracle passes to each task's evocode.lock, to score later runs by",
     )
-    flag("--evocode-replay", help="apply all earlier reference solutions anew, and use no cached state of them")
+    flag("--evocode-replay", help="apply all earlier reference solutions anew, and use nothing that is kept of them")
 
 
 def _add_ini_settings(parser: pytest.Parser) -> None:

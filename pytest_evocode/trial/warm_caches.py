@@ -25,7 +25,7 @@ from pytest_evocode.verifier.package_caches import PackageCache, cache_of, downl
 
 logger = logging.getLogger(__name__)
 
-ARCHIVE_LIMIT = 2**30
+ARCHIVE_LIMIT = 2**29
 """Bytes that the caches of one suite may have; larger ones are not kept."""
 _FORMAT = "1"
 """Part of every key; changed when this code would keep something else of the same suites."""

@@ -200,3 +200,23 @@ def test_those_of_the_workspace_are_the_agents(make_task: MakeTask, play: Play, 
     play(task, OracleAgent())
     assert kept() == []
     assert "found pytest" in play(task, scripted("mkdir -p cache/http; echo mine > cache/http/pytest"))[0]
+
+
+@pytest.mark.docker
+def test_in_docker_too_the_agents_own_are_not_found(
+    make_task: MakeTask, finish: Finish, scripted: type[Scripted]
+) -> None:
+    from pytest_evocode.environments.docker.engine import DockerEngine
+
+    suite = f"{downloading('pytest')}\nstat -c '%u:%g %a' {HTTP} {HTTP}/pytest; chown -R 7:8 {HTTP}; chmod 2750 {HTTP}"
+    # Of a task that says nothing of a network, Docker's environments have one.
+    task = make_task(suite, files=SOLVED, dockerfile="FROM python:3.11-slim-bookworm\nWORKDIR /app\n")
+    poison = f"touch solved; mkdir -p {HTTP}; echo evil | tee {HTTP}/pytest {HTTP}/other"
+    engine = DockerEngine()
+    try:
+        play = Play(engine, finish)
+        assert "downloaded pytest" in play(task, OracleAgent())[0]
+        output = play(task, scripted(poison))[0]
+    finally:
+        engine.close()
+    assert "found pytest\nfiles: ./http-v2/pytest \n7:8 750\n7:8 644\n" in output
