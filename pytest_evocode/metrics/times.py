@@ -30,8 +30,8 @@ class Times:
 
     rounds: int
     """How many rounds were begun."""
-    recorded: int
-    """How many of their records have phases."""
+    silent: int
+    """How many of them took a time of which their records do not say where it went, because they are older."""
     durations: Mapping[str, Duration]
     """By name: ``agent``, ``verifier``, ``waiting`` and ``harness``, and the other phases of records; without those
     that are known of no round.
@@ -50,8 +50,8 @@ def times(records: Iterable[RoundRecord]) -> Times:
     ...     outcome="passed", agent_seconds=seconds, phases=phases)
     ...     for index, seconds, phases in [(1, 4.0, Phases(snapshot=0.5)), (2, 2.0, None), (3, 9.0, None)]]
     >>> found = times(rounds)
-    >>> found.rounds, found.recorded, found.durations["agent"].median, found.durations["harness"].known
-    (3, 1, 4.0, 1)
+    >>> found.rounds, found.silent, found.durations["agent"].median, found.durations["harness"].known
+    (3, 2, 4.0, 1)
     """
     begun = [each for each in records if each.outcome != "not reached" or each.agent_seconds is not None]
     phases = [each.phases for each in begun if each.phases is not None]
@@ -63,7 +63,8 @@ def times(records: Iterable[RoundRecord]) -> Times:
     }
     for name in PHASES:
         found.setdefault(name, _duration(getattr(each, name) for each in phases))
-    return Times(len(begun), len(phases), {name: each for name, each in found.items() if each is not None})
+    silent = sum(each.phases is None and (each.agent_seconds, each.verifier_seconds) != (None, None) for each in begun)
+    return Times(len(begun), silent, {name: each for name, each in found.items() if each is not None})
 
 
 def times_by(rounds: Rounds, by: Dimension, facts: Mapping[str, TaskFacts] | None = None) -> dict[str, Times]:

@@ -27,8 +27,7 @@ def time_lines(table: ScoreTable, by: Dimension | None) -> Iterator[str]:
             if len(table.rows) > 1 or row.name != row.agent:
                 yield f"{row.name}:"
             yield from _lines(by, times_by(row.grid, by, table.facts))
-    silent = sum(each.rounds - each.recorded for each in rows.values())
-    if silent:
+    if silent := sum(each.silent for each in rows.values()):
         of = sum(each.rounds for each in rows.values())
         yield f"not recorded of {silent} of {of} rounds, and left out: waiting and harness"
 
