@@ -121,13 +121,15 @@ def _tasks_around(config: pytest.Config, path: str, holds_task: Callable[[Path],
 
 
 def _what_runs(names: str) -> str:
-    """Return what to add to a command that names ``AGENT::ROUND`` or ``check::CHECK`` of a task."""
+    """Return what to add to a command that names ``AGENT::ROUND``, ``check::CHECK`` or ``warm::WHAT`` of a task."""
     agent, _, item = names.partition("::")
     if not agent:
         return "tasks run with an agent only; add --evocode-agent=oracle (or another), or --evocode-check"
     what = f"{item} is a round" if item else f"{agent} is an attempt"
     if agent == "check":
         return "this is a check of a task; add --evocode-check"
+    if agent == "warm":
+        return "this is made ready for later runs; add --evocode-warm"
     name = re.sub(r"\.\d+$", "", agent)
     if name in ("oracle", "nop"):
         return f"{what} of a task, which runs with an agent only; add --evocode-agent={name}"
