@@ -131,8 +131,8 @@ def test_a_command_that_another_thread_kills_ends_and_the_environment_runs_on(
 ) -> None:
     """Also where that takes starting the container anew, which whoever ran the command does not do once more."""
     with caplog.at_level("INFO"), ThreadPoolExecutor(1) as pool:
-        killed = pool.submit(environment.exec, "touch begun; sleep 300", user="0", timeout=300)
-        while not environment.exec("test -e begun").ok:
+        killed = pool.submit(environment.exec, "touch /tmp/begun; sleep 300", user="0", timeout=300)
+        while environment.read_files({"/tmp/begun": 1})["/tmp/begun"] is None:
             pass
         environment.kill_processes()
         assert killed.result().exit_code == 137
