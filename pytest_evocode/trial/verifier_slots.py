@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,9 @@ from pytest_evocode.tasks import Round, Task
 _INTERVAL = 0.02  # seconds
 _LOOKS = 16
 """How many slots are tried in one interval: on a machine with many cores to try them all would cost too much."""
+_BEAT = 1.0  # seconds after which the first in a line shows that it lives
+_PATIENCE = 15.0
+"""Seconds without that after which it counts as halted."""
 _SLACK = 0.1
 """Of a slot's memory: what is sold as 8 GB has less, and two suites of 4 GB are to run on it together."""
 _STOPPED = "stopped while waiting for other suites"
@@ -102,6 +106,8 @@ class _Wait:
     Processes with the same number of slots stand in one line, by a lock, and only the first of them looks for slots. So
     one that needs several is not passed by those behind it, and a look is paid once on the machine. Of the lines of
     sessions with other numbers of slots one at a time gathers several: whoever else holds slots has all that it needs.
+    The first in a line shows that it lives. One that was halted, such as by Ctrl-Z, is passed by the others, who then
+    take what they need in one look or nothing: two that gather might wait for each other.
     """
 
     def __init__(self, directory: Path, count: int, cancelled: threading.Event) -> None:
@@ -110,49 +116,84 @@ class _Wait:
         self._count = count
         self._cancelled = cancelled
         self._next = 0
+        self._pulses: list[Path] = []
+        self._last_beat = 0.0
 
     def take(self, slots: int) -> list[FileLock]:
         with contextlib.ExitStack() as standing:
             while not _next_in_line.acquire(timeout=_INTERVAL):
                 self._go_on()
             standing.callback(_next_in_line.release)
-            standing.callback(self._wait_for(f"line-{self._count}.lock").release)
-            if slots > 1:
-                standing.callback(self._wait_for("several.lock").release)
-            return self._gather(slots)
+            is_first = self._stand_in(f"line-{self._count}", standing)
+            gathers = slots > 1 and is_first and self._stand_in("several", standing)
+            return self._gather(slots) if gathers else self._take_together(slots)
 
-    def _wait_for(self, name: str) -> FileLock:
-        while (lock := try_lock(self._directory / name)) is None:
+    def _stand_in(self, line: str, standing: contextlib.ExitStack) -> bool:
+        """Wait to be the first in a line; False where the one that is was halted."""
+        pulse = self._directory / f"{line}.pulse"
+        beat, since = _changed(pulse), time.monotonic()
+        while (lock := try_lock(self._directory / f"{line}.lock")) is None:
+            if (now := _changed(pulse)) != beat:
+                beat, since = now, time.monotonic()
+            elif time.monotonic() - since > _PATIENCE:
+                return False
             self._pause()
-        return lock
+        standing.callback(lock.release)
+        self._pulses.append(pulse)
+        return True
 
     def _gather(self, slots: int) -> list[FileLock]:
+        """Take slots as they become free."""
         with contextlib.ExitStack() as gathered:
             found: list[FileLock] = []
             looks = self._count
-            while len(found) < slots:
-                for lock in self._look(min(looks, self._count)):
+            while True:
+                for lock in self._look(looks, slots - len(found)):
                     gathered.callback(lock.release)
                     found.append(lock)
-                    if len(found) == slots:
-                        break
-                else:
-                    looks = _LOOKS
-                    self._pause()
-            gathered.pop_all()
-            return found
+                if len(found) == slots:
+                    gathered.pop_all()
+                    return found
+                looks = _LOOKS
+                self._pause()
 
-    def _look(self, looks: int) -> Iterator[FileLock]:
-        """Yield the slots that are free among the next; those that are held already are not free."""
-        for _ in range(looks):
+    def _take_together(self, slots: int) -> list[FileLock]:
+        """Take slots once so many are free."""
+        looks = self._count
+        while True:
+            found = list(self._look(looks, slots))
+            if len(found) == slots:
+                return found
+            for lock in found:
+                lock.release()
+            looks = self._count if slots > 1 else _LOOKS
+            self._pause()
+
+    def _look(self, looks: int, wanted: int) -> Iterator[FileLock]:
+        """Yield the slots that are free among the next, as many as are wanted; those that are held are not free."""
+        for _ in range(min(looks, self._count)):
             number, self._next = self._next, (self._next + 1) % self._count
             if (lock := try_lock(self._directory / f"slot-{number}.lock")) is not None:
                 yield lock
+                wanted -= 1
+                if wanted == 0:
+                    return
 
     def _pause(self) -> None:
-        if self._cancelled.wait(_INTERVAL):
+        if time.monotonic() - self._last_beat > _BEAT:
+            self._last_beat = time.monotonic()
+            for pulse in self._pulses:
+                pulse.touch()
+        self._go_on(_INTERVAL)
+
+    def _go_on(self, after: float = 0.0) -> None:
+        if self._cancelled.wait(after):
             raise Cancelled(_STOPPED)
 
-    def _go_on(self) -> None:
-        if self._cancelled.is_set():
-            raise Cancelled(_STOPPED)
+
+def _changed(path: Path) -> int:
+    """Return when a file was last changed, in nanoseconds; 0 where there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

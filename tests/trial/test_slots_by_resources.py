@@ -133,6 +133,57 @@ def test_nobody_who_comes_later_passes_a_suite_that_waits_for_several_slots(
     assert said(other) == "taken\n"
 
 
+class Looks(threading.Event):
+    """What a thread waits for between two looks at the slots: counts them, and ends the waiting after some."""
+
+    def __init__(self, cache: Path, most: int = 1000) -> None:
+        super().__init__()
+        self.held: list[int] = []
+        self._cache = cache
+        self._most = most
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Note how many of three slots are held meanwhile."""
+        self.held.append(sum(is_locked(self._cache / f"verifiers/slot-{number}.lock") for number in range(3)))
+        return len(self.held) == self._most
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_a_process_that_is_halted_in_front_of_the_line_is_passed(
+    cache: Path, slots: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_evocode.trial.verifier_slots._PATIENCE", 0.02)
+    (cache / "verifiers").mkdir()
+    halted = try_lock(cache / "verifiers/line-3.lock")
+    assert halted is not None
+    looks = Looks(cache)
+    with VerifierSlots(3).take(looks, slots=slots):
+        assert len(looks.held) > 0
+    halted.release()
+
+
+def test_who_passes_a_halted_process_holds_nothing_while_it_waits(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_evocode.trial.verifier_slots._PATIENCE", 0.0)
+    with VerifierSlots(3).take(at_once()):
+        halted = [try_lock(cache / f"verifiers/{name}.lock") for name in ("line-3", "several")]
+        looks = Looks(cache, 10)
+        with pytest.raises(Cancelled), VerifierSlots(3).take(looks, slots=3):
+            pass
+        assert looks.held[-5:] == [1] * 5
+    for lock in halted:
+        assert lock is not None
+        lock.release()
+
+
+def test_the_first_in_line_shows_that_it_lives(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_evocode.trial.verifier_slots._BEAT", 0.0)
+    looks = Looks(cache, 5)
+    with VerifierSlots(3).take(at_once()), pytest.raises(Cancelled), VerifierSlots(3).take(looks, slots=3):
+        pass
+    assert looks.held == [3] * 5, "it keeps what it has gathered"
+    assert {path.name for path in (cache / "verifiers").glob("*.pulse")} == {"line-3.pulse", "several.pulse"}
+
+
 def test_all_slots_of_a_process_that_dies_are_free_again(other: subprocess.Popen[str]) -> None:
     assert said(other) == "taken\n"
     with pytest.raises(Cancelled), VerifierSlots(3).take(at_once()):
