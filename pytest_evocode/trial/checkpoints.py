@@ -84,6 +84,7 @@ class Checkpoints:
         self._held: set[int] = set()
         self._counting: float = math.inf
         self._ahead: list[_EndedTurn] = []
+        self._unwritten: Exception | None = None
         self._own_last = state.last
         self._had_ended = False
         self.first_recorded = 1
@@ -206,9 +207,7 @@ class Checkpoints:
         """Take it as known that the rounds up to one count, and mention their turns."""
         with self._lock:
             self._counting = max(self._counting, index)
-            while self._ahead and self._ahead[0].turn.index <= self._counting:
-                self._mention(self._ahead[0])
-                del self._ahead[0]
+            self._mention_all()
 
     def turn_ended(
         self,
@@ -223,28 +222,53 @@ class Checkpoints:
         """Record a turn, its snapshot, the agent's memory and what the attempt has used of its budget.
 
         ``before`` and ``after`` are called when that is written, which is later where it is not known yet that the
-        round counts.
+        round counts, or where the snapshot is still on the way. What keeps it from being written is raised here or, if
+        that is later, by the next call.
         """
         ended = _EndedTurn(turn, snapshot, {"agent": memory, "spent": spent}, before, after)
         with self._lock:
             self._snapshots[turn.index] = snapshot
-            if self._ahead or turn.index > self._counting:
-                self._ahead.append(ended)
-            else:
-                self._mention(ended)
+            self._ahead.append(ended)
+        snapshot.made().add_done_callback(lambda _: self._snapshot_made())
+        self._raise_unwritten()
+
+    def _snapshot_made(self) -> None:
+        try:
+            with self._lock:
+                self._mention_all()
+        except Exception as error:  # Nobody sees what is raised in the thread that made the snapshot.
+            self._unwritten = error
+
+    def _raise_unwritten(self) -> None:
+        with self._lock:
+            error, self._unwritten = self._unwritten, None
+        if error is not None:
+            raise error
 
     def drop_ahead(self) -> tuple[TurnRecord, ...]:
-        """Discard the snapshots of the turns that are not mentioned, which do not count, and return these turns."""
+        """Discard the snapshots of the turns that do not count, and return these turns."""
         with self._lock:
-            return self._drop_ahead()
+            return self._drop_ahead(self._counting)
 
-    def _drop_ahead(self) -> tuple[TurnRecord, ...]:
-        dropped, self._ahead = self._ahead, []
+    def _drop_ahead(self, after: float) -> tuple[TurnRecord, ...]:
+        dropped = [ended for ended in self._ahead if ended.turn.index > after]
+        self._ahead = [ended for ended in self._ahead if ended.turn.index <= after]
         for ended in dropped:
             self._snapshots.pop(ended.turn.index, None)
             with contextlib.suppress(EnvironmentFault):
                 ended.snapshot.discard()
         return tuple(ended.turn for ended in dropped)
+
+    def _mention_all(self) -> None:
+        """Mention the turns that count and whose snapshots a later session can find, one after the other."""
+        while self._ahead:
+            first = self._ahead[0]
+            made = first.snapshot.made()
+            if first.turn.index > self._counting or not made.done():
+                return
+            if made.exception() is None:
+                self._mention(first)
+            del self._ahead[0]
 
     def _mention(self, ended: _EndedTurn) -> None:
         ended.before()
@@ -257,6 +281,7 @@ class Checkpoints:
         with self._lock:
             self._done.add(index)
             self._settle({})
+        self._raise_unwritten()
 
     def is_done(self, index: int) -> bool:
         """Return whether a later session would only repeat a round."""
@@ -277,7 +302,8 @@ class Checkpoints:
         with self._lock:
             if index in self._held:
                 self._held.remove(index)
-                self._discard([index] if index in self._snapshots and index not in self._turns else [])
+                needed = index in self._turns or any(ended.turn.index == index for ended in self._ahead)
+                self._discard([index] if index in self._snapshots and not needed else [])
 
     def _settle(self, update: Mapping[str, Any]) -> None:
         """Write the state, and only then discard the snapshots that it does not mention."""
@@ -305,7 +331,7 @@ class Checkpoints:
     def close(self, *, finished: bool) -> None:
         """Discard what nobody needs: all snapshots when the attempt is finished or cannot be resumed."""
         with self._lock:
-            self._drop_ahead()
+            self._drop_ahead(0)
             if self._directory is not None:
                 if not finished and self._turns:
                     return

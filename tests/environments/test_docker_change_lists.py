@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments.docker import change_lists, snapshots
+from pytest_evocode.environments.docker import change_lists, snapshot_chain, snapshots
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import start_engine
 
@@ -23,7 +23,8 @@ pytestmark = pytest.mark.docker
 @pytest.fixture
 def engine(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """An engine of somebody who may not read the files of the daemon."""
-    monkeypatch.setattr(snapshots, "_layers_can_be_read", lambda container: False)
+    monkeypatch.setattr(snapshots, "layers_can_be_read", lambda container: False)
+    monkeypatch.setattr(snapshot_chain, "layers_can_be_read", lambda container: False)
     started = start_engine("docker")
     yield started
     started.close()

@@ -32,7 +32,7 @@ class Engine:
 
 def committed(failures: int, why: str = BUSY) -> list[str]:
     engine = Engine(failures, why)
-    with snapshots._paused(cast(APIClient, cast(Any, engine)), "c"):
+    with snapshots.paused(cast(APIClient, cast(Any, engine)), "c"):
         engine.calls.append("commit")
     return engine.calls
 

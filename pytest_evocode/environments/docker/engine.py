@@ -18,7 +18,15 @@ from pytest_evocode.environments.docker.change_lists import drop_lists_without_i
 from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import DockerImages
-from pytest_evocode.environments.docker.snapshots import KEEP_FOR, REFERENCES, DockerSnapshot, images_of_kept, is_kept
+from pytest_evocode.environments.docker.snapshot_images import SnapshotImage, remove_image_name
+from pytest_evocode.environments.docker.snapshots import (
+    COMMENT,
+    KEEP_FOR,
+    REFERENCES,
+    DockerSnapshot,
+    images_of_kept,
+    is_kept,
+)
 from pytest_evocode.environments.owners import Owner, is_needed
 from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
@@ -32,6 +40,7 @@ logger = logging.getLogger(__name__)
 OWNER = "evocode.owner"
 ENGINE = "evocode.engine"
 IMAGE_LAYERS = "evocode.image-layers"
+_UNNAMED = "<none>:<none>"
 _PING_TIMEOUT = 5  # seconds
 _API_TIMEOUT = 120  # seconds for one answer; a commit of a large workspace takes a few
 
@@ -133,7 +142,7 @@ class DockerEngine:
             except ImageNotFound:
                 return None
         below = int(image["Config"]["Labels"].get(IMAGE_LAYERS, 0))
-        return DockerSnapshot(self._client, reference, below)
+        return DockerSnapshot(self._client, SnapshotImage(self._client, reference), below)
 
     def image_key(self, task: Task) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
@@ -158,8 +167,8 @@ class DockerEngine:
             raise EnvironmentFault("the image keeps files in volumes, which no image can hold")
         with faults("keeping a reference state"):
             self._client.tag(snapshot.image, REFERENCES, key)
-            layers = self._client.history(snapshot.image)[: -snapshot.image_layers]  # type: ignore[no-untyped-call]
-        return sum(layer["Size"] for layer in layers)
+            layers = self._client.history(snapshot.image)  # type: ignore[no-untyped-call]
+        return sum(layer["Size"] for layer in layers if layer["Comment"] == COMMENT)
 
     def find_reference_state(self, key: str) -> Snapshot | None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
@@ -286,14 +295,11 @@ def remove_docker_leftover(client: APIClient, kind: str, entry: Mapping[str, Any
 
 
 def _remove_snapshot(client: APIClient, image: Mapping[str, Any]) -> None:
-    """Remove an image, or only its name as a snapshot when it is a reference state too."""
-    names = list(image.get("RepoTags") or ())
-    if any(map(_is_reference, names)):
-        for name in names:
-            if not _is_reference(name):
-                client.remove_image(name)
-    else:
-        client.remove_image(image["Id"], force=True)
+    """Remove an image but for its name as a reference state."""
+    # By name where it has one, which no image on top of it prevents.
+    for name in list(image.get("RepoTags") or ()) or [image["Id"]]:
+        if not _is_reference(name):
+            remove_image_name(client, image["Id"] if name == _UNNAMED else name, force=True)
 
 
 def _is_reference(name: str) -> bool:
@@ -305,7 +311,7 @@ def remove_reference_state(client: APIClient, key: str) -> None:
     from docker.errors import ImageNotFound
 
     with faults("removing a reference state"), contextlib.suppress(ImageNotFound):
-        client.remove_image(f"{REFERENCES}:{key}")
+        remove_image_name(client, f"{REFERENCES}:{key}")
 
 
 def _is_orphan(entry: Mapping[str, Any]) -> bool:

@@ -21,6 +21,7 @@ from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles, batches
 from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refuse_if_killed
 from pytest_evocode.environments.docker.programs import ProgramContainer
+from pytest_evocode.environments.docker.snapshot_chain import SnapshotChain
 from pytest_evocode.environments.docker.snapshots import (
     DockerSnapshot,
     commit_container,
@@ -80,7 +81,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
     def __init__(
         self,
         settings: ContainerSettings,
-        image: str,
+        image: str | DockerSnapshot,
         *,
         workdir: str,
         network: Network | None,
@@ -101,6 +102,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         self._fresh = tuple(fresh)
         self._running: ContainerFiles | None = None
         self._own_image: str | None = None
+        self._snapshots = SnapshotChain(settings.client, settings.labels, settings.image_layers, settings.volumes)
         self._killing = threading.Lock()  # Each of two kills at once would wait for the other's process to end.
 
     def start(self) -> None:
@@ -131,7 +133,9 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         In the copy, only directories are where they go and above them.
         """
         with faults("preparing fresh directories"):
-            created = self._client.create_container(self._image, command=["true"], labels=dict(self._settings.labels))
+            created = self._client.create_container(
+                self._image_name(), command=["true"], labels=dict(self._settings.labels)
+            )
             self._running = ContainerFiles(self._client, created["Id"], None)
             self.make_directories(self._fresh)
             cleared = commit_container(self._client, self._id, image_layers=self._settings.image_layers, listed=False)
@@ -141,7 +145,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
     def _start(self) -> None:
         from docker.types import LogConfig, Mount
 
-        settings = self._settings
+        settings, image = self._settings, self._image_name()
         # An anonymous volume is empty whatever the image has there, and making it runs nothing in the container.
         mounts = [Mount(path, None, type="volume", no_copy=True) for path in (*self._fresh, *self._volumes)]
         with faults("starting a container"):
@@ -158,7 +162,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
                 log_config=LogConfig(type="none"),
             )
             created = self._client.create_container(
-                self._image,
+                image,
                 entrypoint=KEEPER,
                 command=[],
                 user="0",
@@ -176,11 +180,14 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
             channel = Channel(self._client, container)
             self._running = ContainerFiles(self._client, container, channel)
             self._client.start(container)
-            logger.debug("started container %.12s from %s", container, self._image)
+            logger.debug("started container %.12s from %s", container, image)
             for path, contents in self._volumes.items():
                 # Opened anew, because several forks may read it at the same time.
                 with open(f"/proc/self/fd/{contents.fileno()}", "rb") as stream:
                     self._files.put(stream, os.path.dirname(path))
+
+    def _image_name(self) -> str:
+        return self._image.image if isinstance(self._image, DockerSnapshot) else self._image
 
     @property
     def _files(self) -> ContainerFiles:
@@ -324,10 +331,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_pending()
-        settings = self._settings
-        return commit_container(
-            self._client, self._id, image_layers=settings.image_layers, volumes=settings.volumes, keep_for=keep_for
-        )
+        return self._snapshots.take(self._id, keep_for)
 
     def fork(
         self,
@@ -344,7 +348,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         part = None if only is None else CarriedFiles(self._client, snapshot, tuple(only), settings.labels)
         return DockerEnvironment(
             settings,
-            snapshot.image if part is None else settings.image,
+            snapshot if part is None else settings.image,  # It may still be on the way; start() waits for it.
             workdir=self.workdir,
             network=network,
             fresh=fresh,
@@ -364,6 +368,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
     def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self.kill_processes()
+        self._snapshots.settle()
         here = self._files
         network = None if self._network == "no-network" else self._settings.public_network()
         kept = keep_container(self._client, here.container, name, network)
@@ -381,6 +386,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
             return
         if running.channel is not None:
             running.channel.end()
+        self._snapshots.settle()  # What they have copied goes with the container.
         logger.debug("removing container %.12s", running.container)
         with faults("removing a container"), contextlib.suppress(NotFound):
             self._client.remove_container(running.container, v=True, force=True)

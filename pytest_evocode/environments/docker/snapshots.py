@@ -12,7 +12,8 @@ import shlex
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.change_lists import compare_with_image, read_list, write_list
 from pytest_evocode.environments.docker.execs import EngineCommand
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.snapshot_images import REPOSITORY, SnapshotImage
 from pytest_evocode.environments.overlay import Area, list_layer
 from pytest_evocode.errors import EnvironmentFault
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-REPOSITORY = "evocode-snapshot"
+#: What the engine's history of an image says of a layer that a snapshot put there.
+COMMENT = "evocode snapshot"
 #: Names of images that outlive sessions and attempts: states of reference solutions.
 REFERENCES = "evocode-reference"
 KEEP_FOR = "evocode.keep-for"
@@ -40,44 +43,41 @@ _MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")  # by the engine,
 
 @dataclass(frozen=True, slots=True)
 class DockerSnapshot:
-    """An image committed from a container, and a tar of each volume, because no commit holds volumes."""
+    """An image of a container's files, and a tar of each volume, because no commit holds volumes."""
 
     client: APIClient
-    image: str
+    source: SnapshotImage
+    """The image, which may still be on the way."""
     image_layers: int
     """How many layers the task's image has; they are below the snapshot's own."""
     volumes: Mapping[str, IO[bytes]] = field(default_factory=dict)
 
     @property
+    def image(self) -> str:
+        """The name of the image, once it is made; raises what kept it from being made."""
+        return self.source.require()
+
+    @property
     def reference(self) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`; no later session can find volumes."""
-        return "" if self.volumes else self.image
+        return "" if self.volumes else self.source.name
+
+    def made(self) -> Future[None]:
+        """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
+        return self.source.made
 
     def changed_paths(self, outside: Sequence[str] = (), but: Sequence[str] = ()) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         with faults("looking at a snapshot"):
             image = self.client.inspect_image(self.image)  # type: ignore[no-untyped-call]
         area = Area([*outside, *_MOUNTED], but)
-        listed = read_list(image["Id"])
-        if listed is not None:
-            return [path for path in listed if area.has(path)]
-        found: set[str] = set()
-        for layer in own_layers(image, self.image_layers):
-            try:
-                found.update(list_layer(layer, "", area))
-            except OSError as error:
-                raise EnvironmentFault(
-                    f"what the agent changed is not known: no list of it is kept in {cache_directory()}, where another "
-                    f"user or another EVOCODE_CACHE may have it, and a snapshot's layer cannot be read: {error}"
-                ) from error
-        return sorted(found)
+        return sorted(path for path in changed_in_image(image, self.image_layers, area) if area.has(path))
 
     def discard(self) -> None:
         """Remove the image and the copies of volumes."""
         for contents in self.volumes.values():
             contents.close()
-        with faults("removing a snapshot"):
-            self.client.remove_image(self.image, force=True)
+        self.source.discard()
 
 
 def commit_container(
@@ -101,27 +101,34 @@ def commit_container(
         listed: Whether somebody will ask for the changed paths.
     """
     image = f"{REPOSITORY}:{uuid.uuid4().hex[:12]}"
-    labels = {} if keep_for is None or volumes else {KEEP_FOR: str(keep_for)}
+    labels = snapshot_labels(keep_for, volumes)
     repository, _, tag = image.partition(":")
     with faults("taking a snapshot"), contextlib.ExitStack() as undo:
         undo.callback(_remove_if_made, client, image)
         state = client.inspect_container(container)
-        compared = listed and not _layers_can_be_read(state)
+        compared = listed and not layers_can_be_read(state)
         # Both in one pause, or a change that is undone between the two would not be seen.
-        with _paused(client, container):
+        with paused(client, container):
             changed = compare_with_image(client, container) if compared else []
-            made = client.commit(container, repository=repository, tag=tag, conf={"Labels": labels})
+            made = client.commit(container, repository=repository, tag=tag, message=COMMENT, conf={"Labels": labels})
         if compared and (before := _changed_before(client, state["Image"], image_layers)) is not None:
             write_list(made["Id"], {*before, *changed})
-        copies = {path: undo.enter_context(_copy_volume(client, container, path)) for path in volumes}
+        copies = copy_volumes(client, container, volumes)
         undo.pop_all()
     logger.debug("committed container %.12s as %s", container, image)
-    return DockerSnapshot(client, image, image_layers, copies)
+    return DockerSnapshot(client, SnapshotImage(client, image), image_layers, copies)
+
+
+def snapshot_labels(keep_for: Path | None, volumes: Sequence[str]) -> dict[str, str]:
+    """Return the labels of a snapshot's image, beside those of the container."""
+    return {} if keep_for is None or volumes else {KEEP_FOR: str(keep_for)}
 
 
 @contextlib.contextmanager
-def _paused(client: APIClient, container: str) -> Iterator[None]:
+def paused(client: APIClient, container: str) -> Iterator[bool]:
     """Pause a container, unless something in it that cannot be paused keeps the engine from doing so.
+
+    The value says whether it is paused.
 
     The engine pauses a container that it commits, but tries only once, and goes on without a word where that fails. It
     fails where the machine is so busy that processes take a while to stop.
@@ -129,19 +136,19 @@ def _paused(client: APIClient, container: str) -> Iterator[None]:
     from docker.errors import APIError
 
     deadline = time.monotonic() + _PAUSING
-    paused = False
-    while not paused:
+    is_paused = False
+    while not is_paused:
         try:
             client.pause(container)
-            paused = True
+            is_paused = True
         except APIError as error:
             if "unable to freeze" not in str(error) or time.monotonic() > deadline:
                 logger.info("container %.12s is committed without a pause: %s", container, error)
                 break
     try:
-        yield
+        yield is_paused
     finally:
-        if paused:
+        if is_paused:
             client.unpause(container)
 
 
@@ -149,6 +156,14 @@ def _remove_if_made(client: APIClient, image: str) -> None:
     """Remove the image of a snapshot that failed; only the first failure is reported."""
     with contextlib.suppress(EnvironmentFault), faults("removing a snapshot"):
         client.remove_image(image, force=True)
+
+
+def copy_volumes(client: APIClient, container: str, volumes: Sequence[str]) -> dict[str, IO[bytes]]:
+    """Return a tar of each of a container's volumes."""
+    with faults("copying volumes"), contextlib.ExitStack() as undo:
+        copies = {path: undo.enter_context(_copy_volume(client, container, path)) for path in volumes}
+        undo.pop_all()
+    return copies
 
 
 def _copy_volume(client: APIClient, container: str, path: str) -> IO[bytes]:
@@ -159,11 +174,34 @@ def _copy_volume(client: APIClient, container: str, path: str) -> IO[bytes]:
     return contents
 
 
-def _layers_can_be_read(container: Mapping[str, Any]) -> bool:
+def layers_can_be_read(container: Mapping[str, Any]) -> bool:
     """Tell whether the engine's own files can be read: on this machine, by root, with the overlay2 driver."""
     driver = container.get("GraphDriver") or {}
     upper = (driver.get("Data") or {}).get("UpperDir", "")
     return driver.get("Name") == "overlay2" and os.access(upper, os.R_OK | os.X_OK)
+
+
+def changed_in_image(image: Mapping[str, Any], below: int, area: Area | None = None) -> Collection[str]:
+    """Return the paths at which a snapshot's image differs from the one with the first ``below`` of its layers.
+
+    Args:
+        image: The engine's description of it.
+        below: How many layers the task's image has.
+        area: What is wanted, where it takes time to find out; more may be returned.
+    """
+    listed = read_list(image["Id"])
+    if listed is not None:
+        return listed
+    found: set[str] = set()
+    for layer in own_layers(image, below):
+        try:
+            found.update(list_layer(layer, "", area or Area()))
+        except OSError as error:
+            raise EnvironmentFault(
+                f"what the agent changed is not known: no list of it is kept in {cache_directory()}, where another "
+                f"user or another EVOCODE_CACHE may have it, and a snapshot's layer cannot be read: {error}"
+            ) from error
+    return found
 
 
 def _changed_before(client: APIClient, image: str, image_layers: int) -> list[str] | None:
