@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import UnreadableFile
@@ -30,7 +31,7 @@ def harden(fork: Environment, changes: Changes, image: ImageFacts, caches: Image
     above = [path for path in changes.start_up if _is_above(path, image.start_up_places)]
     links = _links(fork, above)
     touched = touched_caches(changes.caches)
-    whole = [str(PurePosixPath(directory, CACHE)) for directory in touched]
+    whole = [posixpath.join(directory, CACHE) for directory in touched]
     gone = [*whole, *(path for path in changes.start_up if path not in above or path in links)]
     if gone:
         fork.remove(gone)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import posixpath
 import re
 import shutil
 import tarfile
 import tempfile
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -27,8 +28,9 @@ CACHE = "__pycache__"
 _PROGRAM = Path(__file__).parent / "in_container" / "image_caches.py"
 _PLACE = "/tmp/evocode-caches"
 _COMPILING = 60  # seconds that an image's Pythons may compile before a suite begins; the rest is for the next suite
+_BYTES = 192 * 2**20  # of caches that one fork gets; a download may have twice as many
 _TIMEOUT = 300.0  # seconds
-_HASHED = 80  # files at once
+_AT_ONCE = 80  # directories
 _LONGEST = 200  # bytes of a path; both together fit into a command that no kernel refuses
 _MODULE = re.compile(r"(?P<module>[^.]+)\.(?P<kind>[^.]+(\.opt-[12])?)\.pyc")
 _FIND_PYTHON = """
@@ -41,23 +43,24 @@ exit 3
 """
 _WITHOUT = 3
 
-#: For each directory of sources, the names of changed files in its cache.
+_LIMITS = {"seconds": _COMPILING, "bytes": _BYTES}
+
+#: For each directory of sources, the paths of changed files in its cache.
 Touched = Mapping[str, Collection[str]]
 
 
 def touched_caches(changed: Iterable[str]) -> dict[str, set[str]]:
-    """Return the directories whose caches were changed, each with the names of the changed files in it.
+    """Return the directories whose caches were changed, each with the paths of the changed files in its cache.
 
     >>> touched_caches(["/lib/__pycache__/os.cpython-311.pyc", "/lib/json/__pycache__", "/__pycache__/x/y"])
-    {'/lib': {'os.cpython-311.pyc'}, '/lib/json': set(), '/': set()}
+    {'/lib': {'os.cpython-311.pyc'}, '/lib/json': set(), '/': {'x/y'}}
     """
     found: dict[str, set[str]] = {}
     for path in changed:
-        parts = PurePosixPath(path).parts
-        depth = parts.index(CACHE)
-        names = found.setdefault(str(PurePosixPath(*parts[:depth])), set())
-        if len(parts) == depth + 2:
-            names.add(parts[-1])
+        directory, _, inside = f"{path}/".partition(f"/{CACHE}/")
+        names = found.setdefault(directory or "/", set())
+        if name := inside.rstrip("/"):
+            names.add(name)
     return found
 
 
@@ -152,7 +155,7 @@ class ImageCaches:
                     found = run("look")
                     index = Index(frozenset(found["directories"]), found["interpreters"])
                 if missing := _missing(index, touched):
-                    found = run("make", {**missing, "interpreters": index.interpreters, "seconds": _COMPILING})
+                    found = run("make", {**missing, "interpreters": index.interpreters, **_LIMITS})
                     store = self._store_once()
                     index.add_own(found["sources"], store.keep(run.out / "own.tar"))
                     index.add_made(found["compiled"], store.keep(run.out / "made.tar"))
@@ -167,21 +170,25 @@ class ImageCaches:
         """Return what is put back, directories before what is in them."""
         chosen: dict[str, Member] = {}
         doubtful: dict[str, str] = {}
+        size = 0
         for directory, names in sorted(touched.items()):
             here = index.known.get(directory)
-            if here is None:
-                continue
-            cache = _join(directory, CACHE)
+            if here is None or size > _BYTES:
+                continue  # Removed, as if there were none.
+            cache = posixpath.join(directory, CACHE)
             made = {path: each for path, each in here.made.items() if path.rpartition("/")[2] in names}
             if made and cache in here.made:
-                chosen[cache] = here.made[cache]
-            chosen |= here.own
-            chosen |= {path: each for path, each in made.items() if path not in here.own}
-            modules = {path.rpartition("/")[2].partition(".")[0] for path in (*here.own, *made)}
-            sources = {_join(directory, f"{module}.py"): module for module in modules}
+                made = {cache: here.made[cache], **made}
+            back = here.own | {path: each for path, each in made.items() if path not in here.own}
+            chosen |= back
+            size += sum(each.end - each.start for each in back.values())
+            modules = {path.rpartition("/")[2].partition(".")[0] for path in back}
+            sources = {posixpath.join(directory, f"{module}.py"): module for module in modules}
             doubtful |= {path: here.sources.get(sources[path], "") for path in sources if path in changed}
         if doubtful:
-            as_in_image = _digests(fork, [path for path, digest in doubtful.items() if digest])
+            as_in_image = _digests(
+                fork, {path.rpartition("/")[0] or "/" for path, digest in doubtful.items() if digest}
+            )
             other = {path for path, digest in doubtful.items() if not digest or as_in_image.get(path) != digest}
             chosen = {path: each for path, each in chosen.items() if _source_of(path) not in other}
         return list(chosen.values())
@@ -233,7 +240,7 @@ def _missing(index: Index, touched: Touched) -> dict[str, Any]:
             if here is None or (
                 found["kind"] not in here.compiled
                 and found["module"] in here.sources
-                and _join(directory, CACHE, name) not in here.own
+                and posixpath.join(directory, CACHE, name) not in here.own
             ):
                 kinds.setdefault(found["kind"], set()).add(directory)
     if not read and not kinds:
@@ -241,27 +248,24 @@ def _missing(index: Index, touched: Touched) -> dict[str, Any]:
     return {"read": read, "compile": {kind: sorted(directories) for kind, directories in kinds.items()}}
 
 
-def _join(*parts: str) -> str:
-    return str(PurePosixPath(*parts))
-
-
 def _source_of(path: str) -> str:
     """Return where the source of a cache is, a directory of caches and what else is in it having none."""
     directory, _, name = path.rpartition("/")
     above, _, cache = directory.rpartition("/")
-    return _join(above or "/", f"{name.partition('.')[0]}.py") if cache == CACHE else ""
+    return posixpath.join(above or "/", f"{name.partition('.')[0]}.py") if cache == CACHE else ""
 
 
-def _digests(fork: Environment, paths: Sequence[str]) -> dict[str, str]:
-    """Return the SHA-256 of those of some files that can be told.
+def _digests(fork: Environment, directories: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of the sources in some directories, those that can be told.
 
     A tool that the agent changed may tell what it likes. So it could have a cache of the image's own back, and whoever
     reads that has the image's module.
     """
     found: dict[str, str] = {}
-    short = [path for path in paths if len(path.encode()) < _LONGEST]
-    for start in range(0, len(short), _HASHED):
-        result = fork.exec(["sha256sum", "--", *short[start : start + _HASHED]], user="0", cwd="/", timeout=60)
+    short = sorted(directory for directory in directories if len(directory.encode()) < _LONGEST)
+    for start in range(0, len(short), _AT_ONCE):
+        look = [*short[start : start + _AT_ONCE], "-maxdepth", "1", "-name", "*.py", "-type", "f"]
+        result = fork.exec(["find", *look, "-exec", "sha256sum", "{}", "+"], user="0", cwd="/", timeout=60)
         for line in result.output.splitlines():
             digest, _, path = line.partition("  ")
             found[path] = digest

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+import re
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.tasks import Task, load_task
-from pytest_evocode.verifier import ImageCaches, classify, harden, image_facts, looked_at
+from pytest_evocode.verifier import ImageCaches, classify, harden, image_caches, image_facts, looked_at
 from tests.environments.conftest import start_engine
 
 VENV = "/app/.venv"
@@ -22,8 +25,9 @@ DOCKERFILE = f"""\
 FROM python:3.11-slim-bookworm
 WORKDIR /app
 RUN mkdir -p {VENV}/bin {SITE}/built {SITE}/fresh && echo home = /usr/bin > {VENV}/pyvenv.cfg
-RUN for each in a b c d; do echo "NAME = 'built $each'" > {SITE}/built/$each.py; done; touch {SITE}/built/__init__.py
-RUN for each in a b; do echo "NAME = 'fresh $each'" > {SITE}/fresh/$each.py; done; touch {SITE}/fresh/__init__.py
+RUN for each in a b c d; do echo "NAME = \\"built $each\\"" > {SITE}/built/$each.py; done
+RUN for each in a b; do echo "NAME = \\"fresh $each\\"" > {SITE}/fresh/$each.py; done
+RUN touch {SITE}/built/__init__.py {SITE}/fresh/__init__.py
 RUN python3 -m compileall -q {SITE}/built && chmod 600 {SITE}/built/__pycache__/d.*.pyc
 """
 # Prints what is in all caches below a directory: kind, mode, owner, and contents or the link's target.
@@ -52,7 +56,8 @@ for source in sys.argv[1:]:
     with open(cache, "wb") as file:
         file.write(header + marshal.dumps(compile("NAME = 'poison'", source, "exec")))
 """
-IMPORTS = "import sys; sys.path.insert(0, sys.argv[1]); import {}; print(*(each.NAME for each in [{}]))"
+FRESH = "import sys; sys.path.insert(0, sys.argv[1]); import fresh.a, fresh.b; print(fresh.a.NAME, fresh.b.NAME)"
+CONTENTS = 4
 
 Listing = dict[str, list[Any]]
 
@@ -62,14 +67,14 @@ class Turn:
 
     def __init__(self, engine: Engine, task: Task, life: contextlib.ExitStack) -> None:
         self._engine = engine
-        self._task = task
+        self.task = task
         self._life = life
         self.caches = ImageCaches(engine, task)
         self.environment = self.image()
 
     def image(self) -> Environment:
         """An environment of the image as built."""
-        environment = self._engine.create(self._task, env={}, network="no-network")
+        environment = self._engine.create(self.task, env={}, network="no-network")
         self._life.callback(environment.stop)
         environment.start()
         return environment
@@ -78,16 +83,13 @@ class Turn:
         """A hardened fork."""
         snapshot = self.environment.snapshot()
         self._life.callback(snapshot.discard)
-        image = image_facts(self._engine, self._task)
+        image = image_facts(self._engine, self.task)
         changes = classify(snapshot.changed_paths(["/app", "/logs"], looked_at(image)), image, "/app")
         fork = self.environment.fork(snapshot, network=None, fresh=VERIFIER_DIRECTORIES, no_new_privileges=True)
         self._life.callback(fork.stop)
         fork.start()
         harden(fork, changes, image, self.caches)
         return fork
-
-
-StartTurn = Callable[[], Turn]
 
 
 @pytest.fixture(params=["sandbox", pytest.param("docker", marks=pytest.mark.docker)], scope="module")
@@ -109,8 +111,9 @@ def task(tmp_path: Path) -> Task:
 
 
 @pytest.fixture
-def turn(both: Engine, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Turn]:
+def turn(both: Engine, task: Task) -> Iterator[Turn]:
     """An agent's turn, with nothing known of the image's caches."""
+    shutil.rmtree(cache_directory() / "image-caches", ignore_errors=True)
     with contextlib.ExitStack() as life:
         yield Turn(both, task, life)
 
@@ -133,12 +136,12 @@ def listing(environment: Environment) -> Listing:
 def test_poisoned_deleted_added_and_given_away_caches_are_as_in_the_image(turn: Turn) -> None:
     image = listing(turn.image())
     python(turn.environment, POISON, f"{SITE}/built/a.py")
-    turn.environment.exec(
-        f"""cd {SITE}/built/__pycache__; chown 1234:1234 c.*.pyc; chmod 777 . d.*.pyc; rm b.*.pyc
-        ln -s a.py evil.cpython-311.pyc; ln c.*.pyc linked.pyc; mkdir -p sub/__pycache__; echo > sub/__pycache__/x.pyc
-        mkdir -p {SITE}/mine/__pycache__; echo x > {SITE}/mine/__pycache__/mine.cpython-311.pyc""",
-        user="0",
-    )
+    script = f"""
+    cd {SITE}/built/__pycache__; chown 1 c.*; chmod 777 . d.*; rm b.*; ln -s a.py evil.pyc; ln c.* linked.pyc
+    mkdir -p sub/__pycache__; echo > sub/__pycache__/x.pyc; mkdir -p {SITE}/mine/__pycache__
+    echo x > {SITE}/mine/__pycache__/mine.cpython-311.pyc; chmod 777 {SITE}/__pycache__ {SITE}/built
+    """
+    turn.environment.exec(script, user="0")
     assert listing(turn.environment) != image
     assert listing(turn.fork()) == image
 
@@ -150,18 +153,86 @@ def test_a_directory_of_caches_that_is_gone_is_there_again(turn: Turn, script: s
     assert listing(turn.fork()) == image
 
 
-def test_what_the_turn_compiled_is_compiled_by_the_image(turn: Turn) -> None:
+def test_what_the_turn_compiled_is_compiled_by_the_image_from_its_own_sources(turn: Turn) -> None:
     before = listing(turn.image())
-    modules = IMPORTS.format("fresh.a, fresh.b", "fresh.a, fresh.b")
-    python(turn.environment, modules, SITE)
+    python(turn.environment, FRESH, SITE)
     compiled = listing(turn.environment)
     assert len(compiled) == len(before) + 4, "three modules and their directory"
     python(turn.environment, POISON, f"{SITE}/fresh/a.py")
     run(turn.environment, "bash", "-c", f"echo 'NAME = 1' > {SITE}/fresh/b.py")
-    assert python(turn.environment, modules, SITE) == "poison 1\n"
+    assert python(turn.environment, FRESH, SITE) == "poison 1\n"
     fork = turn.fork()
     found = listing(fork)
-    cache = f"{SITE}/fresh/__pycache__"
-    assert set(found) == set(compiled) - {f"{cache}/b.cpython-311.pyc"}, "its source was changed"
-    assert {path: what[4] for path, what in found.items()}.items() <= {p: w[4] for p, w in compiled.items()}.items()
-    assert python(fork, modules, SITE, user="65534") == "fresh a 1\n"
+    gone = compiled.keys() - found.keys()
+    assert [path.rpartition("/")[2].partition(".")[0] for path in gone] == ["b"], "its source was changed"
+    assert {path: what[CONTENTS] for path, what in found.items()}.items() <= {
+        path: what[CONTENTS] for path, what in compiled.items()
+    }.items()
+    assert python(fork, FRESH, SITE, user="65534") == "fresh a 1\n"
+
+
+def test_a_source_with_other_contents_and_the_same_time_and_size_has_no_cache(turn: Turn) -> None:
+    script = """
+    for module in built/a fresh/a; do
+      touch -r $module.py time; sed -i 's/NAME = ./NAME = Z/; s/a.$/q"/; s/Z/"/' $module.py; touch -r time $module.py
+      touch ${module%a}__pycache__/a.*
+    done
+    """
+    python(turn.environment, FRESH, SITE)
+    turn.environment.exec(f"cd {SITE}; {script}", user="0")
+    shown = "import sys; sys.path.insert(0, sys.argv[1]); import built.a, fresh.a; print(built.a.NAME, fresh.a.NAME)"
+    assert python(turn.environment, shown, SITE) == "built a fresh a\n", "Python does not see the change"
+    assert python(turn.fork(), shown, SITE) == "built q fresh q\n"
+
+
+def test_files_that_were_given_away_keep_their_caches(turn: Turn) -> None:
+    image = listing(turn.image())
+    run(turn.environment, "chown", "-R", "1:1", VENV)
+    assert listing(turn.fork()) == image
+
+
+def test_processes_of_a_user_who_cannot_write_compile_nothing(turn: Turn) -> None:
+    program = "import json, email.message, argparse, unittest"
+    library = python(turn.environment, "import os; print(os.path.dirname(os.__file__), end='')")
+    run(turn.environment, "find", library, "-maxdepth", "2", "-name", "__pycache__", "-exec", "rm", "-r", "{}", "+")
+    python(turn.environment, program)
+    verbose = turn.fork().exec(["python3", "-v", "-c", program], user="65534", cwd="/")
+    assert verbose.ok
+    compiled = re.findall(r"code object from '?(/[^'\n]*\.py)\b(?!c)", verbose.output)
+    assert [path for path in compiled if "sitecustomize" not in path] == []
+    assert " matches /" in verbose.output
+
+
+def test_what_is_known_starts_no_environment_and_what_is_damaged_is_made_again(
+    turn: Turn, both: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = listing(turn.image())
+    run(turn.environment, "bash", "-c", f"rm {SITE}/built/__pycache__/*")
+    turn.fork()
+    started: list[Task] = []
+    create = both.create
+
+    def count(task: Task, **arguments: Any) -> Environment:
+        started.append(task)
+        return create(task, **arguments)
+
+    monkeypatch.setattr(both, "create", count)
+    assert listing(turn.fork()) == image
+    assert started == []
+    kept = [path for path in (cache_directory() / "image-caches").rglob("*") if path.is_file()]
+    for path in kept:
+        path.write_bytes(path.read_bytes().replace(b"built a", b"poison!"))
+    turn.caches = ImageCaches(both, turn.task)
+    assert listing(turn.fork()) == image
+    assert len(started) == 1
+    for path in kept:
+        path.write_text("{")
+    turn.caches = ImageCaches(both, turn.task)
+    assert listing(turn.fork()) == image
+    assert len(started) == 2
+
+
+def test_of_an_image_without_python_caches_are_removed(turn: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_caches, "_FIND_PYTHON", "exit 3")
+    python(turn.environment, POISON, f"{SITE}/built/a.py")
+    assert not [path for path in listing(turn.fork()) if "/built/" in path]

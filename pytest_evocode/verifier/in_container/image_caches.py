@@ -77,7 +77,8 @@ def make(request: dict[str, Any], target: str) -> dict[str, Any]:
     Args:
         request: ``read`` has the directories whose caches are not known yet; ``compile`` has for each tag and level of
             optimisation the directories whose modules are to be compiled; ``interpreters`` has a program for each
-            tag, and ``seconds`` the time for all.
+            tag, ``bytes`` what of the first tar is enough, so that the rest is left out, and ``seconds`` the time for
+            all.
         target: The directory of the tars, ``own.tar`` and ``made.tar``. Nothing in the latter is in the image.
 
     Returns:
@@ -89,10 +90,14 @@ def make(request: dict[str, Any], target: str) -> dict[str, Any]:
     compiled = []
     with tarfile.open(os.path.join(target, "own.tar"), "w", format=tarfile.PAX_FORMAT) as archive:
         for directory in request["read"]:
+            if archive.offset > request["bytes"]:
+                break
             sources[directory] = _digests(directory)
             _add(archive, os.path.join(directory, CACHE))
     with tarfile.open(os.path.join(target, "made.tar"), "w", format=tarfile.PAX_FORMAT) as archive:
-        for kind, directories in sorted(request["compile"].items()):
+        unread = set(request["read"]) - set(sources)
+        for kind, asked in sorted(request["compile"].items()):
+            directories = [directory for directory in asked if directory not in unread]
             tag, _, level = kind.partition(".opt-")
             for directory, made, is_new in _compile(request, tag, int(level or 0), directories, deadline):
                 if is_new:
