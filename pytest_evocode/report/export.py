@@ -102,8 +102,11 @@ def _which(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord) ->
 def _round_row(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord) -> dict[str, Any]:
     facts, conditions = row.facts.get(record.task), row.subject.conditions
     pinned_passed, pinned = record.verdict.pinned if record.verdict and record.verdict.pinned else (None, None)
+    phases = record.phases.known if record.phases is not None else {}
     values = {
+        **{_phase_column(name): seconds for name, seconds in phases.items()},
         **round_values(record),
+        "harness_seconds": record.harness_seconds,
         **_which(row, attempt, record),
         "finished": attempt.finished if attempt else False,
         "partial": attempt.partial if attempt else (record.task, record.attempt) in row.missing_parts,
@@ -145,8 +148,6 @@ def round_values(record: RoundRecord) -> dict[str, Any]:
         "failed_cases": ", ".join(failing) or None,
         "tool_calls": record.tool_calls,
         **(dict(usage) if usage else {}),
-        **{_phase_column(name): seconds for name, seconds in (record.phases.known if record.phases else {}).items()},
-        "harness_seconds": record.harness_seconds,
         "agent_seconds": record.agent_seconds,
         "verifier_seconds": record.verifier_seconds,
     }
