@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from pytest_evocode.environments import BuildingEngine, BuildWish, Engine, Installation
@@ -33,12 +34,31 @@ def prepare_image(engine: Engine, task: Task, installation: Installation | None,
     """
     made = isinstance(engine, BuildingEngine) and engine.build(task, installation, wish)
     native = [round_ for round_ in task.rounds if not round_.has_script]
-    if any(round_.verify_in == "separate" for round_ in native):
-        find_suite_home(engine, task)
-    elif native:
-        find_toolbox(engine, task)
-    image_facts(engine, task)
+    with facts_beside(engine, task):
+        if any(round_.verify_in == "separate" for round_ in native):
+            find_suite_home(engine, task)
+        elif native:
+            find_toolbox(engine, task)
     return made
+
+
+@contextlib.contextmanager
+def facts_beside(engine: Engine, task: Task) -> Iterator[None]:
+    """Find out what an image is like while the context lasts, because both this and a toolbox take an environment.
+
+    What goes wrong goes wrong once more where the facts are needed.
+    """
+
+    def look() -> None:
+        with contextlib.suppress(EvocodeError):
+            image_facts(engine, task)
+
+    looking = threading.Thread(target=look, name="image-facts", daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        looking.join()
 
 
 class ImagesAhead:

@@ -31,6 +31,7 @@ from pytest_evocode.tasks import Round, VerifyIn, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.held_forks import HeldFork, SetAside
+from pytest_evocode.trial.image_preparation import facts_beside
 from pytest_evocode.trial.running_suites import RunningSuites
 from pytest_evocode.trial.system_changes import SystemChanges
 from pytest_evocode.trial.verifier_environments import VerifierEnvironments
@@ -86,12 +87,14 @@ class SuiteRunner:
         self._context.task_environment.build()
         native = [round_ for round_ in self._task.rounds if not round_.has_script]
         if any(round_.verify_in == "separate" for round_ in native):
-            home = find_suite_home(self._context.engine, self._task)
+            with facts_beside(self._context.engine, self._task):
+                home = find_suite_home(self._context.engine, self._task)
             self._toolbox = home.toolbox
             self._verifiers = VerifierEnvironments(self._context, home)
             self._verifiers.begin()
         elif native:
-            self._toolbox = find_toolbox(self._context.engine, self._task)
+            with facts_beside(self._context.engine, self._task):
+                self._toolbox = find_toolbox(self._context.engine, self._task)
 
     def run(
         self,

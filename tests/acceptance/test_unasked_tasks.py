@@ -99,6 +99,7 @@ def test_pytest_can_be_started_in_a_task(run: RunTasks, monkeypatch: pytest.Monk
         ("tasks/a/task.toml::oracle.2", "oracle.2 is an attempt of a task, *; add --evocode-agent=oracle"),
         ("tasks/a/task.toml::gpt-5::round-1", "*; add --evocode-agent=AGENT for the one called gpt-5 here"),
         ("tasks/a/task.toml::check::lint", "this is a check of a task; add --evocode-check"),
+        ("tasks/a/task.toml::warm::image", "this is made ready for later runs; add --evocode-warm"),
         ("tasks/a/task.toml", "tasks run with an agent only; add --evocode-agent=oracle (or another)*"),
     ],
 )
