@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_evocode.agents import RoundContext, RoundTranscript
+from pytest_evocode.agents.oracle import OracleAgent
+from pytest_evocode.checks.catalogue import Answer, Check
+from pytest_evocode.checks.runner import CheckRunner
+from pytest_evocode.errors import CannotBeChecked
 from tests.acceptance.tasks import DOCKERFILE, native_test, suite_up_to
 
 if TYPE_CHECKING:
@@ -137,25 +142,18 @@ def test_a_cause_that_oracle_is_not_there_to_tell_fails_the_first_check_that_mee
 
 
 def test_a_cause_that_oracle_does_not_see_is_no_reason_to_skip(
-    pytester: pytest.Pytester, write_task: WriteTask, check_tasks: CheckTasks
+    monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:
     """Its pass may be an earlier session's, and the suite one that fails now and then."""
-    pytester.makeconftest(
-        """
-        from pytest_evocode.checks.catalogue import Answer
-        from pytest_evocode.checks.runner import CheckRunner
-        from pytest_evocode.errors import CannotBeChecked
 
-        def answer(self, check):
-            if check.kind == "needs-work":
-                raise CannotBeChecked("the suite fails now and then", told_by="oracle")
-            return Answer([])
+    def answer(self: CheckRunner, check: Check) -> Answer:
+        if check.kind == "needs-work":
+            raise CannotBeChecked("the suite fails now and then", told_by="oracle")
+        return Answer([])
 
-        CheckRunner.answer = answer
-        """
-    )
+    monkeypatch.setattr(CheckRunner, "answer", answer)
     write_task("a", 2)
-    checked = check_tasks("-koracle or needs-work", subprocess=True)
+    checked = check_tasks("-koracle or needs-work")
     assert checked.outcomes == {
         "oracle": "passed",
         "needs-work[round-1]": "failed",
@@ -358,24 +356,18 @@ def test_an_image_that_cannot_be_built_is_an_error_and_no_finding(
 
 
 def test_an_environment_that_goes_away_is_an_error_of_what_it_was_needed_for(
-    pytester: pytest.Pytester, write_task: WriteTask, check_tasks: CheckTasks
+    monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:
-    pytester.makeconftest(
-        """
-        from pytest_evocode.agents.oracle import OracleAgent
+    play = OracleAgent.run_round
 
-        play = OracleAgent.run_round
+    def run_round(self: OracleAgent, context: RoundContext) -> RoundTranscript:
+        if context.round.index == 2:
+            context.environment.stop()
+        return play(self, context)
 
-        def run_round(self, context):
-            if context.round.index == 2:
-                context.environment.stop()
-            return play(self, context)
-
-        OracleAgent.run_round = run_round
-        """
-    )
+    monkeypatch.setattr(OracleAgent, "run_round", run_round)
     write_task("a", 2)
-    checked = check_tasks("-koracle or nop or needs-work", subprocess=True)
+    checked = check_tasks("-koracle or nop or needs-work")
     assert checked.outcomes == {
         "oracle": "error",
         "nop": "passed",

@@ -86,7 +86,7 @@ def test_the_forks_of_failed_rounds_stay(
     try:
         assert "a-oracle-round-2" in lines[0]
         assert enter(lines[0], "cat log.txt untouched /logs/verifier/reward.txt") == "wrong\nnever read\n0\n"
-        run_tasks("tasks/b", env=env, subprocess=True)  # The next session clears up, but not these.
+        run_tasks("tasks/b", env=env)  # The next session clears up, but not these.
         assert enter(lines[1], "cat log.txt; grep -c CASE_RESULT /tests/test.sh") == "wrong\nline-3\n1\n"
     finally:
         for line in lines:

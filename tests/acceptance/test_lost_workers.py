@@ -154,19 +154,19 @@ def test_a_first_failure_stops_the_attempts_of_other_workers(
     session.has("*stopping after 1 failures*")
 
 
+@pytest.mark.parametrize("dist", ["load", pytest.param("worksteal", marks=pytest.mark.nightly)])
 def test_ordinary_tests_and_attempts_of_one_session_are_all_run_once(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, dist: str
 ) -> None:
     pytester.makepyfile(
         test_plain="import pytest\n@pytest.mark.parametrize('n', range(30))\ndef test_number(n): assert n != 7"
     )
     for name in ("a", "b", "c"):
         write_task(name, 2)
-    for dist in ("load", "worksteal"):
-        session = run_tasks("-n2", f"--dist={dist}", "--json-report")
-        assert session.outcomes == {"passed": 35, "failed": 1}
-        seen = [test["nodeid"] for test in session.json_report()["tests"]]
-        assert len(seen) == len(set(seen)) == 36
+    session = run_tasks("-n2", f"--dist={dist}", "--json-report")
+    assert session.outcomes == {"passed": 35, "failed": 1}
+    seen = [test["nodeid"] for test in session.json_report()["tests"]]
+    assert len(seen) == len(set(seen)) == 36
 
 
 def test_an_ordinary_test_that_takes_its_worker_down_fails_alone(

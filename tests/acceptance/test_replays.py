@@ -14,6 +14,7 @@ import pytest
 
 from tests import atif, recording_agent
 from tests.acceptance.models import at, in_rounds
+from tests.inner_sessions import UNUSED
 from tests.model_scripts import Run
 from tests.model_server import ModelServer
 
@@ -28,12 +29,16 @@ Session = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def session(pytester: pytest.Pytester) -> Session:
-    """Run a session of its own process group, which may kill itself."""
+def session(pytester: pytest.Pytester, run_tasks: RunTasks) -> Session:
+    """Run a session; one that ``dies`` has a process group of its own, as it kills itself."""
     pytester.makeconftest(inspect.getsource(recording_agent))
 
-    def run(agent: str = recording_agent.NAME, *arguments: str, env: str = "sandbox") -> Any:
-        argv = [sys.executable, "-m", "pytest", f"--evocode-agent={agent}", f"--evocode-env={env}", *arguments, "tasks"]
+    def run(agent: str = recording_agent.NAME, env: str = "sandbox", dies: bool = False) -> Any:
+        if not dies:
+            ended = run_tasks("tasks", agent=agent, env=env)
+            return subprocess.CompletedProcess((), ended.exit_status, ended.text)
+        options = (*UNUSED, f"--evocode-agent={agent}", f"--evocode-env={env}")
+        argv = [sys.executable, "-m", "pytest", *options, "tasks"]
         return subprocess.run(
             argv, cwd=pytester.path, capture_output=True, text=True, timeout=300, start_new_session=True, check=False
         )
@@ -63,7 +68,7 @@ def test_a_session_that_is_killed_in_a_turn_leaves_what_has_happened(
 ) -> None:
     write_task("a", 2)
     (pytester.path / "die").touch()
-    assert session().returncode == -signal.SIGKILL
+    assert session(dies=True).returncode == -signal.SIGKILL
     (trajectory,) = trajectories(attempt(pytester, recording_agent.NAME))
     messages = [step["message"] for step in trajectory["steps"] if step["source"] == "agent"]
     assert messages == ["Command 1.", "Command 2.", "Command 3."]

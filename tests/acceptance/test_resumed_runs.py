@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from pytest_evocode.cli import main
 from tests import remembering_agent
+from tests.inner_sessions import UNUSED
 from tests.remembering_agent import turns
 
 if TYPE_CHECKING:
@@ -37,12 +38,15 @@ def end_of_turn(task, index):
 
 
 @pytest.fixture
-def session(pytester: pytest.Pytester) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run a session of its own process group, which may kill itself."""
+def session(pytester: pytest.Pytester, run_tasks: RunTasks) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a session; one that ``dies`` has a process group of its own, as it kills itself."""
     pytester.makeconftest(inspect.getsource(remembering_agent) + DIES)
 
-    def run(*arguments: str, env: str = "sandbox") -> subprocess.CompletedProcess[str]:
-        options = (f"--evocode-agent={remembering_agent.NAME}", f"--evocode-env={env}")
+    def run(*arguments: str, env: str = "sandbox", dies: bool = False) -> subprocess.CompletedProcess[str]:
+        if not dies:
+            ended = run_tasks(*arguments, agent=remembering_agent.NAME, env=env, replay=False)
+            return subprocess.CompletedProcess(arguments, ended.exit_status, ended.text)
+        options = (*UNUSED, f"--evocode-agent={remembering_agent.NAME}", f"--evocode-env={env}")
         argv = [sys.executable, "-m", "pytest", *options, *arguments]
         return subprocess.run(
             argv, cwd=pytester.path, capture_output=True, text=True, timeout=300, start_new_session=True, check=False
@@ -62,7 +66,7 @@ def test_a_killed_run_goes_on_with_its_files_and_its_conversation(
 ) -> None:
     write_task("a", 4, test={4: 'grep -qx "[[]1, 2, 3, 4]" said && echo 1 > /logs/verifier/reward.txt'})
     (pytester.path / "die-in-3").touch()
-    assert session("tasks", env=env).returncode == -signal.SIGKILL
+    assert session("tasks", env=env, dies=True).returncode == -signal.SIGKILL
     (pytester.path / "die-in-3").unlink()
     done = session("--evocode-resume", "tasks", env=env)
     assert "4 passed" in done.stdout, done.stdout
@@ -89,7 +93,7 @@ def test_a_verdict_that_was_missing_is_reached_without_another_turn(
     slow = "[ -e /app/slow ] && sleep 2; echo 1 > /logs/verifier/reward.txt"
     write_task("a", 2, test={1: slow}, workdir={1: {"slow": ""}})
     (pytester.path / "die-in-2").touch()
-    session("tasks")
+    session("tasks", dies=True)
     assert not (attempt(pytester) / "steps/round-1/round.json").exists()
     (pytester.path / "die-in-2").unlink()
     assert "2 passed" in session("--evocode-resume", "tasks").stdout
@@ -101,7 +105,7 @@ def test_an_attempt_of_other_task_contents_is_refused(
 ) -> None:
     task = write_task("a", 3)
     (pytester.path / "die-in-2").touch()
-    session("tasks")
+    session("tasks", dies=True)
     with (task / "steps/round-3/instruction.md").open("a") as file:
         file.write("And more.\n")
     before = {path: path.read_bytes() for path in attempt(pytester).rglob("*") if path.is_file()}
@@ -118,7 +122,7 @@ def test_an_attempt_goes_on_only_in_its_own_environment(
 ) -> None:
     write_task("a", 3)
     (pytester.path / "die-in-2").touch()
-    session("tasks")
+    session("tasks", dies=True)
     refused = session("--evocode-resume", "tasks", env="docker")
     assert "begun in sandbox; continue it with --evocode-env=sandbox" in refused.stdout
 
@@ -168,7 +172,7 @@ def test_a_run_that_is_under_way_is_not_taken_over(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_task("a", 1, test={1: "sleep 20"})
-    argv = [sys.executable, "-m", "pytest", "--evocode-agent=oracle", "--evocode-env=sandbox", "tasks"]
+    argv = [sys.executable, "-m", "pytest", *UNUSED, "--evocode-agent=oracle", "--evocode-env=sandbox", "tasks"]
     with subprocess.Popen(argv, cwd=pytester.path, stdout=subprocess.DEVNULL, start_new_session=True) as running:
         try:
             while not list(pytester.path.glob("evocode-results/runs/*.json")):
@@ -189,7 +193,7 @@ def killed(
     def kill(env: str) -> Path:
         write_task("a", 4, step={1: "min_reward = 1", 2: "min_reward = 1"})
         (pytester.path / "die-in-3").touch()
-        session("tasks", env=env)
+        session("tasks", env=env, dies=True)
         (pytester.path / "die-in-3").unlink()
         assert (attempt(pytester) / "steps/round-2/round.json").exists()
         return attempt(pytester)
