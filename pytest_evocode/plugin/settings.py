@@ -112,7 +112,7 @@ def read_settings(config: pytest.Config) -> Settings:
         _refuse_options_of_runs(config, "--evocode-check runs no agent and pins nothing", ("agent", "warm"))
     if warm:
         _refuse_options_of_runs(
-            config, "--evocode-warm runs no agent and writes no results", ("case", "replay", "judge", "speculate")
+            config, "--evocode-warm runs no agent and writes no results", ("case", "replay", "judge")
         )
     if config.getoption("reruns", None):
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
@@ -166,8 +166,20 @@ def _refuse_unknown_settings(config: pytest.Config) -> None:
 
 def _refuse_options_of_runs(config: pytest.Config, why: str, others: tuple[str, ...]) -> None:
     """Raise pytest.UsageError for options that are about agents' attempts, and for some others."""
-    names = ("pin", "resume", "fail-under", "shell", "keep", "shard", "mode", "from", "process", "snapshots")
-    for name in (*others, *names):
+    names = (
+        "pin",
+        "resume",
+        "fail-under",
+        "shell",
+        "keep",
+        "shard",
+        "mode",
+        "from",
+        "speculate",
+        "process",
+        "snapshots",
+    )
+    for name in (*others, *names, "snapshots"):
         if _is_given(config, name):
             raise pytest.UsageError(f"{why}; leave out --evocode-{name}")
 

@@ -221,6 +221,8 @@ def test_single_rounds_are_held_against_their_sr(
     [
         (["--evocode-mode=single-round", "--evocode-from=round-2"], "*--evocode-from is about chains*select rounds*"),
         (["--evocode-check", "--evocode-mode=fail-stop"], "*leave out --evocode-mode*"),
+        (["--evocode-mode=single-round", "--evocode-speculate"], "*--evocode-speculate is about chains*"),
+        (["--evocode-check", "--evocode-speculate"], "*leave out --evocode-speculate*"),
         (["--evocode-check", "--evocode-from=round-2"], "*leave out --evocode-from*"),
         (["--evocode-pin", "--evocode-mode=single-round"], "*leave out --evocode-mode and --evocode-from*"),
         (["--evocode-pin", "--evocode-from=round-2"], "*leave out --evocode-mode and --evocode-from*"),

@@ -108,7 +108,7 @@ def test_of_what_was_ahead_nothing_is_left_but_the_reason(
 ) -> None:
     """Round 2 has ended, and its suite runs, when round 1 turns out to have failed; round 3 is under way."""
     ahead, waiting = AttemptDirectory(tmp_path / "ahead"), AttemptDirectory(tmp_path / "waiting")
-    stays = "601.25"
+    stays = f"{moment}5"
 
     def third_turn(context: RoundContext) -> None:
         context.recorder.say("user", "to be seen by nobody")
