@@ -109,10 +109,12 @@ def read_settings(config: pytest.Config) -> Settings:
     case = _read_case(config)
     warm = config.getoption("evocode_warm")
     if check:
-        _refuse_options_of_runs(config, "--evocode-check runs no agent and pins nothing", ("agent", "warm"))
+        _refuse_options_of_runs(
+            config, "--evocode-check runs no agent and pins nothing", ("agent", "warm", "speculate")
+        )
     if warm:
         _refuse_options_of_runs(
-            config, "--evocode-warm runs no agent and writes no results", ("case", "replay", "judge")
+            config, "--evocode-warm runs no agent and writes no results", ("case", "replay", "judge", "speculate")
         )
     if config.getoption("reruns", None):
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
@@ -166,20 +168,8 @@ def _refuse_unknown_settings(config: pytest.Config) -> None:
 
 def _refuse_options_of_runs(config: pytest.Config, why: str, others: tuple[str, ...]) -> None:
     """Raise pytest.UsageError for options that are about agents' attempts, and for some others."""
-    names = (
-        "pin",
-        "resume",
-        "fail-under",
-        "shell",
-        "keep",
-        "shard",
-        "mode",
-        "from",
-        "speculate",
-        "process",
-        "snapshots",
-    )
-    for name in (*others, *names, "snapshots"):
+    names = ("pin", "resume", "fail-under", "shell", "keep", "shard", "mode", "from", "process", "snapshots")
+    for name in (*others, *names):
         if _is_given(config, name):
             raise pytest.UsageError(f"{why}; leave out --evocode-{name}")
 
