@@ -94,7 +94,7 @@ class WarmCaches:
                 if set(kept.paths) <= set(places):
                     fork.put_trees(kept.paths, kept.above, archive)
                     given = kept.paths
-                    logger.debug("%s, %s: has the package caches of %s", self._task.name, round_.name, kept.round)
+                    logger.info("%s, %s: has the package caches of %s", self._task.name, round_.name, kept.round)
                     break
         whole = not (settings.patterns or settings.cases or settings.only)
         if not self._trusted or not whole or archives.read(keys[round_.index]) is not None:
