@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RoundFailed, TaskError
 from pytest_evocode.plugin.pytest_private import finish_with, fixture_info_of, make_failure
-from pytest_evocode.plugin.report_properties import partial_properties, report_properties
+from pytest_evocode.plugin.report_properties import artifact_properties, partial_properties, report_properties
 from pytest_evocode.plugin.session import session_of
 from pytest_evocode.report.printable import printable_line
 from pytest_evocode.results.records import RoundRecord
@@ -141,13 +141,21 @@ class AttemptCollector(pytest.Collector):
 
     def teardown(self) -> None:
         """End the trial, finished or not."""
-        trial, self.trial = self.trial, None
-        if trial is not None:
+        self.end(self._rounds)  # Of these only the last that was run has a report still to come.
+
+    def end(self, reporting: Sequence[RoundItem]) -> None:
+        """End the trial, and have the reports that are still to come of some rounds say what its records do not."""
+        if (trial := self.trial) is not None:
             fault = ""
             try:
                 trial.close()
             except EnvironmentFault as error:
                 fault = str(error)
+            finally:
+                self.trial = None
+            if late := artifact_properties(trial.flags_of_artifacts):
+                for item in reporting:
+                    item.user_properties += late
             if fault:  # Out here, or pytest would show where the error comes from.
                 pytest.fail(fault, pytrace=False)
 
@@ -211,7 +219,7 @@ class RoundItem(pytest.Function):
         """End the trial that is this round's alone."""
         super().teardown()
         if not self.parent.is_chain:
-            self.parent.teardown()
+            self.parent.end([self])
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """Return the failing cases in place of a traceback."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from pytest_evocode.names import attempt_name
 from pytest_evocode.plugin.attempts import RoundItem
 from pytest_evocode.plugin.node_ids import is_in_task
 from pytest_evocode.plugin.pytest_private import change_captured_sections, change_json_report
-from pytest_evocode.plugin.report_properties import read_record
+from pytest_evocode.plugin.report_properties import read_artifacts, read_record
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.report.printable import printable, printable_line
 from pytest_evocode.results.scrubbing import scrubbed
@@ -34,6 +34,7 @@ class RoundReports:
 
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
+        self._of_artifacts: list[str] = []
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -55,26 +56,34 @@ class RoundReports:
             self._scrub(report)
         if report.when == "setup" and (record := read_record(report)) is not None:
             self._session.add_record(report.nodeid, record)
+        attempt = report.nodeid.rpartition("::")[0]
+        for name, flags in read_artifacts(report).items():
+            self._of_artifacts += [f"{attempt}::{name}: {flag}" for flag in flags]
         if report.failed and (report.when != "call" or self._session.record_of(report.nodeid) is None):
             self._session.errors += 1
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the flags of rounds that passed, which no failure's report shows."""
+        """Print the flags of rounds that passed, which no failure's report shows, and notes on artifacts."""
         flagged = [
             f"{record.task}, {attempt_name(record.agent, record.attempt)}, {record.round}: {line}"
             for record in self._session.records
             if record.passed and record.verdict is not None
             for line in record.verdict.flags
         ]
-        if not flagged:
+        self._print(terminalreporter, "evocode notes on passed rounds", flagged)
+        # Artifacts are collected behind the record of their round, which has no word of them.
+        self._print(terminalreporter, "evocode notes on artifacts", self._of_artifacts)
+
+    def _print(self, reporter: pytest.TerminalReporter, title: str, notes: Sequence[str]) -> None:
+        if not notes:
             return
-        terminalreporter.section("evocode notes on passed rounds", yellow=True)
-        shown = len(flagged) if self._session.shows_all else _SHOWN_NOTES
-        for line in flagged[:shown]:
+        reporter.section(title, yellow=True)
+        shown = len(notes) if self._session.shows_all else _SHOWN_NOTES
+        for line in notes[:shown]:
             cut = "" if self._session.shows_all or len(line) <= _SHOWN_CHARACTERS else "..."
-            terminalreporter.write_line(printable_line(line[:_SHOWN_CHARACTERS] + cut if cut else line))
-        if len(flagged) > shown:
-            terminalreporter.write_line(f"... and {len(flagged) - shown} more, use '-vv' to show")
+            reporter.write_line(printable_line(line[:_SHOWN_CHARACTERS] + cut if cut else line))
+        if len(notes) > shown:
+            reporter.write_line(f"... and {len(notes) - shown} more, use '-vv' to show")
 
     def _scrub(self, report: pytest.TestReport) -> None:
         """Take secrets out of what a report shows besides the record: exceptions of fixtures, captured output.

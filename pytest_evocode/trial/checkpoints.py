@@ -16,9 +16,9 @@ from pytest_evocode.environments import Engine, Snapshot
 from pytest_evocode.errors import AgentFault, EnvironmentFault, RecordFault, ResumeRefused
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundRecord
-from pytest_evocode.results.states import AttemptState, SnapshotFile, Spent, TurnRecord
+from pytest_evocode.results.states import AttemptState, Spent, TurnRecord
 from pytest_evocode.tasks import Round
-from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.clearing import Clearing
 
 #: The version of records that first says which harness drove an agent.
 _WITH_HARNESS = 3
@@ -73,7 +73,16 @@ class Checkpoints:
     counts: a later session repeats it, with the replies that its journal has.
     """
 
-    def __init__(self, directory: AttemptDirectory | None, state: AttemptState, *, keep_all: bool = False) -> None:
+    def __init__(
+        self,
+        directory: AttemptDirectory | None,
+        state: AttemptState,
+        clearing: Clearing,
+        *,
+        keep_all: bool = False,
+    ) -> None:
+        """Begin without snapshots; those that a round needed alone are discarded by ``clearing``."""
+        self._clearing = clearing
         self._directory = directory
         self._keep_all = keep_all
         self._state = state
@@ -81,7 +90,7 @@ class Checkpoints:
         self._turns: dict[int, TurnRecord] = {}
         self._snapshots: dict[int, Snapshot] = {}
         self._done: set[int] = set()
-        self._held: set[int] = set()
+        self._held: dict[int, set[str]] = {}
         self._counting: float = math.inf
         self._ahead: list[_EndedTurn] = []
         self._unwritten: Exception | None = None
@@ -292,18 +301,23 @@ class Checkpoints:
         """Return the snapshot that was taken after a turn."""
         return self._snapshots[index]
 
-    def hold(self, index: int) -> None:
-        """Keep a round's snapshot until :meth:`release`, even where nothing else needs it; it may not be taken yet."""
-        with self._lock:
-            self._held.add(index)
+    def hold(self, index: int, reason: str) -> None:
+        """Keep a round's snapshot until :meth:`release` for the same reason, even where nothing else needs it.
 
-    def release(self, index: int) -> None:
-        """Discard a round's snapshot if only :meth:`hold` kept it."""
+        It may not be taken yet.
+        """
+        with self._lock:
+            self._held.setdefault(index, set()).add(reason)
+
+    def release(self, index: int, reason: str) -> None:
+        """Discard a round's snapshot if only :meth:`hold` for this reason kept it."""
         with self._lock:
             if index in self._held:
-                self._held.remove(index)
-                needed = index in self._turns or any(ended.turn.index == index for ended in self._ahead)
-                self._discard([index] if index in self._snapshots and not needed else [])
+                self._held[index].discard(reason)
+                if not self._held[index]:
+                    del self._held[index]
+                    needed = index in self._turns or any(ended.turn.index == index for ended in self._ahead)
+                    self._discard([index] if index in self._snapshots and not needed else [])
 
     def _settle(self, update: Mapping[str, Any]) -> None:
         """Write the state, and only then discard the snapshots that it does not mention."""
@@ -319,19 +333,26 @@ class Checkpoints:
                 self._directory.write_state(self._state)
             except OSError as error:
                 raise EnvironmentFault(f"the attempt's state could not be written: {error}") from error
-        self._discard(unneeded)
+        unheld = [index for index in unneeded if index not in self._held]
+        dropped = [snapshot for index in unheld if (snapshot := self._dropped(index)) is not None]
+        if dropped:
+            self._clearing.begin(lambda: _discard(dropped))
 
     def _discard(self, indexes: Sequence[int]) -> None:
-        for index in (index for index in indexes if index not in self._held):
-            with contextlib.suppress(EnvironmentFault):
-                snapshot = self._snapshots.pop(index)
-                if not (self._keep_all and snapshot.reference):
-                    snapshot.discard()
+        _discard([snapshot for index in indexes if (snapshot := self._dropped(index)) is not None])
+
+    def _dropped(self, index: int) -> Snapshot | None:
+        """Forget a snapshot, and return it where it is to be discarded."""
+        snapshot = self._snapshots.pop(index)
+        return None if self._keep_all and snapshot.reference else snapshot
 
     def close(self, *, finished: bool) -> None:
         """Discard what nobody needs: all snapshots when the attempt is finished or cannot be resumed."""
         with self._lock:
             self._drop_ahead(0)
+            held = [index for index in self._held if index in self._snapshots and index not in self._turns]
+            self._held.clear()
+            self._discard(held)
             if self._directory is not None:
                 if not finished and self._turns:
                     return
@@ -340,26 +361,10 @@ class Checkpoints:
             self._turns.clear()
 
 
-def keep_state(context: TrialContext, index: int, snapshot: Snapshot) -> None:
-    """Write down where the state after a round is kept, and what it takes to verify it again.
-
-    Raises EnvironmentFault when that cannot be written.
-    """
-    assert context.directory is not None
-    kept = SnapshotFile(
-        environment=context.engine.name,
-        reference=snapshot.reference,
-        image=context.engine.image_key(context.task),
-        task=str(context.task.directory.resolve()),
-        strict=context.options.strict,
-        verify_times=context.options.verify_times,
-        timeout_multiplier=context.options.timeout_multiplier,
-        verify=context.task.verify,
-    )
-    try:
-        context.directory.write_snapshot(context.task.rounds[index - 1].name, kept)
-    except OSError as error:
-        raise EnvironmentFault(f"the results could not be written: {error}") from error
+def _discard(snapshots: Sequence[Snapshot]) -> None:
+    for snapshot in snapshots:
+        with contextlib.suppress(EnvironmentFault):
+            snapshot.discard()
 
 
 def memory_of(agent: Agent) -> Any:

@@ -66,6 +66,12 @@ class TrialContext:
         memory = self.engine.memory if isinstance(self.engine, MeasuredEngine) else None
         return VerifierSlots(self.options.verifiers, Machine(memory=memory))
 
+    @property
+    def suites_at_once(self) -> int:
+        """How many suites of this task can run at the same time."""
+        needed = (self.slots.needed(*suite_resources(self.task, round_)) for round_ in self.task.rounds)
+        return max(1, self.slots.count // min(needed, default=1))
+
     def take_slots(self, round_: Round, stopped: threading.Event, stopwatch: Stopwatch) -> AbstractContextManager[None]:
         """Wait for as many slots as the suite of a round takes, and hold them; see :meth:`VerifierSlots.take`."""
         needed = self.slots.needed(*suite_resources(self.task, round_))

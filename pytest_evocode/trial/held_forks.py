@@ -1,12 +1,10 @@
-"""What a run of a suite leaves: its fork, held for a person to look into, and its artifacts."""
+"""Forks in which suites have run, held for a person to look into."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 
 from pytest_evocode.environments import Command, InteractiveEnvironment
 from pytest_evocode.tasks import Round, Task
@@ -45,23 +43,3 @@ class HeldFork:
             environment, command = debug_cases(session, self.task, self.round, self.settings, cases)
             if isinstance(environment, InteractiveEnvironment):
                 environment.interact(command, terminal)
-
-
-@dataclass(frozen=True, slots=True)
-class SetAside:
-    """What a run of a suite left, while the suite is run once more."""
-
-    fork: HeldFork | None
-    artifacts: Path | None
-    """A directory of its own that they are in; None where there are none."""
-
-    def drop(self) -> None:
-        """Drop it, because another run counts."""
-        if self.fork is not None:
-            self.fork.drop()
-        self.drop_artifacts()
-
-    def drop_artifacts(self) -> None:
-        """Remove the directory of the artifacts."""
-        if self.artifacts is not None:
-            shutil.rmtree(self.artifacts, ignore_errors=True)

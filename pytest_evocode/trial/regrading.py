@@ -128,7 +128,10 @@ class Regrader:
             snapshot = context.engine.find_snapshot(kept[round_.index].reference)
             if snapshot is None:
                 raise RegradingRefused("its files are not on this machine, or were removed by evocode clean --kept")
-            return run_repeatedly(suites, environment, snapshot, round_, kept[round_.index].verify_times)
+            times = kept[round_.index].verify_times
+            suite, left = run_repeatedly(suites, environment, snapshot, round_, times)
+            suites.let_go(left)
+            return suite
 
         with ThreadPoolExecutor(context.slots.count, thread_name_prefix="regrade") as pool:
             begun = {index: pool.submit(run, task.rounds[index - 1]) for index in kept}
@@ -142,6 +145,7 @@ class Regrader:
                     # Repeatedly, because a fork may have been about to start during an earlier call.
                     suites.stop()
                     time.sleep(0.05)
+                suites.close()
                 raise
 
     def _completed(self, task: Task, begun: Mapping[int, Future[SuiteRun]], found: Regraded) -> dict[int, SuiteRun]:

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.tasks import Round
+from pytest_evocode.trial.left_forks import LeftFork
 from pytest_evocode.trial.suite_runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, of_repeated, worst
 
 
 def run_repeatedly(
     suites: SuiteRunner, environment: Environment, snapshot: Snapshot, round_: Round, times: int
-) -> SuiteRun:
+) -> tuple[SuiteRun, LeftFork]:
     """Run a round's suite so many times, and return what the runs come to.
 
-    Fork and artifacts stay of the run that counts, see :func:`~pytest_evocode.verifier.repeated_runs.of_repeated`.
+    The fork, and so the artifacts, are those of the run that counts, see
+    :func:`~pytest_evocode.verifier.repeated_runs.of_repeated`.
     """
-    counting = suites.run(environment, snapshot, round_)
+    counting, left = suites.run_and_leave(environment, snapshot, round_)
     runs = [counting]
     while len(runs) < times:
-        before = suites.set_aside(round_)
         try:
-            runs.append(suites.run(environment, snapshot, round_))
+            run, its_fork = suites.run_and_leave(environment, snapshot, round_, begun=True)
         except BaseException:
-            before.drop()
+            suites.let_go(left)
             raise
-        if worst(runs) is counting:
-            suites.put_back(round_, before)
-        else:
-            counting = runs[-1]
-            before.drop()
-    return of_repeated(runs)
+        runs.append(run)
+        if worst(runs) is run:
+            counting, left, its_fork = run, its_fork, left
+        suites.let_go(its_fork)
+    return of_repeated(runs), left

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pytest_evocode.environments import (
@@ -27,15 +25,18 @@ from pytest_evocode.environments.task_environment import (
 )
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.phases import Stopwatch
-from pytest_evocode.tasks import Round, VerifyIn, resolve_env
+from pytest_evocode.tasks import Round, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
+from pytest_evocode.trial.clearing import Clearing
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.held_forks import HeldFork, SetAside
+from pytest_evocode.trial.held_forks import HeldFork
 from pytest_evocode.trial.image_preparation import facts_beside
+from pytest_evocode.trial.left_forks import LeftFork
 from pytest_evocode.trial.running_suites import RunningSuites
+from pytest_evocode.trial.suite_order import Rank, SuiteOrder, SuiteTurn
 from pytest_evocode.trial.system_changes import SystemChanges
 from pytest_evocode.trial.verifier_environments import VerifierEnvironments
-from pytest_evocode.trial.warm_caches import WarmCaches
+from pytest_evocode.trial.warm_caches import BegunSuite, WarmCaches
 from pytest_evocode.verifier import (
     Changes,
     NativeSession,
@@ -44,6 +45,7 @@ from pytest_evocode.verifier import (
     Toolbox,
     find_suite_home,
     find_toolbox,
+    may_fall_short,
     native_session,
     round_variables,
     run_suite,
@@ -55,8 +57,7 @@ logger = logging.getLogger(__name__)
 class SuiteRunner:
     """Runs the suites of one attempt, several at once where they run in forks.
 
-    Artifacts are collected where the context has a directory. With the option ``hold_forks`` forks stay as the suites
-    have left them, until they are dropped.
+    With the option ``hold_forks`` forks can be held as the suites have left them, until they are dropped.
     """
 
     def __init__(self, context: TrialContext, *, trusted: bool = False) -> None:
@@ -67,6 +68,9 @@ class SuiteRunner:
         self._options = context.options
         self._config = context.task.config.metadata.evocode
         self._running = RunningSuites(context.cancelled)
+        self._order = SuiteOrder(context.suites_at_once)
+        self.clearing = Clearing(context.task.name)
+        """Removes forks that no suite runs in any more."""
         self._held: dict[int, HeldFork] = {}
         self._system = SystemChanges(context)
         self._toolbox: Toolbox | None = None
@@ -96,50 +100,80 @@ class SuiteRunner:
             with facts_beside(self._context.engine, self._task):
                 self._toolbox = find_toolbox(self._context.engine, self._task)
 
-    def run(
+    def run(self, environment: Environment, snapshot: Snapshot, round_: Round, **how: Any) -> SuiteRun:
+        """Run a round's suite as :meth:`run_and_leave` does, and remove the fork before returning."""
+        suite, left = self.run_and_leave(environment, snapshot, round_, **how)
+        left.stop()
+        return suite
+
+    def run_and_leave(
         self,
         environment: Environment,
         snapshot: Snapshot,
         round_: Round,
         *,
+        begun: bool = False,
         change: Callable[[Environment], None] = lambda fork: None,
         **changed_settings: Any,
-    ) -> SuiteRun:
-        """Run a round's suite in a fork of its snapshot.
+    ) -> tuple[SuiteRun, LeftFork]:
+        """Run a round's suite in a fork of its snapshot, and return what came of it and the fork.
 
-        ``change`` may change the fork before the suite runs; ``changed_settings`` are fields of
+        The fork is for the caller to let go, to stop or to hold. ``begun`` says that the suite has run before and left
+        a fork. ``change`` may change the fork before the suite runs; ``changed_settings`` are fields of
         :class:`~pytest_evocode.verifier.SuiteSettings` that are not as usual.
         """
-        stopwatch = Stopwatch()
-        stopwatch.begin("fork")
-        changes = self._system.find(snapshot, environment.workdir)
-        rests_on = round_.verify_in
-        fork = self._fork(environment, snapshot, round_)
-        try:
-            stopped = self._running.stopped(round_.index)
-            with self._context.take_slots(round_, stopped, stopwatch), contextlib.ExitStack() as life:
-                life.enter_context(self._alive(fork, round_))
-                if rests_on == "clean":
-                    fork.remove([SOLUTION])  # An image may bring one, as TaskEnvironment.make_ready knows.
-                    # The agent may have removed it, or put a link in its place, which is not carried over.
-                    fork.exec(["mkdir", "-p", "--", fork.workdir], user="0", cwd="/", timeout=60)
-                change(fork)
-                settings = replace(self._suite_settings(round_), stopwatch=stopwatch, **changed_settings)
-                begun = self._warm.give(fork, round_, settings)
-                with self._verifier_of(round_) as verifier:
-                    suite = self._run(fork, round_, changes, settings, rests_on, verifier=verifier)
-                self._warm.keep(round_, begun, suite)
-                if self._options.hold_forks and isinstance(fork, InteractiveEnvironment):
-                    self._held[round_.index] = self._hold(fork, round_, settings, life.pop_all().close)
-                return suite
-        except EnvironmentFault as error:
-            if self._running.stopped(round_.index).is_set() or not self._options.strict:
-                raise
-            suite = self._system.attach(SuiteRun("", None, str(error)), changes, rests_on, environment.workdir)
-            if not suite.stand_in().rests_on_changed_tools:
-                raise
-            logger.info("%s, %s: the fork failed, with tools changed", self._task.name, round_.name)
-            return suite
+        stopwatch, stopped = Stopwatch(), self._running.stopped(round_.index)
+        stopwatch.begin("waiting")
+        self.clearing.wait_for_room(stopped)
+        rank = Rank.of(round_.index, awaited=may_fall_short(round_, self._options.mode), begun=begun)
+        with self._order.place(rank, stopped) as turn:
+            stopwatch.begin("fork")
+            changes = self._system.find(snapshot, environment.workdir)
+            settings = replace(self._suite_settings(round_), stopwatch=stopwatch, **changed_settings)
+            left = LeftFork(self._context, self._fork(environment, snapshot, round_), round_, settings)
+            try:
+                with self._started(left):
+                    warm = self._make_ready(left, changes, change)
+                    with self._verifier_of(round_) as verifier:
+                        suite = self._run_in_slot(left, turn, verifier)
+                    self._warm.keep(round_, warm, suite)
+                    return self._attached(suite, changes, left), left
+            except EnvironmentFault as error:
+                if stopped.is_set() or not self._options.strict:
+                    raise
+                suite = self._attached(SuiteRun("", None, str(error)), changes, left)
+                if not suite.stand_in().rests_on_changed_tools:
+                    raise
+                logger.info("%s, %s: the fork failed, with tools changed", self._task.name, round_.name)
+                return suite, left
+
+    def _make_ready(self, left: LeftFork, changes: Changes, change: Callable[[Environment], None]) -> BegunSuite | None:
+        """Do in a fork what is to be done there before its suite, and return what :meth:`WarmCaches.keep` needs."""
+        fork, rests_on = left.environment, left.round.verify_in
+        if rests_on == "clean":
+            fork.remove([SOLUTION])  # An image may bring one, as TaskEnvironment.make_ready knows.
+            # The agent may have removed it, or put a link in its place, which is not carried over.
+            fork.exec(["mkdir", "-p", "--", fork.workdir], user="0", cwd="/", timeout=60)
+        change(fork)
+        warm = self._warm.give(fork, left.round, left.settings)
+        self._system.put_right(fork, changes, rests_on)
+        return warm
+
+    def _run_in_slot(self, left: LeftFork, turn: SuiteTurn, verifier: ProgramEnvironment | None) -> SuiteRun:
+        """Run the suite of a fork that is ready. What comes before and after this has no slot."""
+        name, round_ = self._task.name, left.round
+        with turn.slot(lambda stopped: self._context.take_slots(round_, stopped, left.settings.stopwatch)):
+            logger.debug("%s, %s: the suite begins", name, round_.name)
+            suite = run_suite(left.environment, self._task, round_, left.settings, verifier=verifier)
+            if not self._options.hold_forks:  # Then a person is to find what runs there.
+                left.silence()
+        logger.debug("%s, %s: the suite took %.1f s", name, round_.name, suite.seconds)
+        return suite
+
+    def _attached(self, suite: SuiteRun, changes: Changes, left: LeftFork) -> SuiteRun:
+        """Return the run of a suite in a fork with what it rests on and where the time went."""
+        suite = self._system.attach(suite, changes, left.round.verify_in, left.environment.workdir)
+        return replace(suite, phases=left.settings.stopwatch.phases)
 
     def _fork(self, environment: Environment, snapshot: Snapshot, round_: Round) -> Environment:
         """Return a fork for a round's suite, or for the program alone where the suite runs apart; not started."""
@@ -162,22 +196,37 @@ class SuiteRunner:
         else:
             yield None
 
-    def _hold(
-        self, fork: InteractiveEnvironment, round_: Round, settings: SuiteSettings, drop: Callable[[], None]
-    ) -> HeldFork:
+    def let_go(self, left: LeftFork, then: Callable[[], object] = lambda: None) -> Future[None]:
+        """Have a fork removed behind what goes on, and do something when it is."""
+
+        def stop() -> None:
+            try:
+                left.stop()
+            finally:
+                then()
+
+        return self.clearing.begin(stop, fork=True)
+
+    def hold(self, left: LeftFork) -> bool:
+        """Hold a fork until :meth:`drop_fork`, and return whether that can be."""
+        fork, round_ = left.environment, left.round
+        if not (self._options.hold_forks and isinstance(fork, InteractiveEnvironment)):
+            return False
+
         @contextlib.contextmanager
         def session() -> Iterator[NativeSession]:
             with self._verifier_of(round_) as verifier:
-                found = native_session(fork, verifier, self._task, round_, settings, {})
+                found = native_session(fork, verifier, self._task, round_, left.settings, {})
                 try:
                     yield found
                 finally:
                     found.close()
 
-        shell = Command(("bash", "--norc"), user=round_.verifier_user, env=settings.env)
+        shell = Command(("bash", "--norc"), user=round_.verifier_user, env=left.settings.env)
         if round_.verify_in == "separate":
             shell = Command(("bash", "--norc"), user=round_.agent_user)
-        return HeldFork(fork, shell, session, self._task, round_, settings, drop)
+        self._held[round_.index] = HeldFork(fork, shell, session, self._task, round_, left.settings, left.stop)
+        return True
 
     def run_in_place(self, environment: Environment, round_: Round, *, collect: bool = True) -> SuiteRun:
         """Run a round's suite where the agent works and leave nothing of it there.
@@ -197,8 +246,13 @@ class SuiteRunner:
                 finally:
                     snapshot.discard()
                 environment.make_directories(VERIFIER_DIRECTORIES)
+                self._system.put_right(environment, changes, "place")
+                directory = self._context.directory
+                artifacts = directory.artifacts(round_.name) if directory is not None and collect else None
                 settings = replace(self._suite_settings(round_), stopwatch=stopwatch)
-                return self._run(environment, round_, changes, settings, "place", collect=collect)
+                suite = run_suite(environment, self._task, round_, settings, artifacts=artifacts)
+                suite = self._system.attach(suite, changes, "place", environment.workdir)
+                return replace(suite, phases=stopwatch.phases)
             finally:
                 self._clear(environment)
 
@@ -206,48 +260,23 @@ class SuiteRunner:
         """Return the fork of a round's suite, where it is held."""
         return self._held.get(index)
 
-    def set_aside(self, round_: Round) -> SetAside:
-        """Take away what a run of a round's suite left, its fork and artifacts, so that another run leaves its own.
-
-        Raises OSError.
-        """
-        directory = self._context.directory
-        artifacts = directory.artifacts(round_.name) if directory is not None else None
-        place = None
-        if artifacts is not None and artifacts.exists():
-            place = Path(tempfile.mkdtemp(prefix=".", dir=artifacts.parent))
-            artifacts.rename(place / artifacts.name)
-        return SetAside(self._held.pop(round_.index, None), place)
-
-    def put_back(self, round_: Round, left: SetAside) -> None:
-        """Undo :meth:`set_aside`: what a later run left is dropped.
-
-        Raises OSError.
-        """
-        self.drop_fork(round_.index)
-        if left.fork is not None:
-            self._held[round_.index] = left.fork
-        if self._context.directory is not None:
-            artifacts = self._context.directory.artifacts(round_.name)
-            if artifacts.exists():
-                shutil.rmtree(artifacts)
-            if left.artifacts is not None:
-                (left.artifacts / artifacts.name).rename(artifacts)
-        left.drop_artifacts()
-
     def drop_fork(self, index: int) -> None:
         """Stop the fork of a round's suite, where it is held."""
         if (held := self._held.pop(index, None)) is not None:
             held.drop()
 
     def close(self) -> None:
-        """Stop the environments of suites that run apart; no suite is run any more."""
+        """Stop the environments of suites that run apart, and wait until no fork is left; no suite is run any more."""
         if self._verifiers is not None:
             self._verifiers.close()
+        for index in list(self._held):
+            self.drop_fork(index)
+        self.clearing.finish()
 
     def stop(self) -> None:
         """Kill every suite that runs in a fork, or for one."""
-        self.close()
+        if self._verifiers is not None:
+            self._verifiers.close()
         self._running.kill()
 
     def drop_after(self, index: int) -> None:
@@ -278,36 +307,16 @@ class SuiteRunner:
             patterns=patterns,
         )
 
-    def _run(
-        self,
-        place: Environment,
-        round_: Round,
-        changes: Changes,
-        settings: SuiteSettings,
-        rests_on: VerifyIn,
-        *,
-        verifier: ProgramEnvironment | None = None,
-        collect: bool = True,
-    ) -> SuiteRun:
-        directory = self._context.directory
-        artifacts = directory.artifacts(round_.name) if directory is not None and collect else None
-        logger.debug("%s, %s: the suite begins", self._task.name, round_.name)
-        self._system.put_right(place, changes, rests_on)
-        suite = run_suite(place, self._task, round_, settings, verifier=verifier, artifacts=artifacts)
-        logger.debug("%s, %s: the suite took %.1f s", self._task.name, round_.name, suite.seconds)
-        suite = self._system.attach(suite, changes, rests_on, place.workdir)
-        return replace(suite, phases=settings.stopwatch.phases)
-
     @contextlib.contextmanager
-    def _alive(self, fork: Environment, round_: Round) -> Iterator[None]:
-        """Start a fork, make it known to :meth:`stop` while it runs, and stop it in the end."""
-        with self._running.noted(fork, round_.index):
-            try:
-                fork.start()
-                yield
-            finally:
-                with contextlib.suppress(EnvironmentFault):  # The verdict counts; the engine clears up when it closes.
-                    fork.stop()
+    def _started(self, left: LeftFork) -> Iterator[None]:
+        """Start a fork, make it known to :meth:`stop` until it is stopped, and stop it where something fails."""
+        try:
+            left.until_stopped(self._running.noted(left.environment, left.round.index))
+            left.environment.start()
+            yield
+        except BaseException:
+            left.stop()
+            raise
 
     def _clear(self, environment: Environment) -> None:
         """End the agent's processes, and remove what it must not see.

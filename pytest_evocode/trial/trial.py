@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -38,9 +38,10 @@ from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.chain import Chain
-from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, keep_state, memory_of
+from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, memory_of
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.held_forks import HeldFork
+from pytest_evocode.trial.kept_states import keep_state
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
 from pytest_evocode.trial.round_records import RoundRecords
@@ -109,9 +110,9 @@ class Trial:
         self._suites = SuiteRunner(context, trusted=self._start_state.is_of_task_alone)
         # Suites that run in place need the processes there, which no snapshot has.
         self._keeps_states = options.keep_snapshots and directory is not None and not self._suites.in_place
-        self._checkpoints = Checkpoints(directory, state, keep_all=self._keeps_states)
+        self._checkpoints = Checkpoints(directory, state, self._suites.clearing, keep_all=self._keeps_states)
         if options.hold_last:
-            self._checkpoints.hold(len(self._rounds))
+            self._checkpoints.hold(len(self._rounds), "last")
         self._records = RoundRecords(context, name or agent.name, attempt, rounds, self._checkpoints)
         self._follow_verdicts(turns_stop)
         self._thread = threading.Thread(target=self._run, name=f"trial-{task.name}", daemon=True)
@@ -183,6 +184,7 @@ class Trial:
 
     def last_state(self) -> Snapshot:
         """Return the state after the last round that is run, once its record is there; for ``options.hold_last``."""
+        self._verdicts.wait_until_kept()  # Who looks for this state next is to find it.
         return self._checkpoints.snapshot_of(len(self._rounds))
 
     def wait_environment(self) -> Environment:
@@ -208,10 +210,15 @@ class Trial:
         """Return what the suite of a round printed, once its record is there; empty where a directory has it."""
         return self._records.outputs.get(index, "")
 
+    @property
+    def flags_of_artifacts(self) -> Mapping[str, tuple[str, ...]]:
+        """What is to be said of artifacts, by round, once the attempt is closed; records on disk have it as flags."""
+        return self._records.flags_of_artifacts()
+
     def drop_fork(self, index: int) -> None:
         """Stop a round's fork, if it has one."""
         self._suites.drop_fork(index)
-        self._checkpoints.release(index)
+        self._checkpoints.release(index, "fork")
 
     def close(self) -> None:
         """End the attempt now: what still runs is killed, what was recorded stays, nothing is left behind.
@@ -234,11 +241,11 @@ class Trial:
                         self.environment.stop()
                 self._start_state.stop()
             self._thread.join(0.05)
-        for round_ in self._rounds:
-            self.drop_fork(round_.index)
-        self._suites.close()
-        if self.environment is not None:
-            self.environment.stop()
+        try:
+            if self.environment is not None:
+                self.environment.stop()
+        finally:
+            self._suites.close()
         self._checkpoints.close(finished=not (self._records.undone or self._checkpoints.is_left_as_it_is))
         if self._unwritten is not None:
             raise EnvironmentFault(f"the attempt's record could not be written: {self._unwritten}")

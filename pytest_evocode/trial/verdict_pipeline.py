@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from pytest_evocode.environments import Environment
+from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import EvocodeError, describe_error
+from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.chain import Chain
 from pytest_evocode.trial.checkpoints import Checkpoints
 from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.left_forks import LeftFork
 from pytest_evocode.trial.reference_states import ReferenceStates
 from pytest_evocode.trial.repeated_suites import run_repeatedly
 from pytest_evocode.trial.round_records import RoundRecords
@@ -51,7 +54,10 @@ class VerdictPipeline:
         self._chain = chain
         self._begun: dict[int, Future[None]] = {}
         self._is_oracle = is_oracle
-        self._pool = ThreadPoolExecutor(context.slots.count, thread_name_prefix="verifier")
+        # A thread for each round: a record waits there for those before, whose suites may run later than its own.
+        self._pool = ThreadPoolExecutor(len(context.task.rounds), thread_name_prefix="verifier")
+        self._gone: list[Future[None]] = []
+        self._kept: list[Future[None]] = []
 
     def begin(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
         """Have a round's suite run in a fork, and its record delivered after those of the rounds before."""
@@ -63,17 +69,23 @@ class VerdictPipeline:
         while not all(begun.done() for begun in later):
             self._suites.drop_after(index)
             wait(later, timeout=_INTERVAL)
-        for each in self._begun:
-            if each > index:
-                self._suites.drop_fork(each)
+        wait(self._gone)  # Or their snapshots could not be discarded.
 
     def wait(self) -> None:
-        """Wait for all suites that were begun, and take no more."""
+        """Wait for all suites that were begun, and for what is collected and kept of them; take no more."""
         self._pool.shutdown(wait=True)
+        self.wait_until_kept()
+
+    def wait_until_kept(self) -> None:
+        """Wait until artifacts are collected and states kept of all rounds whose records are there."""
+        wait(self._kept)
 
     def conclude(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> None:
         """Make a round's record of its turn and its suite, and deliver it."""
-        record = judge(
+        self._records.deliver(self._judge(round_, turn, suite), output=suite.output, done=True)
+
+    def _judge(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> RoundRecord:
+        return judge(
             round_,
             self._records.after_turn(round_, turn),
             suite,
@@ -82,25 +94,24 @@ class VerdictPipeline:
             strict=self._context.options.strict,
             is_oracle=self._is_oracle,
         )
-        wanted = record.outcome == "failed" or self._context.options.hold_all_forks
-        if wanted and self._suites.fork_of(round_.index) is not None:
-            self._checkpoints.hold(round_.index)
-        else:
-            self._suites.drop_fork(round_.index)
-        self._records.deliver(record, output=suite.output, done=True)
 
     def _verify(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
         try:
             self._context.task_environment.refuse_when_cancelled()
             snapshot = self._checkpoints.snapshot_of(round_.index)
             times = self._context.options.verify_times
-            suite = run_repeatedly(self._suites, environment, snapshot, round_, times)
-            if not self._counts(round_):
+            suite, left = run_repeatedly(self._suites, environment, snapshot, round_, times)
+            try:
+                record = self._judge(round_, turn, suite) if self._counts(round_) else None
+            except BaseException:
+                self._let_go(left)
+                raise
+            if record is None:
+                self._let_go(left)
                 return
-            whole = round_.name not in self._context.options.cases
-            if self._references is not None and whole and suite.verdict is not None and suite.verdict.passed:
-                self._references.keep(round_.index, snapshot)
-            self.conclude(round_, turn, suite)
+            self._clear_up(left, suite, record, snapshot)
+            has_artifacts = self._context.directory is not None
+            self._records.deliver(record, output=suite.output, done=True, has_artifacts=has_artifacts)
         except Exception as error:
             with contextlib.suppress(EvocodeError):
                 if not self._counts(round_):
@@ -117,9 +128,43 @@ class VerdictPipeline:
         self._checkpoints.count_up_to(round_.index)
         return True
 
+    def _clear_up(self, left: LeftFork, suite: SuiteRun, record: RoundRecord, snapshot: Snapshot) -> None:
+        """Begin what is to be done behind the record: artifacts, the state that is kept, and the end of the fork.
+
+        Until then the snapshot stays: it cannot be discarded before the forks made from it.
+        """
+        index = left.round.index
+        wanted = record.outcome == "failed" or self._context.options.hold_all_forks
+        holds = wanted and self._suites.hold(left)
+        self._checkpoints.hold(index, "clearing")
+        if holds:
+            self._checkpoints.hold(index, "fork")
+
+        def keep() -> None:
+            try:
+                if not self._context.cancelled.is_set():
+                    self._keep_reference(left.round, suite, snapshot)
+                    self._records.note_artifacts(index, left.collect())
+            finally:
+                if holds:
+                    self._checkpoints.release(index, "clearing")
+                else:
+                    self._let_go(left, lambda: self._checkpoints.release(index, "clearing"))
+
+        # A person may change what is held as soon as the record is there.
+        self._kept.append(self._suites.clearing.begin(keep, fork=not holds, at_once=holds))
+
+    def _let_go(self, left: LeftFork, then: Callable[[], object] = lambda: None) -> None:
+        self._gone.append(self._suites.let_go(left, then))
+
+    def _keep_reference(self, round_: Round, suite: SuiteRun, snapshot: Snapshot) -> None:
+        """Keep a state beyond the attempt where its suite has accepted it."""
+        whole = round_.name not in self._context.options.cases
+        if self._references is not None and whole and suite.verdict is not None and suite.verdict.passed:
+            self._references.keep(round_.index, snapshot)
+
     def _fail(self, round_: Round, turn: TurnRecord, error: Exception) -> None:
         """Deliver the record of a round that could not be verified."""
-        self._suites.drop_fork(round_.index)
         if self._context.cancelled.is_set():  # Then the suite was killed, and the error says nothing of the engine.
             record = self._records.after_turn(round_, turn, cause=STOPPED)
         else:

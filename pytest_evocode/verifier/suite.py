@@ -25,7 +25,7 @@ def run_suite(
     settings: SuiteSettings,
     *,
     verifier: ProgramEnvironment | None = None,
-    artifacts: Path | None,
+    artifacts: Path | None = None,
 ) -> SuiteRun:
     """Run the suite of one round and return what came of it.
 
@@ -48,7 +48,7 @@ def run_suite(
             passed = {case.id for case in verdict.cases if case.status == "passed"}
             pinned = (len(passed & settings.pinned.keys()), len(settings.pinned))
         verdict = verdict.model_copy(update={"pinned": pinned})
-    left_out = _collect_artifacts(fork, round_, artifacts) if artifacts is not None else ()
+    left_out = collect_artifacts(fork, round_, artifacts) if artifacts is not None else ()
     return replace(
         suite,
         verdict=verdict,
@@ -88,7 +88,11 @@ def _clock(
     )
 
 
-def _collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[str, ...]:
+def collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[str, ...]:
+    """Collect what a task declares after a round, and return what was left out, with reasons.
+
+    Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
+    """
     left_out = list(fork.download("/logs/artifacts", target))
     for artifact in round_.artifacts:
         destination = target / (artifact.destination or PurePosixPath(artifact.source).name)

@@ -17,6 +17,7 @@ from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import Repeats
 from pytest_evocode.tasks import Round
+from pytest_evocode.trial.left_forks import LeftFork
 from pytest_evocode.trial.suite_runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun
 
@@ -271,16 +272,18 @@ def test_single_rounds_are_verified_each_by_itself(
 
 def test_an_interrupt_ends_the_suites_that_run(ran: Session, regrade: Regrade, monkeypatch: pytest.MonkeyPatch) -> None:
     change_test(ran, 2, "sleep 3600")
-    run = SuiteRunner.run
+    run = SuiteRunner.run_and_leave
 
-    def run_and_interrupt(suites: SuiteRunner, environment: Environment, snapshot: Snapshot, round_: Round) -> SuiteRun:
+    def run_and_interrupt(
+        suites: SuiteRunner, environment: Environment, snapshot: Snapshot, round_: Round
+    ) -> tuple[SuiteRun, LeftFork]:
         def interrupt(fork: Environment) -> None:
             if round_.index == 2:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
         return run(suites, environment, snapshot, round_, change=interrupt)
 
-    monkeypatch.setattr(SuiteRunner, "run", run_and_interrupt)
+    monkeypatch.setattr(SuiteRunner, "run_and_leave", run_and_interrupt)
     result = regrade()
     assert result.exit_code == 1
     assert "Aborted!" in result.output

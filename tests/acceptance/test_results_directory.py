@@ -153,7 +153,12 @@ def test_an_artifact_that_leads_out_is_left_out_and_said(write_task: WriteTask, 
         "a", 1, toml='artifacts = ["/app/out"]', solve={1: "mkdir out; ln -s /etc/passwd out/link; touch log.txt"}
     )
     session = run_tasks("tasks")
-    session.has("note: artifact left out: out/link: *")
+    session.has("*evocode notes on artifacts*", "tasks/a/task.toml::oracle::round-1: artifact left out: out/link: *")
+    verdict = session.record().rounds[0].verdict
+    assert verdict is not None
+    assert [flag for flag in verdict.flags if "artifact" in flag] == [
+        "artifact left out: out/link: neither a file nor a directory"
+    ]
     assert files_below(session.attempt() / "steps/round-1/artifacts") == []
 
 

@@ -221,7 +221,13 @@ def test_artifacts_that_were_left_out_are_flagged(
     toml = 'artifacts = [{ source = "/app/build", destination = "out", exclude = ["*.tmp"] }]\n'
     directory = AttemptDirectory(tmp_path / "attempt")
     agent = scripted("mkdir build; touch build/a build/b.tmp; ln -s a build/link")
-    (record,) = finish(Trial(make_task(PASS, toml=toml), agent, engine, directory=directory))
+    trial = Trial(make_task(PASS, toml=toml), agent, engine, directory=directory)
+    finish(trial)
     assert [path.name for path in (directory.artifacts("round-1") / "out").iterdir()] == ["a"]
-    assert record.verdict is not None
-    assert record.verdict.flags == ("artifact left out: build/link: neither a file nor a directory",)
+    flags = ("artifact left out: build/link: neither a file nor a directory",)
+    attempt = directory.read_attempt()
+    assert attempt is not None
+    for record in (directory.read_rounds(["round-1"])["round-1"], attempt.rounds[0]):
+        assert record.verdict is not None
+        assert record.verdict.flags == flags
+    assert trial.flags_of_artifacts == {"round-1": flags}

@@ -1,0 +1,79 @@
+"""A fork as a suite has left it, until its artifacts are collected and it is removed."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from pytest_evocode.environments import Environment
+from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.results.scrubbing import scrub_tree
+from pytest_evocode.tasks import Round
+from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.verifier import SuiteSettings, collect_artifacts
+
+logger = logging.getLogger(__name__)
+
+
+class LeftFork:
+    """A fork in which a suite has run, and what is still to be had of it.
+
+    Whoever gets one has to see to it that it is stopped, by :meth:`stop`, which any thread may call, and again.
+    """
+
+    def __init__(self, context: TrialContext, fork: Environment, round_: Round, settings: SuiteSettings) -> None:
+        self.environment = fork
+        self.round = round_
+        self.settings = settings
+        """How the suite was run."""
+        self._context = context
+        self._life = contextlib.ExitStack()
+
+    def until_stopped(self, context: AbstractContextManager[object]) -> None:
+        """Enter a context that lasts until the fork is stopped."""
+        self._life.enter_context(context)
+
+    def silence(self) -> None:
+        """End what the suite left running: nothing of it is to take the next suite's time or change an artifact."""
+        try:
+            self.environment.kill_processes()
+        except EnvironmentFault as error:
+            logger.info("%s, %s: a fork is removed at once: %s", self._context.task.name, self.round.name, error)
+            self.stop()
+
+    def collect(self) -> tuple[str, ...]:
+        """Collect the artifacts where the attempt has a directory, and return what is to be said of those left out.
+
+        They are in their place at once and without secrets, or not at all.
+        """
+        directory = self._context.directory
+        if directory is None:
+            return ()
+        place = directory.artifacts(self.round.name)
+        # Beside it, because the round's record may be written meanwhile, which rewrites what is in its place.
+        beside = place.with_name(f".{place.name}")
+        try:
+            _remove_tree(beside)
+            left_out = collect_artifacts(self.environment, self.round, beside)
+            scrub_tree(beside, self._context.scrubber)
+            _remove_tree(place)
+            if beside.exists():
+                beside.rename(place)
+        except (EnvironmentFault, OSError) as error:
+            with contextlib.suppress(OSError):
+                _remove_tree(beside)
+            return (f"artifacts not collected: {error}",)
+        return tuple(f"artifact left out: {reason}" for reason in left_out)
+
+    def stop(self) -> None:
+        """Remove the fork; a failure is passed over, because the engine removes what is left when it closes."""
+        with self._life.pop_all(), contextlib.suppress(EnvironmentFault):
+            self.environment.stop()
+
+
+def _remove_tree(directory: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(directory)
