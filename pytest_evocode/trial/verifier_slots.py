@@ -19,6 +19,7 @@ from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.tasks import Round, Task
 
 _INTERVAL = 0.02  # seconds
+_NOTICE = 0.1  # seconds until a thread that does not look notices that it is to stop
 _LOOKS = 16
 """How many slots are tried in one interval: on a machine with many cores to try them all would cost too much."""
 _BEAT = 1.0  # seconds after which the first in a line shows that it lives
@@ -29,6 +30,8 @@ _SLACK = 0.1
 _STOPPED = "stopped while waiting for other suites"
 _next_in_line = threading.Lock()
 """Held by the one waiting thread of this process that is in the line of processes."""
+_held_here: set[str] = set()
+"""The files of the slots that this process holds: there is no need to try them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class VerifierSlots:
         with contextlib.ExitStack() as held:
             taken = _Wait(cache_directory() / "verifiers", self.count, cancelled).take(slots)
             for lock in taken:
+                _held_here.add(lock.lock_file)
+                held.callback(_held_here.discard, lock.lock_file)
                 held.callback(lock.release)
             stopwatch.begin("fork")
             with stopwatch.holding(slots):
@@ -121,7 +126,7 @@ class _Wait:
 
     def take(self, slots: int) -> list[FileLock]:
         with contextlib.ExitStack() as standing:
-            while not _next_in_line.acquire(timeout=_INTERVAL):
+            while not _next_in_line.acquire(timeout=_NOTICE):
                 self._go_on()
             standing.callback(_next_in_line.release)
             is_first = self._stand_in(f"line-{self._count}", standing)
@@ -173,7 +178,8 @@ class _Wait:
         """Yield the slots that are free among the next, as many as are wanted; those that are held are not free."""
         for _ in range(min(looks, self._count)):
             number, self._next = self._next, (self._next + 1) % self._count
-            if (lock := try_lock(self._directory / f"slot-{number}.lock")) is not None:
+            path = self._directory / f"slot-{number}.lock"
+            if str(path) not in _held_here and (lock := try_lock(path)) is not None:
                 yield lock
                 wanted -= 1
                 if wanted == 0:

@@ -243,6 +243,23 @@ def test_a_look_tries_few_slots_of_a_large_machine(monkeypatch: pytest.MonkeyPat
     assert len(looked) == 64 + 2 * 16
 
 
+def test_slots_that_this_process_holds_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def look(path: Path) -> FileLock | None:
+        tried.append(path.name)
+        return try_lock(path)
+
+    slots = VerifierSlots(3)
+    with slots.take(at_once(), slots=2):
+        monkeypatch.setattr("pytest_evocode.trial.verifier_slots.try_lock", look)
+        with slots.take(at_once()):
+            pass
+    assert tried == ["line-3.lock", "slot-2.lock"]
+    with slots.take(at_once(), slots=3):
+        pass
+
+
 def test_a_stopwatch_measures_waiting_and_how_long_slots_were_held() -> None:
     moments = iter([10.0, 13.0, 13.0, 20.0, 20.0])
     stopwatch = Stopwatch(lambda: next(moments))
