@@ -139,10 +139,8 @@ class TurnsAhead:
         is_done = self._checkpoints.is_done(end.index)
         self._records.undone |= not is_done
         dropped = self._checkpoints.drop_ahead()
-        taken = {
-            turn.index: {"usage": turn.usage, "tool_calls": turn.tool_calls, "agent_seconds": turn.agent_seconds}
-            for turn in dropped
-        }
+        # Tool calls are left out: the mean of these is over rounds with a trajectory, and that is removed.
+        taken = {turn.index: {"usage": turn.usage, "agent_seconds": turn.agent_seconds} for turn in dropped}
         if self._turns.seconds is not None and (index := self._turns.progress.index) > end.index:
             taken[index] = {"usage": self._turns.unrecorded, "agent_seconds": self._turns.seconds}
         if taken:
