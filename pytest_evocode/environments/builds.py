@@ -44,12 +44,13 @@ class Builds:
         self._failed = failed
 
     def once(
-        self, name: str, lock: Path, find: Callable[[], T | None], build: Callable[[], T], wish: BuildWish
+        self, name: str | None, lock: Path, find: Callable[[], T | None], build: Callable[[], T], wish: BuildWish
     ) -> tuple[T, bool]:
         """Return what ``find`` finds, or else what ``build`` makes, and whether it was made now.
 
         Args:
-            name: Tells this build from others that may fail for other reasons.
+            name: Tells this build from others that may fail for other reasons; None for one that is begun again
+                where it failed.
             lock: The file whose lock the builder holds; those who come meanwhile wait.
             find: Looks for what an earlier build made.
             build: Makes it.
@@ -64,28 +65,31 @@ class Builds:
         with _slot(wish), _locked(lock, wish.cancelled):
             if (found := find()) is not None:
                 return found, False
-            self._refuse_failed(name)
+            failed = self._failed / _file_name(name) if self._failed is not None and name is not None else None
+            _refuse_failed(failed)
             try:
                 return build(), True
             except EnvironmentFault as error:
                 if wish.cancelled.is_set():  # Then it was ended, and the error says nothing of the image.
                     raise Cancelled(STOPPED) from None
                 if isinstance(error, BuildError):
-                    self._keep_failed(name, error)
+                    _keep_failed(failed, error)
                 raise
 
-    def _refuse_failed(self, name: str) -> None:
-        if self._failed is not None:
-            with contextlib.suppress(FileNotFoundError):
-                raise BuildError(json.loads(self._file(self._failed, name).read_text(encoding="utf-8")))
 
-    def _keep_failed(self, name: str, error: BuildError) -> None:
-        if self._failed is not None:
-            with contextlib.suppress(OSError):  # Then it fails a second time.
-                write_atomically(self._file(self._failed, name), json.dumps(str(error)))
+def _file_name(name: str) -> str:
+    return f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}.json"
 
-    def _file(self, directory: Path, name: str) -> Path:
-        return directory / f"{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}.json"
+
+def _refuse_failed(file: Path | None) -> None:
+    if file is not None and file.exists():
+        raise BuildError(json.loads(file.read_text(encoding="utf-8")))
+
+
+def _keep_failed(file: Path | None, error: BuildError) -> None:
+    if file is not None:
+        with contextlib.suppress(OSError):  # Then it fails a second time.
+            write_atomically(file, json.dumps(str(error)))
 
 
 @contextlib.contextmanager

@@ -30,7 +30,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class Image:
     """An image that is built when the test says so."""
 
-    def __init__(self, lock: Path, builds: Builds, name: str = "image", *, error: Exception | None = None) -> None:
+    def __init__(
+        self, lock: Path, builds: Builds, name: str | None = "image", *, error: Exception | None = None
+    ) -> None:
         self.begun = threading.Event()
         self.may_end = threading.Event()
         self.ended = threading.Event()
@@ -131,6 +133,16 @@ def test_a_build_that_failed_ahead_fails_where_it_is_needed_without_another_one(
     other_session.may_end.set()
     with pytest.raises(BuildError, match="failed again"):
         other_session.want()
+
+
+def test_what_may_do_well_the_next_time_is_begun_again(tmp_path: Path) -> None:
+    (tmp_path / "failed").mkdir()
+    image = Image(tmp_path / "lock", Builds(tmp_path / "failed"), None, error=BuildError("cannot be pulled"))
+    image.may_end.set()
+    for _ in range(2):
+        with pytest.raises(BuildError, match="cannot be pulled"):
+            image.want()
+    assert image.built == 2
 
 
 def test_a_fault_of_the_engine_is_no_failed_build(tmp_path: Path) -> None:

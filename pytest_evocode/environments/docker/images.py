@@ -101,8 +101,8 @@ class DockerImages:
         return installed, made or made_too
 
     def _ensure_task(self, task: Task, wish: BuildWish) -> tuple[dict[str, Any], bool]:
-        limit = task.config.environment.build_timeout_sec
         named = task.config.environment.docker_image
+        name: str | None = None  # A pull that failed may do well the next time.
         if named is not None:
             digest = hashlib.sha256(named.encode()).hexdigest()[:32]
             find, make = partial(_inspect, self._client, named), partial(self._pull, named, task, wish)
@@ -112,8 +112,9 @@ class DockerImages:
             tag = f"{_TASKS}:{digest}"
             find = partial(_inspect, self._client, tag)
             make = partial(self._build_task, task, task.dockerfile, tag, wish)
-        # What a failure says depends on where the task is and how long it gives the build.
-        return self._builds.once(f"{digest} {task.file} {limit}", _builds() / f"{digest}.lock", find, make, wish)
+            # What a failure says depends on where the task is and how long it gives the build.
+            name = f"{digest} {task.file} {task.config.environment.build_timeout_sec}"
+        return self._builds.once(name, _builds() / f"{digest}.lock", find, make, wish)
 
     def _build_task(self, task: Task, dockerfile: Path, tag: str, wish: BuildWish) -> dict[str, Any]:
         started = time.monotonic()
@@ -188,7 +189,7 @@ class DockerImages:
         logger.info("building the image %s", tag)
         started = time.monotonic()
         seconds, shown = limit
-        ended, output = _run_until(
+        ended, output = run_builder(
             ["docker", "build", "--force-rm", "--tag", tag, *arguments], dockerfile, started + seconds, wish
         )
         if ended is None:
@@ -202,7 +203,7 @@ class DockerImages:
         return found
 
 
-def _run_until(argv: list[str], given: str, deadline: float, wish: BuildWish) -> tuple[int | None, str]:
+def run_builder(argv: list[str], given: str, deadline: float, wish: BuildWish) -> tuple[int | None, str]:
     """Run a builder to its end, and return its exit code and its output; None for one that the deadline ended.
 
     Raises:

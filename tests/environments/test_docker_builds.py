@@ -1,0 +1,68 @@
+"""The program that builds Docker images: it and all that it started end when the build is not wanted any more."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_evocode.environments import BuildWish
+from pytest_evocode.environments.docker import images
+from pytest_evocode.environments.docker.images import run_builder
+from pytest_evocode.errors import Cancelled
+
+HANGS = 60.0  # seconds
+
+
+def builder(pids: Path) -> list[str]:
+    """A builder that has a plugin do its work, as Docker's command line does."""
+    return ["bash", "-c", f"echo begun; sleep 4321 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait"]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def assert_ended(pids: Path) -> None:
+    deadline = time.monotonic() + HANGS
+    while any(is_running(int(pid)) for pid in pids.read_text().split()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_build_ends_by_itself_with_all_its_output() -> None:
+    deadline = time.monotonic() + HANGS
+    assert run_builder(["bash", "-c", "cat; echo out; echo err >&2; exit 3"], "in\n", deadline, BuildWish()) == (
+        3,
+        "in\nout\nerr\n",
+    )
+
+
+def test_a_build_that_is_not_wanted_any_more_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    wish, pids = BuildWish(threading.Event()), tmp_path / "pids"
+
+    def cancel() -> None:
+        while not pids.exists():
+            time.sleep(0.01)
+        wish.cancelled.set()
+
+    threading.Thread(target=cancel, daemon=True).start()
+    with pytest.raises(Cancelled):
+        run_builder(builder(pids), "", time.monotonic() + HANGS, wish)
+    assert_ended(pids)
+
+
+def test_a_build_that_takes_too_long_is_ended_and_what_it_printed_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids = tmp_path / "pids"
+    # It is late as soon as it has begun, however long that took.
+    monkeypatch.setattr(images, "time", SimpleNamespace(monotonic=lambda: 2.0 if pids.exists() else 0.0))
+    assert run_builder(builder(pids), "", 1.0, BuildWish()) == (None, "begun\n")
+    assert_ended(pids)
