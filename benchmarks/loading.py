@@ -72,7 +72,7 @@ def _round(task: str, agent: str, attempt: int, index: int, draw: Random) -> Rou
         usage=Usage(prompt_tokens=draw.randint(1000, 100_000), completion_tokens=draw.randint(100, 5000)),
         agent_seconds=draw.random() * 600,
         verifier_seconds=draw.random() * 60,
-        phases=Phases(**{name: round(draw.random() * 10, 4) for name in PHASES if name != "clearing"}),
+        phases=Phases(**{name: round(draw.random() * 10, 4) for name in PHASES}),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-Phase = Literal["setup", "agent", "snapshot", "bookkeeping", "waiting", "fork", "suite", "reading", "clearing"]
+Phase = Literal["setup", "agent", "snapshot", "bookkeeping", "waiting", "fork", "suite", "reading"]
 _DIGITS = 4  # of a second: tenths of a millisecond
 
 
@@ -38,9 +38,7 @@ class Phases:
     suite: float | None = None
     """The suite's own command."""
     reading: float | None = None
-    """The verdict was read and the artifacts were collected."""
-    clearing: float | None = None
-    """What the suite left was removed; None also where that happened after the record was written."""
+    """The verdict was read. What follows, such as removing the fork, happens behind the record and is not in it."""
     slot_seconds: float | None = None
     """The seconds that the suite held slots, times how many it held."""
 
