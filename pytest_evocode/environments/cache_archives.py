@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -30,7 +31,7 @@ _ABANDONED = 3600.0  # seconds after which nobody writes to an unfinished archiv
 
 @dataclass(frozen=True, slots=True)
 class KeptCaches:
-    """The caches that the suite of a round left, and the name of the archive that has them."""
+    """The caches that the suite of a round left, and the names of the archives that have them."""
 
     key: str
     task: str
@@ -39,10 +40,17 @@ class KeptCaches:
     """The directories of the caches."""
     above: tuple[DirectoryAbove, ...]
     """The directories above them, the highest first."""
-    digest: str = ""
-    """The SHA-256 of the archive, by which it is called."""
-    size: int = 0
-    """Bytes."""
+    image: str = ""
+    """The SHA-256 of the archive of what the image itself has there, by which it is called."""
+    added: str = ""
+    """The same of the archive of what came since."""
+    sizes: tuple[int, int] = (0, 0)
+    """The bytes of the two."""
+
+    @property
+    def archives(self) -> dict[str, int]:
+        """The names of the archives and how many bytes each has."""
+        return dict(zip((self.image, self.added), self.sizes, strict=True))
 
 
 def engines_with_archives() -> list[str]:
@@ -66,59 +74,69 @@ class CacheArchives:
         self._lock = FileLock(self.directory / "lock")
         self._limit = LIMIT if limit is None else limit
 
-    def find(self, key: str) -> tuple[KeptCaches, BinaryIO] | None:
-        """Return what is kept for a key with its archive, opened for reading; None where there is none.
-
-        The open archive can be read even when somebody drops it meanwhile. A damaged one is dropped here.
-        """
-        kept = self.read(key)
-        if kept is None:
-            return None
-        try:
-            archive = self._archive(kept).open("rb")
-            if _digest(archive) == kept.digest:
-                archive.seek(0)
-                os.utime(self._file(key))
-                return kept, archive
-            archive.close()
-            why = "its contents are not those that were kept"
-        except OSError as error:
-            why = str(error.strerror)
-        logger.warning("the package caches kept for %s of %s are dropped: %s", kept.round, kept.task, why)
-        self.forget(key)
-        return None
-
-    def read(self, key: str) -> KeptCaches | None:
-        """Return what is known of the archive of a key; None where none is kept."""
+    def find(self, key: str) -> KeptCaches | None:
+        """Return what is kept for a key; None where that is nothing."""
         try:
             found = json.loads(self._file(key).read_bytes())
             above = tuple(DirectoryAbove(**each) for each in found["above"])
-            return KeptCaches(**{**found, "paths": tuple(found["paths"]), "above": above})
+            whole = {**found, "paths": tuple(found["paths"]), "above": above, "sizes": tuple(found["sizes"])}
+            return KeptCaches(**whole)
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
-    def keep(self, kept: KeptCaches, write: Callable[[BinaryIO], object]) -> None:
-        """Keep what ``write`` writes under the key, in one step, in place of what was kept there; raises OSError.
+    def open(self, kept: KeptCaches, *names: str) -> list[BinaryIO] | None:
+        """Open archives of what is kept, which can be read even when somebody drops them meanwhile.
 
-        Whatever ``write`` raises is raised, and nothing is kept.
+        Where one of them is damaged, all that is kept for that key is dropped, and None returned.
         """
-        with tempfile.NamedTemporaryFile(dir=self.directory, prefix=_UNFINISHED, delete=False) as archive:
+        with contextlib.ExitStack() as opened:
+            files: list[BinaryIO] = []
+            for name in names:
+                try:
+                    files.append(opened.enter_context(self._archive(name).open("rb")))
+                    why = "" if _digest(files[-1]) == name else "its contents are not those that were kept"
+                except OSError as error:
+                    why = str(error.strerror)
+                if why:
+                    logger.warning("the package caches kept for %s of %s are dropped: %s", kept.round, kept.task, why)
+                    self.forget(kept.key)
+                    return None
+                files[-1].seek(0)
+            with contextlib.suppress(OSError):
+                os.utime(self._file(kept.key))
+            opened.pop_all()
+            return files
+
+    def keep(self, kept: KeptCaches, image: Callable[[BinaryIO], object], added: Callable[[BinaryIO], object]) -> None:
+        """Keep what two functions write under a key, in place of what was kept there; raises OSError.
+
+        Whatever they raise is raised, and nothing is kept.
+        """
+        with self._written(image) as first, self._written(added) as second:
+            names, sizes = zip(first[1:], second[1:], strict=True)
+            whole = asdict(kept) | {"image": names[0], "added": names[1], "sizes": sizes}
+            with self._lock:
+                for path, name, _ in (first, second):
+                    os.replace(path, self._archive(name))
+                write_atomically(self._file(kept.key), json.dumps(whole))
+                self._evict(newest=kept.key)
+
+    @contextlib.contextmanager
+    def _written(self, write: Callable[[BinaryIO], object]) -> Iterator[tuple[Path, str, int]]:
+        """Yield a new archive, its digest and its size; it is removed in the end unless it was renamed."""
+        with tempfile.NamedTemporaryFile(dir=self.directory, prefix=_UNFINISHED, delete=False) as file:
+            archive = cast("BinaryIO", file)
             try:
-                write(cast("BinaryIO", archive))
+                write(archive)
                 archive.flush()
                 size = archive.tell()
                 archive.seek(0)
-                digest = _digest(cast("BinaryIO", archive))
-                whole = asdict(kept) | {"digest": digest, "size": size}
-                with self._lock:
-                    os.replace(archive.name, self.directory / f"{digest}.tar")
-                    write_atomically(self._file(kept.key), json.dumps(whole))
-                    self._evict(newest=kept.key)
+                yield Path(file.name), _digest(archive), size
             finally:
-                Path(archive.name).unlink(missing_ok=True)
+                Path(file.name).unlink(missing_ok=True)
 
     def forget(self, key: str) -> None:
-        """Drop what is kept for a key, and its archive unless another key has the same."""
+        """Drop what is kept for a key, and its archives unless another key has the same."""
         with self._lock:
             self._file(key).unlink(missing_ok=True)
             self._drop_unnamed()
@@ -127,12 +145,13 @@ class CacheArchives:
         """Return all that is kept, the least recently used first."""
         with self._lock:
             files = sorted(self.directory.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
-            return [kept for path in files if (kept := self.read(path.stem)) is not None]
+            return [kept for path in files if (kept := self.find(path.stem)) is not None]
 
     def _evict(self, newest: str) -> None:
         everything = self.oldest_first()
         for kept in everything:
-            if sum({each.digest: each.size for each in everything}.values()) <= self._limit:
+            archives = {name: size for each in everything for name, size in each.archives.items()}
+            if sum(archives.values()) <= self._limit:
                 break
             if kept.key != newest:
                 everything = [each for each in everything if each.key != kept.key]
@@ -141,7 +160,7 @@ class CacheArchives:
 
     def _drop_unnamed(self) -> None:
         """Remove the archives that no key has, and what killed sessions left of unfinished ones."""
-        named = {kept.digest for kept in self.oldest_first()}
+        named = {name for kept in self.oldest_first() for name in kept.archives}
         for path in self.directory.glob("*.tar"):
             if path.stem not in named:
                 path.unlink(missing_ok=True)
@@ -152,8 +171,8 @@ class CacheArchives:
     def _file(self, key: str) -> Path:
         return self.directory / f"{key}.json"
 
-    def _archive(self, kept: KeptCaches) -> Path:
-        return self.directory / f"{kept.digest}.tar"
+    def _archive(self, name: str) -> Path:
+        return self.directory / f"{name}.tar"
 
 
 def _digest(archive: BinaryIO) -> str:

@@ -87,5 +87,7 @@ def _package_caches() -> Iterator[Leftover]:
     for engine in engines_with_archives():
         archives = CacheArchives(engine)
         for kept in archives.oldest_first():
-            what = f"package caches of the suite of {kept.task}, {kept.round}, {kept.size / 1e6:.1f} MB ({engine})"
+            what = (
+                f"package caches of the suite of {kept.task}, {kept.round}, {sum(kept.sizes) / 1e6:.1f} MB ({engine})"
+            )
             yield Leftover(what, partial(archives.forget, kept.key))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import shutil
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.scrubbing import scrub_tree
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.verifier import SuiteSettings, collect_artifacts
+from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,8 @@ class LeftFork:
         self.round = round_
         self.settings = settings
         """How the suite was run."""
+        self.keep_caches: Callable[[SuiteRun], object] = lambda suite: None
+        """Keeps the package caches for later suites where the run of this one is of trust; fails without an error."""
         self._context = context
         self._life = contextlib.ExitStack()
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pytest_evocode.environments import (
@@ -134,9 +135,9 @@ class SuiteRunner:
             try:
                 with self._started(left):
                     warm = self._make_ready(left, changes, change)
+                    left.keep_caches = partial(self._warm.keep, round_, warm)
                     with self._verifier_of(round_) as verifier:
                         suite = self._run_in_slot(left, turn, verifier)
-                    self._warm.keep(round_, warm, suite)
                     return self._attached(suite, changes, left), left
             except EnvironmentFault as error:
                 if stopped.is_set() or not self._options.strict:
@@ -155,7 +156,7 @@ class SuiteRunner:
             # The agent may have removed it, or put a link in its place, which is not carried over.
             fork.exec(["mkdir", "-p", "--", fork.workdir], user="0", cwd="/", timeout=60)
         change(fork)
-        warm = self._warm.give(fork, left.round, left.settings)
+        warm = self._warm.give(fork, left.round, left.settings, changes)
         self._system.put_right(fork, changes, rests_on)
         return warm
 

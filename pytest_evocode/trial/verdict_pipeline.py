@@ -145,6 +145,7 @@ class VerdictPipeline:
                 if not self._context.cancelled.is_set():
                     self._keep_reference(left.round, suite, snapshot)
                     self._records.note_artifacts(index, left.collect())
+                    left.keep_caches(suite)
             finally:
                 if holds:
                     self._checkpoints.release(index, "clearing")

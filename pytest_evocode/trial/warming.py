@@ -171,7 +171,7 @@ class TaskWarming:
         """Return the bytes of the reference states of the task that are kept, and of its package caches."""
         of_states = {f"state {index}": size for index, size in states.kept().items()}
         caches = (each for each in CacheArchives(self._engine.name).oldest_first() if each.task == self._task.name)
-        return of_states | {f"caches {each.digest}": each.size for each in caches}
+        return of_states | {f"caches {name}": size for each in caches for name, size in each.archives.items()}
 
     def _play(self) -> tuple[list[RoundRecord], str]:
         """Play the solutions up to the first that fails; return the records and what the last suite printed."""

@@ -20,28 +20,40 @@ def _cache_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
 
 
-def keep(archives: CacheArchives, key: str, contents: bytes) -> None:
+def keep(archives: CacheArchives, key: str, contents: bytes, image: bytes = b"") -> None:
     above = (DirectoryAbove("/root", 0, 0, 0o700),)
     archives.keep(
-        KeptCaches(key, "ledger", f"round-{key}", ("/root/x",), above), lambda archive: archive.write(contents)
+        KeptCaches(key, "ledger", f"round-{key}", ("/root/x",), above),
+        lambda archive: archive.write(image),
+        lambda archive: archive.write(contents),
     )
 
 
-def found(archives: CacheArchives, key: str) -> bytes | None:
+def opened(archives: CacheArchives, key: str) -> list[BinaryIO] | None:
+    """What was kept, that of the image and what was added."""
     kept = archives.find(key)
-    if kept is None:
+    return None if kept is None else archives.open(kept, kept.image, kept.added)
+
+
+def found(archives: CacheArchives, key: str) -> bytes | None:
+    """What was added."""
+    files = opened(archives, key)
+    if files is None:
         return None
-    with kept[1] as archive:
-        return archive.read()
+    with files[0], files[1]:
+        return files[1].read()
 
 
 def test_what_was_kept_is_found_by_every_session_and_by_nobody_else() -> None:
-    keep(CacheArchives("docker"), "a", b"contents")
+    keep(CacheArchives("docker"), "a", b"contents", b"image")
     archives = CacheArchives("docker")
-    assert found(archives, "a") == b"contents"
-    kept = archives.read("a")
+    files = opened(archives, "a")
+    assert files is not None
+    with files[0], files[1]:
+        assert [file.read() for file in files] == [b"image", b"contents"]
+    kept = archives.find("a")
     assert kept is not None
-    assert (kept.paths, kept.above, kept.size) == (("/root/x",), (DirectoryAbove("/root", 0, 0, 0o700),), 8)
+    assert (kept.paths, kept.above, kept.sizes) == (("/root/x",), (DirectoryAbove("/root", 0, 0, 0o700),), (5, 8))
     assert found(archives, "b") is found(CacheArchives("sandbox"), "a") is None
     assert stat.S_IMODE(archives.directory.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in archives.directory.glob("*.tar")} == {0o600}
@@ -49,9 +61,9 @@ def test_what_was_kept_is_found_by_every_session_and_by_nobody_else() -> None:
 
 def test_rounds_whose_suites_left_the_same_share_an_archive() -> None:
     archives = CacheArchives("docker")
-    keep(archives, "a", b"same")
-    keep(archives, "b", b"same")
-    assert len([*archives.directory.glob("*.tar")]) == 1
+    keep(archives, "a", b"same", b"image")
+    keep(archives, "b", b"same", b"image")
+    assert len([*archives.directory.glob("*.tar")]) == 2
     archives.forget("a")
     assert found(archives, "b") == b"same"
     archives.forget("b")
@@ -64,20 +76,22 @@ def test_the_least_recently_used_goes_first_and_one_that_is_open_can_be_read_on(
         keep(archives, key, key.encode() * 3)
         os.utime(archives.directory / f"{key}.json", (number, number))
     assert found(archives, "a") == b"aaa"
-    held = archives.find("b")
+    held = opened(archives, "b")
     os.utime(archives.directory / "b.json", (1, 1))
     keep(archives, "d", b"dddd")
     assert [found(archives, key) for key in "abcd"] == [b"aaa", None, b"ccc", b"dddd"]
     assert held is not None
-    with held[1] as archive:
-        assert archive.read() == b"bbb"
+    with held[0], held[1]:
+        assert held[1].read() == b"bbb"
 
 
 @pytest.mark.parametrize("damage", [b"", b"contentz", None])
 def test_a_damaged_archive_is_dropped_with_a_warning(damage: bytes | None, caplog: pytest.LogCaptureFixture) -> None:
     archives = CacheArchives("docker")
     keep(archives, "a", b"contents")
-    [file] = archives.directory.glob("*.tar")
+    kept = archives.find("a")
+    assert kept is not None
+    file = archives.directory / f"{kept.added}.tar"
     file.unlink()
     if damage is not None:
         file.write_bytes(damage)
@@ -104,7 +118,7 @@ def test_what_cannot_be_written_leaves_nothing() -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space"):
-        archives.keep(KeptCaches("a", "ledger", "round-1", (), ()), fail)
+        archives.keep(KeptCaches("a", "ledger", "round-1", (), ()), lambda archive: archive.write(b"whole"), fail)
     assert [path.name for path in archives.directory.iterdir() if path.name != "lock"] == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -220,3 +221,22 @@ def test_in_docker_too_the_agents_own_are_not_found(
     finally:
         engine.close()
     assert "found pytest\nfiles: ./http-v2/pytest \n7:8 750\n7:8 644\n" in output
+
+
+def test_what_the_image_has_is_there_whatever_became_of_it(
+    make_task: MakeTask, play: Play, scripted: type[Scripted]
+) -> None:
+    build = "RUN mkdir -p /root/.cache/pip/wheels/1 && echo image > /root/.cache/pip/wheels/1/local.whl"
+    suite = f"{downloading('pytest')}\ncat /root/.cache/pip/wheels/1/local.whl"
+    task = make_task(suite, toml=ONLINE, files=SOLVED, dockerfile=f"FROM debian:bookworm-slim\nWORKDIR /app\n{build}\n")
+    play(task, OracleAgent())
+    [kept] = CacheArchives("sandbox").oldest_first()
+    opened = CacheArchives("sandbox").open(kept, kept.image, kept.added)
+    assert opened is not None
+    with opened[0], opened[1], tarfile.open(fileobj=opened[0]) as image, tarfile.open(fileobj=opened[1]) as later:
+        files = [[f"/{each.name}" for each in archive if each.isreg()] for archive in (image, later)]
+    assert files == [["/root/.cache/pip/wheels/1/local.whl"], [f"{HTTP}/pytest"]]
+    everything = "files: ./http-v2/pytest ./wheels/1/local.whl \nimage\n"
+    assert everything in play(task, NopAgent())[0]
+    for turn in ("rm -r /root/.cache", "echo evil > /root/.cache/pip/wheels/1/local.whl; touch /root/.cache/pip/more"):
+        assert everything in play(task, scripted(turn))[0]
