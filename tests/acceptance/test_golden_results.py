@@ -29,6 +29,9 @@ VARYING = [
     (r"\d{4}-\d\d-\d\d__\d\d-\d\d-\d\d(-\d+)?", "RUN"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+(\+00:00|Z)", "TIME"),
     (r'("\w*seconds": )[\d.e-]+', r"\1SECONDS"),
+    # Which are 0 to the last digit differs too, and how many slots there are depends on the machine.
+    (r'"phases": \{[^}]*\}', '"phases": PHASES'),
+    (r"slots: \d+, busy .*", "SLOTS"),
     (r'"changed": \{\s*"counts": \{[^}]*\},\s*"address": "\w*"\s*\}', '"changed": CHANGED'),
     (r"\d+\.\d+ ?s\b( \(\d:\d\d:\d\d\))?", "SECONDS"),
     (r"=+ (.*?) =+", r"== \1 =="),
