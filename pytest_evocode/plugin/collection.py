@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
@@ -105,10 +106,16 @@ class CollectionHooks:
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
         """Where a task has nothing of the name that was asked for, say what it has."""
+        # All that is made now stays, and the garbage collector would look through it again and again.
+        was_enabled = gc.isenabled()
+        gc.disable()
         try:
             return (yield)
         except pytest.UsageError as error:
             raise pytest.UsageError(*error.args, *self._rounds_instead(session.config)) from None
+        finally:
+            if was_enabled:
+                gc.enable()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count what could not be collected, and note whether it was only tasks."""

@@ -41,7 +41,7 @@ def live_plugin(session: EvocodeSession) -> StatusFile | StatusLines | RoundLine
         return StatusFile(Path(worker[STATUS_FILE])) if STATUS_FILE in worker else None
     reporter: pytest.TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
     settings = session.settings
-    if reporter is None or settings.check or settings.warm or config.option.collectonly or config.option.verbose < 0:
+    if reporter is None or settings.check or settings.warm or config.option.verbose < 0:
         return None
     if os.environ.get("CI") or os.environ.get("GITHUB_ACTIONS"):
         return RoundLines(session, reporter)

@@ -8,7 +8,6 @@ import pytest
 
 from pytest_evocode.plugin.collection import CollectionHooks
 from pytest_evocode.plugin.images_ahead import AHEAD, ImagesAheadPlugin
-from pytest_evocode.plugin.live import live_plugin
 from pytest_evocode.plugin.report_files import GitHubActions, ReportFiles
 from pytest_evocode.plugin.round_reports import RoundReports
 from pytest_evocode.plugin.session import start_session
@@ -64,5 +63,8 @@ def register_session_plugins(config: pytest.Config) -> None:
         plugins.register(ReportFiles(session), "evocode-reports")
         if os.environ.get("GITHUB_ACTIONS") == "true" and not config.option.collectonly:
             plugins.register(GitHubActions(session), "evocode-github")
-    if (live := live_plugin(session)) is not None:
-        plugins.register(live, "evocode-live")
+    if not config.option.collectonly:
+        from pytest_evocode.plugin.live import live_plugin
+
+        if (live := live_plugin(session)) is not None:
+            plugins.register(live, "evocode-live")

@@ -24,8 +24,9 @@ def is_task(directory: Path) -> bool:
     agent there, which every round of ours needs: ``instruction.md`` beside the file, or in a directory of ``steps/``.
     The file itself is not read, so a session without tasks pays for one look at each directory.
     """
-    return os.path.isfile(directory / TASK_FILE) and (
-        os.path.isfile(directory / "instruction.md") or any(directory.glob("steps/*/instruction.md"))
+    root = str(directory)
+    return os.path.isfile(f"{root}/{TASK_FILE}") and (
+        os.path.isfile(f"{root}/instruction.md") or _has_request(f"{root}/steps")
     )
 
 
@@ -101,6 +102,15 @@ class _UnaskedTasks:
             terminalreporter.write_line(
                 "evocode: tasks run with an agent only: add --evocode-agent=oracle (or another), or --evocode-check"
             )
+
+
+def _has_request(steps: str) -> bool:
+    """Tell whether a directory in ``steps`` has an instruction, several times as fast as Path.glob."""
+    try:
+        with os.scandir(steps) as entries:
+            return any(os.path.exists(f"{entry.path}/instruction.md") for entry in entries)
+    except OSError:
+        return False
 
 
 def _says_so(file: Path) -> bool:

@@ -61,8 +61,7 @@ class _Finder:
             self.shared_tests = directory / "tests"
 
     def check_environment(self, docker_image: str | None) -> None:
-        names = _names(f"{self.root}/environment")
-        compose = [name for name in COMPOSE_FILES if name in names]
+        compose = [name for name in COMPOSE_FILES if _is_there(f"{self.root}/environment/{name}")]
         for name in compose:
             message = f"not supported yet: environment/{name}: write a Dockerfile, one container runs the whole task"
             self.problems.append(Problem(message, path=self.directory / "environment" / name))
@@ -73,9 +72,7 @@ class _Finder:
 
     def check_steps(self, listed: set[str]) -> None:
         path = f"{self.root}/steps"
-        self.steps = {
-            name for name in _names(path, only_directories=True) if name in listed or not name.startswith((".", "__"))
-        }
+        self.steps = {name for name in _directories(path) if name in listed or not name.startswith((".", "__"))}
         for name in sorted(self.steps - listed):
             message = f'steps/{name}/ has no entry; add [[steps]] with name = "{name}" or remove the directory'
             self.problems.append(Problem(message))
@@ -157,10 +154,20 @@ def _is_directory(path: str) -> bool:
     return found is not None and stat.S_ISDIR(found.st_mode)
 
 
-def _names(path: str, *, only_directories: bool = False) -> frozenset[str]:
+def _is_there(path: str) -> bool:
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return True
+
+
+def _directories(path: str) -> frozenset[str]:
     try:
         with os.scandir(path) as entries:
-            return frozenset(entry.name for entry in entries if not only_directories or entry.is_dir())
+            return frozenset(entry.name for entry in entries if entry.is_dir())
     except (FileNotFoundError, NotADirectoryError):
         return frozenset()
     except OSError as error:

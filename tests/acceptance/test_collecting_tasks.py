@@ -305,3 +305,13 @@ def test_an_agents_name_is_made_fit_for_node_ids(
     )
     session = run_tasks("--collect-only", "-q", "tasks", agent="vendor/model 4:large@x[1]")
     assert node_ids(session) == ["tasks/a/task.toml::model-4-large-x-1::round-1"]
+
+
+def test_the_garbage_collector_rests_while_tasks_are_collected_and_no_longer(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    pytester.makepyfile(
+        "import gc\nWAS = gc.isenabled()\ndef test_collector(): assert (WAS, gc.isenabled()) == (False, True)"
+    )
+    assert run_tasks("-ktest_collector").outcomes == {"passed": 1, "deselected": 1}
