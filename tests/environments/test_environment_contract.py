@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import time
@@ -15,6 +16,7 @@ from pytest_evocode.environments import (
     Engine,
     Environment,
     InteractiveEnvironment,
+    MeasuredEngine,
     ReferenceKeepingEngine,
     read_environment_file,
 )
@@ -35,6 +37,12 @@ def test_starts_with_empty_log_directories_that_everybody_can_write(environment:
 def test_starts_without_anything_of_the_verifier_or_the_oracle(shared: Environment) -> None:
     for name in ("/tests", "/solution", "/logs/verifier"):
         assert not shared.exec(["test", "-e", name]).ok
+
+
+def test_an_engine_says_how_much_memory_its_environments_share(engine: Engine) -> None:
+    assert isinstance(engine, MeasuredEngine)
+    of_host = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert 2**27 < engine.memory <= of_host
 
 
 def test_an_argv_reaches_the_program_as_it_is(shared: Environment) -> None:
