@@ -39,7 +39,7 @@ def _status(progress: Progress, now: float) -> Iterator[str]:
     if progress.index:
         yield f"round {progress.index}/{progress.rounds}"
     if progress.doing != "working":
-        yield progress.doing
+        yield f"clearing up: {progress.forks} forks" if progress.forks else progress.doing
     yield from _used(progress.turns or None, progress.tokens or None, progress.cost_usd or None)
     elapsed = max(0.0, now - progress.since)
     if progress.limit is None:

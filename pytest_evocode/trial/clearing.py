@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from pytest_evocode.errors import Cancelled
+from pytest_evocode.trial.progress import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -35,17 +36,13 @@ class Clearing:
         self._jobs: set[Future[None]] = set()
         self._forks = 0
         self._finished = False
-        self._lags = False
+        self._lags_since: float | None = None
 
     @property
-    def forks(self) -> int:
-        """How many forks wait to be removed."""
-        return self._forks
-
-    @property
-    def lags(self) -> bool:
-        """Whether somebody has waited for a noticeable time for the end of this."""
-        return self._lags
+    def progress(self) -> Progress | None:
+        """What is shown of it, None unless somebody has waited for a noticeable time for its end."""
+        since = self._lags_since
+        return None if since is None else Progress("clearing up", since=since, forks=self._forks)
 
     def begin(self, job: Callable[[], object], *, fork: bool = False, at_once: bool = False) -> Future[None]:
         """Have a job done; ``fork`` says that a fork waits to be removed until it is.
@@ -73,12 +70,14 @@ class Clearing:
 
     def finish(self) -> None:
         """Wait until everything is done, also what jobs themselves begin; may be called again."""
-        noticed = time.monotonic() + NOTICEABLE
+        begun = time.time()
         while left := self._left():
-            if not self._lags and time.monotonic() >= noticed:
-                self._lags = True
+            seconds = begun + NOTICEABLE - time.time()
+            if seconds <= 0 and self._lags_since is None:
+                self._lags_since = begun
                 logger.info("%s: clearing up: %d forks", self._name, self._forks)
-            wait(left, None if self._lags else max(0.0, noticed - time.monotonic()))
+            wait(left, seconds if seconds > 0 else None)
+        self._lags_since = None
         self._pool.shutdown()
 
     def _left(self) -> set[Future[None]]:

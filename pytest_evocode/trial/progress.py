@@ -6,14 +6,14 @@ import time
 from dataclasses import dataclass, field
 from typing import Literal
 
-Doing = Literal["starting", "preparing", "working", "verifying"]
+Doing = Literal["starting", "preparing", "working", "verifying", "clearing up"]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What an attempt does at one moment: start its environment, prepare a round, let the agent work, or verify.
+    """What an attempt does at one moment: start its environment, prepare a round, let the agent work, verify, clear up.
 
-    Suites that run beside the agent's next round do not show.
+    Suites that run beside the agent's next round do not show, and neither do forks that are removed meanwhile.
     """
 
     doing: Doing = "starting"
@@ -29,3 +29,5 @@ class Progress:
     """Replies of the model in all rounds so far; 0 where nothing is known, as for tokens and cost."""
     tokens: int = 0
     cost_usd: float = 0.0
+    forks: int = 0
+    """Forks that wait to be removed, when it clears up."""

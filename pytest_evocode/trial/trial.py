@@ -196,8 +196,9 @@ class Trial:
 
     @property
     def progress(self) -> Progress | None:
-        """How far the attempt is, None when all its records are there; any thread may ask."""
-        return None if self._records.all_there else replace(self._turns.progress, rounds=len(self._rounds))
+        """How far the attempt is, None when all its records are there and nothing lags; any thread may ask."""
+        ended = self._records.all_there
+        return self._suites.clearing.progress if ended else replace(self._turns.progress, rounds=len(self._rounds))
 
     def fork_of(self, index: int) -> HeldFork | None:
         """Return the fork in which the suite of a round was run, once the round's record is there.
