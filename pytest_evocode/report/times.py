@@ -1,8 +1,8 @@
-"""Where the time of rounds went, as ``evocode results --time`` and the summary of a session tell it."""
+"""Where the time of rounds went, as ``evocode results --time`` tells it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -10,7 +10,6 @@ from pytest_evocode.metrics.breakdown import Dimension
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.times import Times, times, times_by
 from pytest_evocode.report.tables import aligned, format_number
-from pytest_evocode.results.records import RoundRecord
 
 _COLUMNS = ("agent", "verifier", "waiting", "harness")
 
@@ -54,21 +53,3 @@ def time_json(table: ScoreTable, row: ScoreRow, by: Dimension | None) -> dict[st
 
 def _of(row: ScoreRow) -> Times:
     return times(record for task in row.grid.tasks for record in task.records())
-
-
-def slots_line(records: Iterable[RoundRecord], slots: int, seconds: float) -> str:
-    """Return how busy a session's suites kept the slots that they had for so many seconds; empty without suites.
-
-    >>> from pytest_evocode.results.phases import Phases
-    >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="passed",
-    ...     phases=Phases(waiting=0.5, slot_seconds=8.0))
-    >>> slots_line([record, record], slots=2, seconds=10.0)
-    'slots: 2, busy 80 % of 10.0 s, suites waited 1.0 s'
-    """
-    known = [record.phases for record in records if record.phases is not None]
-    held = sum(phases.slot_seconds or 0.0 for phases in known)
-    if not held or seconds <= 0:
-        return ""
-    waited = sum(phases.waiting or 0.0 for phases in known)
-    busy = min(1.0, held / (slots * seconds))
-    return f"slots: {slots}, busy {busy:.0%} of {seconds:.1f} s, suites waited {waited:.1f} s".replace("%", " %")
