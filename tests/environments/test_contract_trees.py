@@ -75,7 +75,14 @@ def test_what_is_not_there_is_removed_and_what_is_no_directory_is_passed_over(
     assert other.exec("ls /srv").output.split() == ["home", "other"]
 
 
-@pytest.mark.parametrize("planted", ["ln -s /app/elsewhere /srv/home", "touch /srv/home", "mkfifo /srv/home"])
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "ln -s /app/elsewhere /srv/home",
+        "touch /srv/home",
+        pytest.param("mkfifo /srv/home", marks=pytest.mark.nightly),
+    ],
+)
 def test_what_stands_in_the_way_is_replaced(
     environment: Environment, make_environment: MakeEnvironment, planted: str
 ) -> None:

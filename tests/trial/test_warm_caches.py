@@ -92,9 +92,9 @@ def test_an_agents_own_caches_are_neither_found_nor_kept(
         "mkdir -p /root elsewhere/pip/http-v2; ln -s /app/elsewhere /root/.cache; echo evil > elsewhere/pip/http-v2/x",
         pytest.param(
             "mkdir -p /root elsewhere/http-v2; mkdir /root/.cache; ln -s /app/elsewhere /root/.cache/pip",
-            marks=pytest.mark.slow,
+            marks=pytest.mark.nightly,
         ),
-        pytest.param("mkdir -p /root elsewhere; echo file > /root/.cache", marks=pytest.mark.slow),
+        pytest.param("mkdir -p /root elsewhere; echo file > /root/.cache", marks=pytest.mark.nightly),
         "rm -rf /root; ln -s /app/elsewhere /root; mkdir -p elsewhere",
     ],
 )
@@ -168,7 +168,7 @@ def test_software_of_an_agents_is_of_no_trust(make_task: MakeTask, play: Play) -
         ('[metadata.evocode]\nwarm_caches = "unless-strict"\n' + ONLINE, replace(WARM, strict=True)),
         ('[metadata.evocode]\nstate = ["/root"]\n' + ONLINE, WARM),
         ("", WARM),
-        (ONLINE, TrialOptions()),
+        pytest.param(ONLINE, TrialOptions(), marks=pytest.mark.nightly),
     ],
     ids=["never", "strict", "state", "no network", "not asked for"],
 )
@@ -177,7 +177,14 @@ def test_nothing_is_kept_where_it_must_not(make_task: MakeTask, play: Play, toml
     assert kept() == []
 
 
-@pytest.mark.parametrize("changed", ["steps/round-1/solution/solve.sh", "steps/round-1/tests/more", "task.toml"])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "steps/round-1/solution/solve.sh",
+        pytest.param("steps/round-1/tests/more", marks=pytest.mark.nightly),
+        pytest.param("task.toml", marks=pytest.mark.nightly),
+    ],
+)
 def test_another_task_finds_nothing(make_task: MakeTask, play: Play, changed: str) -> None:
     task = make_task(downloading("pytest"), toml=ONLINE, files=SOLVED)
     play(task, OracleAgent())
