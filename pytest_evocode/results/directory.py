@@ -101,6 +101,10 @@ class AttemptDirectory:
         """Return the directory for the artifacts of a round."""
         return self.path / "steps" / round_name / "artifacts"
 
+    def gathered_artifacts(self, round_name: str) -> Path:
+        """Return the directory in which the artifacts of a round are gathered, until no secret is in them."""
+        return self.artifacts(round_name).with_name(".artifacts")
+
     def verifier_output(self, round_name: str) -> Path:
         """Return the file with the output of a round's suite."""
         return self.path / "steps" / round_name / "verifier" / "test-stdout.txt"
@@ -161,6 +165,8 @@ class AttemptDirectory:
         done: dict[str, RoundRecord] = {}
         damaged: dict[str, str] = {}
         for name in names:
+            # What a killed session gathered there may hold secrets, and is not gathered again if the round is done.
+            shutil.rmtree(self.gathered_artifacts(name), ignore_errors=True)
             try:
                 done |= self.read_rounds([name])
             except DamagedRecord as error:

@@ -57,7 +57,7 @@ class LeftFork:
             return ()
         place = directory.artifacts(self.round.name)
         # Beside it, because the round's record may be written meanwhile, which rewrites what is in its place.
-        beside = place.with_name(f".{place.name}")
+        beside = directory.gathered_artifacts(self.round.name)
         try:
             _remove_tree(beside)
             left_out = collect_artifacts(self.environment, self.round, beside)

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class VerifierEnvironments:
-    """Starts environments of the task's image as built, one for each suite that runs at the same time.
+    """Starts environments of the task's image as built, one for each suite that runs or is ready to run.
 
     The first is started beside the agent's first turn, and each serves one suite after the other: what runs there is
     the task's own, and nothing of an agent's ever comes in.

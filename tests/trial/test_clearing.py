@@ -224,3 +224,11 @@ def test_what_an_attempts_end_waits_for_is_shown(monkeypatch: pytest.MonkeyPatch
     may_end.set()
     waiting.join(300)
     assert behind.progress is None
+
+
+def test_what_a_killed_session_gathered_is_removed_by_the_next(directory: AttemptDirectory) -> None:
+    gathered = directory.gathered_artifacts("round-1")
+    gathered.mkdir(parents=True)
+    (gathered / "key.txt").write_text("not scrubbed")
+    directory.recover_rounds(["round-1"])
+    assert not gathered.exists()
