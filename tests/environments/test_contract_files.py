@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments import Environment, archive, read_environment_file
+from pytest_evocode.environments import Environment, UnpackingEnvironment, archive, read_environment_file
 from pytest_evocode.errors import UnreadableFile
 
 if TYPE_CHECKING:
@@ -29,6 +31,28 @@ def write(directory: Path, **files: str) -> Path:
 def tree(directory: Path) -> dict[str, str]:
     """The files below a directory by relative path."""
     return {p.relative_to(directory).as_posix(): p.read_text() for p in directory.rglob("*") if p.is_file()}
+
+
+# Unpacking.
+
+
+def test_a_tar_is_unpacked_as_it_is(environment: Environment) -> None:
+    assert isinstance(environment, UnpackingEnvironment)
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as made:
+        for name, kind, mode in (("place", tarfile.DIRTYPE, 0o750), ("place/file", tarfile.REGTYPE, 0o640)):
+            info = tarfile.TarInfo(f"opt/{name}")
+            info.type, info.mode, info.uid, info.gid, info.mtime = kind, mode, 1234, 4321, 1e9
+            info.size = 5 if info.isreg() else 0
+            made.addfile(info, io.BytesIO(b"whole"))
+    assert environment.exec("mkdir -p /opt; : > /opt/place; ln -s /app/from-image /opt/other", user="0").ok
+    stream.seek(0)
+    environment.unpack(stream)
+    shown = environment.exec("cd /opt && cat place/file && stat -c ' %a %Y' place/file && stat -c %a place", user="0")
+    assert shown.output == "whole 640 1000000000\n750\n"
+    owners = environment.exec("stat -c %u:%g /opt/place /opt/place/file", user="0").output.split()
+    one_id = environment.exec("chown 1234:4321 /opt/place", user="0").exit_code != 0
+    assert owners == (["0:0"] * 2 if one_id else ["1234:4321"] * 2)
 
 
 # Upload.

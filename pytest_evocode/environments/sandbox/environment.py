@@ -173,7 +173,8 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
             refuse_if_killed(self._pidfd)
             if operation in _TAKING_PENDING:
                 arguments["pending"], self._pending = self._pending, []
-            request = {"operation": operation, "namespaces": self._namespaces, **arguments}
+            request = {"operation": operation, "namespaces": self._namespaces, "rootless": self._settings.rootless}
+            request |= arguments
             # File operations stay out of the sandbox's cgroup, or a full one could not be emptied.
             launcher = self._pooled.launcher if operation in ("exec", "program") else self._settings.launcher
             if control is not None:

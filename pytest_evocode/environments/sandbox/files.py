@@ -31,6 +31,8 @@ def unpack_from_pipe(request: dict[str, Any], stream: int) -> dict[str, Any]:
                     os.chmod(path, 0o777)
                 continue
             _make_way(path)
+            if request["rootless"]:  # A file of an owner that cannot be set would get neither its mode nor its time.
+                member.uid = member.gid = 0
             archive.extract(member, "/", numeric_owner=True)
     return {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import posixpath
 import shutil
@@ -10,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-from pytest_evocode.environments.sandbox.launcher_client import receive
+from pytest_evocode.environments.sandbox.launcher_client import receive, send_tar
 from pytest_evocode.environments.tree_archives import CHUNK, END, DirectoryAbove, filter_tar
 
 
@@ -54,19 +53,12 @@ class SandboxTrees(ABC):
         """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
         self.remove([each.path for each in above if self._kind(each.path) == "link"])
         self.remove(paths)
-        read, write = os.pipe()
-        with os.fdopen(write, "wb") as stream:
-            try:
-                reply = self._begin("unpack", [read], writable=False)
-            finally:
-                os.close(read)
-            with contextlib.suppress(BrokenPipeError):  # The reply has the reason.
-                stream.writelines(directory.entry() for directory in above)
-                shutil.copyfileobj(archive, stream, CHUNK)
-                stream.flush()
-            with contextlib.suppress(BrokenPipeError):
-                stream.close()
-        receive(reply)
+
+        def write(stream: BinaryIO) -> None:
+            stream.writelines(directory.entry() for directory in above)
+            shutil.copyfileobj(archive, stream, CHUNK)
+
+        send_tar(self._begin, write)
 
     def _kind(self, path: str) -> object:
         """Return what stands at a path, a link not followed; None where there is nothing."""
