@@ -25,6 +25,7 @@ NAMES = (
     "loading",
     "process",
     "programs",
+    "snapshots",
     "correlation",
 )
 

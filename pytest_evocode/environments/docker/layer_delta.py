@@ -73,7 +73,7 @@ class LayerChanges:
     """What has to be laid over an earlier copy of a layer to get the layer as it is now."""
 
     entries: dict[str, Mark] = field(default_factory=dict)
-    """By path; what is above an entry comes before it."""
+    """By path, the layer's top among them; what is above an entry comes before it."""
     opaque: set[str] = field(default_factory=set)
     """The directories among them that hide what is below."""
 
@@ -137,7 +137,7 @@ def find_changes(before: Layer | None, now: Layer) -> LayerChanges:
     This relies on what overlay file systems guarantee: what is once hidden of the layers below never shows again.
     """
     earlier = before.marks if before is not None else {}
-    wanted: set[str] = set()
+    wanted = {""}
     changes = LayerChanges()
     fresh = {""} if before is None else set()  # Directories of which nothing earlier shows.
     for path, mark in now.marks.items():

@@ -1,0 +1,272 @@
+"""Layers with what changed from one snapshot to the next show the same files as the overlay that they were copied from.
+
+The overlays are real ones of the kernel's, which only root can mount; the operations are any that a program may do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from pytest_evocode.environments.docker.layer_delta import Layer, copy_changes, find_changes, read_layer
+from pytest_evocode.environments.overlay import Area, list_layer
+
+Operation = tuple[str, str, str]
+
+NAMES = ("a", "b", "d")
+PATHS = [*NAMES, *(f"{above}/{name}" for above in NAMES for name in NAMES), "d/a/b", "d/b/a", "d/d/d", "a/b/d"]
+CAPABILITY = bytes.fromhex("0100000200040000000000000000000000000000")  # cap_net_bind_service
+
+
+class Overlay:
+    """An overlay on an image with some files, as a container has it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.image, self.upper, self.merged = (directory / name for name in ("image", "upper", "merged"))
+        for path in (self.image, self.upper, self.merged, directory / "work"):
+            path.mkdir()
+        for name in ("a/a", "a/b/d", "b", "d/a/a", "d/a/b", "d/b"):
+            path = self.image / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"image's {name}")
+        (self.image / "d/d").symlink_to("a")
+        mount(f"lowerdir={self.image},upperdir={self.upper},workdir={directory}/work", self.merged)
+        self.layers: list[Path] = []
+        self.before: Layer | None = None
+
+    def snapshot(self) -> list[str]:
+        """Copy what changed to a layer of its own; returned are the paths that differ from the image."""
+        layer = read_layer(str(self.upper), time.time_ns() + 10**10)  # Nothing changes in this tick of the clock.
+        target = self.directory / f"layer{len(self.layers)}"
+        copy_changes(find_changes(self.before, layer), str(self.upper), str(target))
+        self.before = layer
+        self.layers.insert(0, target)
+        self._wait_for_tick()
+        return sorted(layer.leaves())
+
+    def _wait_for_tick(self) -> None:
+        probe = self.directory / "probe"
+        probe.write_text("")
+        began = probe.stat().st_ctime_ns
+        while probe.stat().st_ctime_ns == began:
+            probe.touch()
+
+    @contextlib.contextmanager
+    def of_layers(self) -> Iterator[Path]:
+        """Mount what a fork of the last snapshot would have."""
+        fork = self.directory / "fork"
+        fork.mkdir(exist_ok=True)
+        mount(f"lowerdir={':'.join(map(str, [*self.layers, self.image]))}", fork)
+        try:
+            yield fork
+        finally:
+            subprocess.run(["umount", fork], check=True)
+
+
+def mount(options: str, target: Path) -> None:
+    """Mount an overlay, or skip the test where that is not possible."""
+    done = subprocess.run(
+        ["mount", "-t", "overlay", "-o", options, "overlay", target], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"no overlay can be mounted here: {done.stderr.strip()}")
+
+
+@contextlib.contextmanager
+def overlay() -> Iterator[Overlay]:
+    """An overlay in a directory of its own."""
+    if os.getuid() != 0:
+        pytest.skip("only root can mount overlays")
+    directory = Path(tempfile.mkdtemp(prefix="evocode-overlay-"))
+    made = None
+    try:
+        made = Overlay(directory)
+        yield made
+    finally:
+        if made is not None:
+            subprocess.run(["umount", made.merged], check=True)
+        shutil.rmtree(directory)
+
+
+def contents(top: Path) -> dict[str, object]:
+    """What a tree holds, with all that a tar of it would tell, and which names are links to one another."""
+    found: dict[str, object] = {}
+    names: dict[int, list[str]] = {}
+    for path in [top, *top.rglob("*")]:
+        status, name = path.lstat(), str(path.relative_to(top))
+        data: object = None
+        if stat.S_ISREG(status.st_mode):
+            data = path.read_bytes()
+            names.setdefault(status.st_ino, []).append(name)
+        elif stat.S_ISLNK(status.st_mode):
+            data = os.readlink(path)
+        capability = None
+        with contextlib.suppress(OSError):
+            capability = os.getxattr(path, "security.capability", follow_symlinks=False)
+        found[name] = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, data, capability)
+    found["links"] = sorted(sorted(each) for each in names.values() if len(each) > 1)
+    return found
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _replace_with(make: Callable[[Path], object]) -> Callable[[Path, Path, str], object]:
+    def replace(path: Path, other: Path, text: str) -> object:
+        if os.path.lexists(path):
+            _remove(path)
+        return make(path)
+
+    return replace
+
+
+def _rewrite_in_silence(path: Path, other: Path, text: str) -> None:
+    status = path.lstat()
+    with path.open("r+b") as file:
+        file.write(text.encode()[: status.st_size])
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _leave_a_hole(path: Path, other: Path, text: str) -> None:
+    with path.open("r+b") as file:
+        file.seek(70_000)
+        file.write(text.encode())
+        file.truncate(200_000)
+
+
+def _append(path: Path, other: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+OPERATIONS: dict[str, Callable[[Path, Path, str], object]] = {
+    "write": lambda path, other, text: path.write_text(text),
+    "append": _append,
+    "rewrite": _rewrite_in_silence,
+    "truncate": lambda path, other, text: os.truncate(path, 3),
+    "hole": _leave_a_hole,
+    "remove": lambda path, other, text: _remove(path),
+    "directory": lambda path, other, text: path.mkdir(parents=True),
+    "renew": _replace_with(lambda path: path.mkdir()),
+    "to file": _replace_with(lambda path: path.write_text("in place of it")),
+    "to link": _replace_with(lambda path: path.symlink_to("a")),
+    "to fifo": _replace_with(os.mkfifo),
+    "to device": _replace_with(lambda path: os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3))),
+    "rename": lambda path, other, text: path.rename(other),
+    "move": lambda path, other, text: shutil.move(path, other),
+    "link": lambda path, other, text: os.link(path, other, follow_symlinks=False),
+    "mode": lambda path, other, text: path.chmod(0o4711),
+    "owner": lambda path, other, text: os.chown(path, 7, 8, follow_symlinks=False),
+    "capability": lambda path, other, text: os.setxattr(path, "security.capability", CAPABILITY),
+}
+
+
+WRITING = ("write", "append", "rewrite", "truncate", "hole")
+
+
+def apply(operation: Operation, merged: Path) -> None:
+    """Do one operation as a program in the container would; many of them are not possible, which is fine."""
+    what, path, other = operation
+    with contextlib.suppress(OSError, shutil.Error):
+        if os.path.lexists(merged / path) and what in WRITING and not (merged / path).is_file():
+            return  # Whoever opens a FIFO waits.
+        OPERATIONS[what](merged / path, merged / other, f"{what} {path} {other}")
+
+
+turns = st.lists(
+    st.lists(
+        st.tuples(st.sampled_from(sorted(OPERATIONS)), st.sampled_from(PATHS), st.sampled_from(PATHS)), max_size=12
+    ),
+    min_size=2,
+    max_size=5,
+)
+
+
+@settings(
+    max_examples=int(os.environ.get("EVOCODE_LAYER_EXAMPLES", "10")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(turns)
+@example([[("write", "a/d", "a")], [("remove", "a/d", "a")], [("directory", "a/d", "a")]])
+@example([[("link", "b", "d/d/d"), ("write", "b", "a")], [("rename", "d", "a/d")], [("write", "b", "a")]])
+@example([[("directory", "a/d/a", "a")], [("rename", "a/d/a", "d/a"), ("remove", "a/d", "b")], [("renew", "d/a", "b")]])
+@example([[("renew", "d", "a"), ("write", "d/a", "a")], [("renew", "d", "a"), ("directory", "d/a", "a")], []])
+def test_forks_have_what_the_container_had(turns: Sequence[Sequence[Operation]]) -> None:
+    with overlay() as container:
+        for operations in turns:
+            for operation in operations:
+                apply(operation, container.merged)
+            changed = container.snapshot()
+            # What one copy of the whole layer would have listed.
+            assert changed == sorted(list_layer(str(container.upper), "", Area()))
+            with container.of_layers() as fork:
+                assert contents(fork) == contents(container.merged)
+
+
+def test_what_did_not_change_is_not_copied_again() -> None:
+    with overlay() as container:
+        (container.merged / "large").write_bytes(bytes(10_000))
+        (container.merged / "d/large").write_bytes(bytes(10_000))
+        container.snapshot()
+        (container.merged / "d/small").write_text("new")
+        container.snapshot()
+        assert sorted(str(path.relative_to(container.layers[0])) for path in container.layers[0].rglob("*")) == [
+            "d",
+            "d/small",
+        ]
+
+
+def test_a_file_that_may_change_without_a_trace_is_copied_again() -> None:
+    with overlay() as container:
+        for name in ("mapped", "other"):
+            (container.merged / name).write_text(name)
+        container.snapshot()
+        assert container.before is not None
+        container.before = container.before.without({(container.upper / "mapped").stat().st_ino})
+        container.snapshot()
+        assert [path.name for path in container.layers[0].iterdir()] == ["mapped"]
+
+
+def test_a_file_of_the_last_moment_counts_as_changed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    changed = (tmp_path / "file").stat().st_ctime_ns
+    for passed, is_known in ((10**6, False), (3 * 10**9, True)):
+        layer = read_layer(str(tmp_path), changed + passed)
+        again = find_changes(layer, layer).entries
+        assert ("/file" not in again) == is_known
+
+
+def test_names_that_the_engines_archives_take_for_something_else_are_refused(tmp_path: Path) -> None:
+    (tmp_path / ".wh.python3").write_text("")
+    with pytest.raises(OSError, match="a name with a meaning"):
+        read_layer(str(tmp_path), 0)
+
+
+def test_a_socket_is_left_out_as_by_the_engine() -> None:
+    import socket
+
+    with overlay() as container, contextlib.closing(socket.socket(socket.AF_UNIX)) as listening:
+        (container.merged / "place").write_text("a file")
+        container.snapshot()
+        (container.merged / "place").unlink()
+        listening.bind(str(container.merged / "place"))
+        assert container.snapshot() == []
+        with container.of_layers() as fork:
+            assert not (fork / "place").exists()
