@@ -38,6 +38,8 @@ def of_verdict(**values: object) -> Change:
         ),
         (of_round(tool_calls=-1), "round-2 has -1 tool calls"),
         (of_round(agent_seconds=-1.0), "round-2 took a negative time"),
+        (of_round(phases={"suite": -1.0}), "round-2 took a negative time"),
+        (of_round(phases={"suite": float("nan")}), "rounds.1.phases.suite: Input should be a finite number"),
         (of_round(agent_seconds=float("nan")), "rounds.1.agent_seconds: Input should be a finite number"),
         (of_round(usage={"prompt_tokens": -5}), "round-2 used a negative number of tokens"),
         (of_verdict(counts=[5, 2]), "in round-2 5 of 2 cases passed"),
