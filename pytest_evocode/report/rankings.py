@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.score_table import ScoreRow, differing_contents
@@ -50,10 +51,11 @@ def ranking_notes(rows: Sequence[ScoreRow]) -> Iterator[str]:
     yield from _differ("tasks", _grouped({row.name: _selection(row, every) for row in rows}))
     parts = {task: _grouped({row.name: text for row in rows if (text := _part(row, task))}) for task in every}
     yield from _differ_at("rounds", parts)
+    differing = {task for first, second in combinations(rows, 2) for task in differing_contents(first, second)}
     contents = {
         task: _grouped({row.name: short_contents(row.contents[task]) for row in rows if row.contents.get(task)})
         for task in every
-        if any(task in differing_contents(first, second) for first in rows for second in rows)
+        if task in differing
     }
     yield from _differ_at("contents", contents)
 
