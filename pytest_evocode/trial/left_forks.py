@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -16,6 +18,7 @@ from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts
 
+_FULL = os.strerror(errno.ENOSPC)
 logger = logging.getLogger(__name__)
 
 
@@ -61,6 +64,8 @@ class LeftFork:
         try:
             _remove_tree(beside)
             left_out = collect_artifacts(self.environment, self.round, beside)
+            if any(reason.endswith(_FULL) for reason in left_out):
+                raise OSError(errno.ENOSPC, _FULL)  # What is there already must not take the room of records.
             scrub_tree(beside, self._context.scrubber)
             _remove_tree(place)
             if beside.exists():

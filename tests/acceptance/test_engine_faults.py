@@ -88,9 +88,11 @@ def test_a_snapshot_that_is_gone_is_an_error_of_its_round(
 def test_a_full_disk_is_an_error_of_the_attempt_that_filled_it(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
-    for name in ("a", "b"):
-        write_task(name, 2, toml=NO_NETWORK)
-    pytester.makeconftest(with_sabotage("pass"))
+    floods = "head -c 3000000 /dev/zero | tr '\\0' x; echo 1 > /logs/verifier/reward.txt"
+    write_task("a", 2, toml=NO_NETWORK, test={1: floods, 2: floods})
+    write_task("b", 2, toml=NO_NETWORK)
+    # Artifacts are gathered behind the records, so when these find the disk full would be chance.
+    pytester.makeconftest(with_sabotage("pass").replace("head -c 3000000", "head -c 3000"))
     small = pytester.path / "evocode-results/a"
     small.mkdir(parents=True)
     try:
@@ -99,8 +101,7 @@ def test_a_full_disk_is_an_error_of_the_attempt_that_filled_it(
         pytest.skip(f"a small disk can be made by who may mount one: {error}")
     try:
         session = run_tasks("tasks", agent="saboteur", env=env)
-        # The third says that the attempt's own record could not be written either.
-        assert session.outcomes == {"passed": 2, "errors": 3}
+        assert session.outcomes == {"passed": 2, "errors": 2}
         session.has("*ERROR at setup of a saboteur round-1*", "the results could not be written*No space left*")
         assert [each.outcome for each in session.record("b", "saboteur").rounds] == ["passed"] * 2
         assert_readable(session)

@@ -143,6 +143,28 @@ def test_a_fault_while_artifacts_are_collected_changes_no_verdict_and_is_said(
     assert trial.flags_of_artifacts == {"round-1": said}
 
 
+def test_artifacts_that_fill_the_disk_are_not_collected_at_all(
+    engine: Engine,
+    make_task: MakeTask,
+    scripted: type[Scripted],
+    finish: Finish,
+    directory: AttemptDirectory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fill(fork: object, round_: object, target: Path) -> tuple[str, ...]:
+        target.mkdir(parents=True)
+        (target / "large").write_text("as much as there was room for")
+        return ("artifacts/large: No space left on device",)
+
+    monkeypatch.setattr(left_forks, "collect_artifacts", fill)
+    (told,) = finish(Trial(make_task(PASS), scripted(), engine, directory=directory))
+    assert told.outcome == "passed"
+    (flag,) = flags_of(directory.read_rounds(["round-1"])["round-1"])
+    assert flag.startswith("artifacts not collected: ")
+    assert not directory.artifacts("round-1").exists()
+    assert not directory.gathered_artifacts("round-1").exists()
+
+
 def test_a_record_says_that_its_artifacts_are_not_there_until_they_are(
     engine: Engine,
     make_task: MakeTask,
