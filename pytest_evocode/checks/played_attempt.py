@@ -19,7 +19,7 @@ from pytest_evocode.errors import EnvironmentFault, TaskError
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.suite_runner import SuiteRunner
+from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun
 
 logger = logging.getLogger(__name__)
@@ -164,7 +164,7 @@ class PlayedAttempt:
             snapshot: What the suite runs on.
             offline: Whether the suite has no network.
             clean: Whether it runs in a clean environment.
-            how: What else is different, as for :meth:`~pytest_evocode.trial.suite_runner.SuiteRunner.run`.
+            how: What else is different, as for :meth:`~pytest_evocode.trial.suites.runner.SuiteRunner.run`.
         """
         round_ = replace(played.round, verifier_network="no-network") if offline else played.round
         round_ = replace(round_, verify_in="clean") if clean else round_

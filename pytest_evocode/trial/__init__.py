@@ -1,4 +1,11 @@
-"""Run one attempt of one agent through one task, from the first round to the last; knows nothing of pytest."""
+"""Run one attempt of one agent through one task, from the first round to the last; knows nothing of pytest.
+
+:mod:`~pytest_evocode.trial.trial` is the loop over the rounds. Of each round
+:mod:`~pytest_evocode.trial.agent_turns` takes the agent's turn, :mod:`~pytest_evocode.trial.checkpoints` the snapshot
+after it, and :mod:`~pytest_evocode.trial.verdict_pipeline` goes from there to the record, with the suite run by
+:mod:`~pytest_evocode.trial.suites`. :mod:`~pytest_evocode.trial.chain` says which rounds count, and
+:mod:`~pytest_evocode.trial.turns_ahead` when the next turn begins.
+"""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.options import TrialOptions
-from pytest_evocode.trial.repeated_suites import run_repeatedly
-from pytest_evocode.trial.suite_runner import SuiteRunner
+from pytest_evocode.trial.suites.repeated import run_repeatedly
+from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, compare_cases, ended_by, judge
 
 

@@ -22,7 +22,7 @@ from pytest_evocode.trial.checkpoints import Resumption
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.reference_states import ReferenceStates
-from pytest_evocode.trial.suite_runner import SuiteRunner
+from pytest_evocode.trial.suites.runner import SuiteRunner
 
 logger = logging.getLogger(__name__)
 

@@ -40,14 +40,14 @@ from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.chain import Chain
 from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, memory_of
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.held_forks import HeldFork
 from pytest_evocode.trial.kept_states import keep_state
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
 from pytest_evocode.trial.round_records import RoundRecords
 from pytest_evocode.trial.starting_state import StartingState
 from pytest_evocode.trial.stopping import StopEvent
-from pytest_evocode.trial.suite_runner import SuiteRunner
+from pytest_evocode.trial.suites.held_forks import HeldFork
+from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.trial.turns_ahead import TurnsAhead
 from pytest_evocode.trial.verdict_pipeline import VerdictPipeline
 

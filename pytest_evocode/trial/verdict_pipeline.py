@@ -16,11 +16,11 @@ from pytest_evocode.tasks import Round
 from pytest_evocode.trial.chain import Chain
 from pytest_evocode.trial.checkpoints import Checkpoints
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.left_forks import LeftFork
 from pytest_evocode.trial.reference_states import ReferenceStates
-from pytest_evocode.trial.repeated_suites import run_repeatedly
 from pytest_evocode.trial.round_records import RoundRecords
-from pytest_evocode.trial.suite_runner import SuiteRunner
+from pytest_evocode.trial.suites.left_forks import LeftFork
+from pytest_evocode.trial.suites.repeated import run_repeatedly
+from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, judge
 
 logger = logging.getLogger(__name__)

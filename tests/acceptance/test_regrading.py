@@ -17,8 +17,8 @@ from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import Repeats
 from pytest_evocode.tasks import Round
-from pytest_evocode.trial.left_forks import LeftFork
-from pytest_evocode.trial.suite_runner import SuiteRunner
+from pytest_evocode.trial.suites.left_forks import LeftFork
+from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun
 
 if TYPE_CHECKING:

@@ -86,7 +86,7 @@ def test_a_round_without_a_verdict_has_the_times_of_its_turn(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr("pytest_evocode.trial.suite_runner.run_suite", broken)
+    monkeypatch.setattr("pytest_evocode.trial.suites.runner.run_suite", broken)
     (record,) = finish(Trial(make_task(PASS), scripted(), engine))
     assert record.outcome == "error"
     assert record.phases is not None

@@ -56,7 +56,7 @@ def test_a_suite_that_gives_a_verdict_only_now_and_then_leaves_an_error(
     def breaking(*arguments: Any, **more: Any) -> SuiteRun:
         return SuiteRun("", None, "pytest was killed") if next(breaks) else run_suite(*arguments, **more)
 
-    monkeypatch.setattr("pytest_evocode.trial.suite_runner.run_suite", breaking)
+    monkeypatch.setattr("pytest_evocode.trial.suites.runner.run_suite", breaking)
     (record,) = finish(Trial(make_task(PASS), scripted(), engine, options=TrialOptions(verify_times=3)))
     assert (record.outcome, record.fault) == ("error", "infrastructure")
     assert record.cause == "1 of 3 runs of the suite gave no verdict: pytest was killed"

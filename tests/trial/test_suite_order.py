@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pytest_evocode.errors import Cancelled
-from pytest_evocode.trial.suite_order import Rank, SuiteOrder, Take
+from pytest_evocode.trial.suites.order import Rank, SuiteOrder, Take
 
 LENGTHS = [Rank.of(index, awaited=False, begun=False) for index in (1, 2, 3)]
 AWAITED = [Rank.of(index, awaited=True, begun=False) for index in (1, 2)]

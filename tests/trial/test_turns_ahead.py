@@ -307,7 +307,7 @@ def test_a_round_whose_fork_failed_is_gone_on_from_without_what_was_ahead(
     task = make_task(PASS, PASS, f"{played} && {PASS} || {FAIL}", steps={1: "min_reward = 0.0"})
     agent = Remembering({3: work})
     with monkeypatch.context() as patch:
-        patch.setattr("pytest_evocode.trial.suite_runner.SuiteRunner.run_and_leave", break_down)
+        patch.setattr("pytest_evocode.trial.suites.runner.SuiteRunner.run_and_leave", break_down)
         records = finish(Trial(task, agent, engine, directory=directory))
     assert ([record.outcome for record in records], agent.asked) == (["error", "not reached", "not reached"], [1, 2, 3])
     resumed = Remembering({})

@@ -30,14 +30,14 @@ from pytest_evocode.tasks import Round, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 from pytest_evocode.trial.clearing import Clearing
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.held_forks import HeldFork
 from pytest_evocode.trial.image_preparation import facts_beside
-from pytest_evocode.trial.left_forks import LeftFork
-from pytest_evocode.trial.running_suites import RunningSuites
-from pytest_evocode.trial.suite_order import Rank, SuiteOrder, SuiteTurn
-from pytest_evocode.trial.system_changes import SystemChanges
-from pytest_evocode.trial.verifier_environments import VerifierEnvironments
-from pytest_evocode.trial.warm_caches import BegunSuite, WarmCaches
+from pytest_evocode.trial.suites.held_forks import HeldFork
+from pytest_evocode.trial.suites.left_forks import LeftFork
+from pytest_evocode.trial.suites.order import Rank, SuiteOrder, SuiteTurn
+from pytest_evocode.trial.suites.running import RunningSuites
+from pytest_evocode.trial.suites.system_changes import SystemChanges
+from pytest_evocode.trial.suites.verifier_environments import VerifierEnvironments
+from pytest_evocode.trial.suites.warm_caches import BegunSuite, WarmCaches
 from pytest_evocode.verifier import (
     Changes,
     NativeSession,

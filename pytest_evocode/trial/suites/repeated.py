@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.tasks import Round
-from pytest_evocode.trial.left_forks import LeftFork
-from pytest_evocode.trial.suite_runner import SuiteRunner
+from pytest_evocode.trial.suites.left_forks import LeftFork
+from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, of_repeated, worst
 
 

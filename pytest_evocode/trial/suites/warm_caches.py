@@ -19,7 +19,7 @@ from pytest_evocode.errors import EvocodeError
 from pytest_evocode.tasks import Round, resolve_env
 from pytest_evocode.tasks.content_hash import hash_directory
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.packed_caches import as_in, files_in, look_at, write_entries
+from pytest_evocode.trial.suites.packed_caches import as_in, files_in, look_at, write_entries
 from pytest_evocode.verifier import Changes, ImageFacts, SuiteRun, SuiteSettings, image_facts
 from pytest_evocode.verifier.package_caches import PackageCache, cache_of, downloads, outermost, package_caches
 
