@@ -96,11 +96,19 @@ def test_every_fork_has_what_the_container_had_then(
     assert not {each.source.name for each in taken} & set(names)
 
 
-def test_a_file_that_a_process_shares_in_memory_is_known(environment: DockerEnvironment) -> None:
+@pytest.mark.parametrize(
+    "wait_for_ever",
+    [
+        "time.sleep(1000)",
+        # The first thread ends, and another one goes on with the memory.
+        "threading.Thread(target=time.sleep, args=(1000,)).start(); ctypes.CDLL(None).pthread_exit(None)",
+    ],
+)
+def test_a_file_that_a_process_shares_in_memory_is_known(environment: DockerEnvironment, wait_for_ever: str) -> None:
     script = (
-        "import mmap, time; file = open('/srv/mapped', 'w+b'); file.write(bytes(4096)); file.flush();"
-        " m = mmap.mmap(file.fileno(), 4096); m[:5] = b'first'; open('/srv/ready', 'w'); time.sleep(1000)"
-    )
+        "import ctypes, mmap, threading, time; file = open('/srv/mapped', 'w+b'); file.write(bytes(4096));"
+        " file.flush(); m = mmap.mmap(file.fileno(), 4096); m[:5] = b'first'; open('/srv/ready', 'w').close(); "
+    ) + wait_for_ever
     wait = "timeout 20 sh -c 'while ! [ -e /srv/ready ]; do sleep 0.05; done'"
     assert environment.exec(["sh", "-c", f'nohup python3 -c "$1" >/dev/null 2>&1 & {wait}', "sh", script]).ok
     state = environment._client.inspect_container(environment._id)

@@ -28,15 +28,24 @@ def mapped_inodes(container: str, first: int, top: str) -> set[int] | None:
     try:
         devices = {_device(os.lstat(top).st_dev): True, _device(os.stat(f"/proc/{first}/root").st_dev): False}
         for process in processes:
-            with open(f"/proc/{process}/maps", encoding="utf-8", errors="surrogateescape") as lines:
-                for line in lines:
-                    inode = _shared(line, devices, top)
-                    if inode is None:
-                        return None
-                    inodes.add(inode)
+            for line in _maps(process):
+                inode = _shared(line, devices, top)
+                if inode is None:
+                    return None
+                inodes.add(inode)
     except OSError:
         return None
     return inodes - {0}
+
+
+def _maps(process: int) -> list[str]:
+    """Return the lines of ``maps`` of a process, from a thread that lives: those of one that has ended are none."""
+    threads = f"/proc/{process}/task"
+    for thread in os.listdir(threads):
+        with open(f"{threads}/{thread}/maps", encoding="utf-8", errors="surrogateescape") as file:
+            if lines := file.readlines():
+                return lines
+    return []
 
 
 def _shared(line: str, devices: dict[str, bool], top: str) -> int | None:
