@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import logging
 import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO, cast
-
-from filelock import FileLock
+from typing import Any, BinaryIO, cast
 
 from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.environments.tree_archives import CHUNK, DirectoryAbove
-from pytest_evocode.tasks.atomic_write import write_atomically
+from pytest_evocode.environments.kept_index import KeptIndex
+from pytest_evocode.environments.tree_archives import DirectoryAbove
 
 logger = logging.getLogger(__name__)
 
 LIMIT = 4 * 2**30
 """Bytes that the archives of one engine may take on this machine; the least recently used are dropped first."""
-_PLACE = "package-caches"
+_KIND = "package-caches"
 _UNFINISHED = ".part-"
 _ABANDONED = 3600.0  # seconds after which nobody writes to an unfinished archive any more
 
@@ -55,34 +53,26 @@ class KeptCaches:
 
 def engines_with_archives() -> list[str]:
     """Return the names of the engines for which archives were kept on this machine."""
-    place = cache_directory() / _PLACE
+    place = cache_directory() / _KIND
     return sorted(path.name for path in place.iterdir()) if place.is_dir() else []
 
 
-class CacheArchives:
-    """The archives that are kept for one engine; all sessions and workers share them.
+class CacheArchives(KeptIndex[KeptCaches]):
+    """The archives that are kept for one engine, and the index of them; all sessions and workers share them.
 
-    Each is a file that is called by its contents, so that rounds whose suites left the same share one, and has a small
-    file for each key it was kept for, whose modification time is when it was last used. All of them are for their owner
-    alone, because what a tool keeps of a download may hold a secret.
+    Each is a file that is called by its contents, so that rounds whose suites left the same share one. All of them are
+    for their owner alone, because what a tool keeps of a download may hold a secret.
     """
 
     def __init__(self, engine: str, *, limit: int | None = None) -> None:
-        self.directory = cache_directory() / _PLACE / engine
-        """A directory for nobody else; unfinished files may be there, too."""
-        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock = FileLock(self.directory / "lock")
+        super().__init__(_KIND, engine)
         self._limit = LIMIT if limit is None else limit
 
-    def find(self, key: str) -> KeptCaches | None:
-        """Return what is kept for a key; None where that is nothing."""
-        try:
-            found = json.loads(self._file(key).read_bytes())
-            above = tuple(DirectoryAbove(**each) for each in found["above"])
-            whole = {**found, "paths": tuple(found["paths"]), "above": above, "sizes": tuple(found["sizes"])}
-            return KeptCaches(**whole)
-        except (OSError, ValueError, TypeError, KeyError):
-            return None
+    def entry(self, found: dict[str, Any]) -> KeptCaches:
+        """See :class:`~pytest_evocode.environments.kept_index.KeptIndex`."""
+        above = tuple(DirectoryAbove(**each) for each in found["above"])
+        whole = {**found, "paths": tuple(found["paths"]), "above": above, "sizes": tuple(found["sizes"])}
+        return KeptCaches(**whole)
 
     def open(self, kept: KeptCaches, *names: str) -> list[BinaryIO] | None:
         """Open archives of what is kept, which can be read even when somebody drops them meanwhile.
@@ -94,16 +84,16 @@ class CacheArchives:
             for name in names:
                 try:
                     files.append(opened.enter_context(self._archive(name).open("rb")))
-                    why = "" if _digest(files[-1]) == name else "its contents are not those that were kept"
+                    digest = _digest(files[-1])
+                    why = "" if digest == name else "its contents are not those that were kept"
                 except OSError as error:
                     why = str(error.strerror)
                 if why:
                     logger.warning("the package caches kept for %s of %s are dropped: %s", kept.round, kept.task, why)
-                    self.forget(kept.key)
+                    self.drop(kept.key)
                     return None
                 files[-1].seek(0)
-            with contextlib.suppress(OSError):
-                os.utime(self._file(kept.key))
+            self.touch(kept.key)
             opened.pop_all()
             return files
 
@@ -113,12 +103,11 @@ class CacheArchives:
         Whatever they raise is raised, and nothing is kept.
         """
         with self._written(image) as first, self._written(added) as second:
-            names, sizes = zip(first[1:], second[1:], strict=True)
-            whole = asdict(kept) | {"image": names[0], "added": names[1], "sizes": sizes}
-            with self._lock:
+            sizes = first[2], second[2]
+            with self.locked():
                 for path, name, _ in (first, second):
                     os.replace(path, self._archive(name))
-                write_atomically(self._file(kept.key), json.dumps(whole))
+                self.write(replace(kept, image=first[1], added=second[1], sizes=sizes))
                 self._evict(newest=kept.key)
 
     @contextlib.contextmanager
@@ -135,17 +124,11 @@ class CacheArchives:
             finally:
                 Path(file.name).unlink(missing_ok=True)
 
-    def forget(self, key: str) -> None:
+    def drop(self, key: str) -> None:
         """Drop what is kept for a key, and its archives unless another key has the same."""
-        with self._lock:
-            self._file(key).unlink(missing_ok=True)
+        with self.locked():
+            self.forget(key)
             self._drop_unnamed()
-
-    def oldest_first(self) -> list[KeptCaches]:
-        """Return all that is kept, the least recently used first."""
-        with self._lock:
-            files = sorted(self.directory.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
-            return [kept for path in files if (kept := self.find(path.stem)) is not None]
 
     def _evict(self, newest: str) -> None:
         everything = self.oldest_first()
@@ -155,7 +138,7 @@ class CacheArchives:
                 break
             if kept.key != newest:
                 everything = [each for each in everything if each.key != kept.key]
-                self._file(kept.key).unlink(missing_ok=True)
+                self.forget(kept.key)
         self._drop_unnamed()
 
     def _drop_unnamed(self) -> None:
@@ -168,15 +151,9 @@ class CacheArchives:
             if time.time() - path.stat().st_mtime > _ABANDONED:
                 path.unlink(missing_ok=True)
 
-    def _file(self, key: str) -> Path:
-        return self.directory / f"{key}.json"
-
     def _archive(self, name: str) -> Path:
         return self.directory / f"{name}.tar"
 
 
 def _digest(archive: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    while chunk := archive.read(CHUNK):
-        digest.update(chunk)
-    return digest.hexdigest()
+    return hashlib.file_digest(cast("BufferedIOBase", archive), "sha256").hexdigest()

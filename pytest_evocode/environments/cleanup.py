@@ -77,9 +77,7 @@ def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[
             remove(key)
 
     index = ReferenceIndex(engine)
-    with index.locked():
-        states = index.oldest_first()
-    for state in states:
+    for state in index.oldest_first():
         yield Leftover(f"reference state of {state.task} after {state.round} ({engine})", partial(forget, state.key))
 
 
@@ -90,4 +88,4 @@ def _package_caches() -> Iterator[Leftover]:
             what = (
                 f"package caches of the suite of {kept.task}, {kept.round}, {sum(kept.sizes) / 1e6:.1f} MB ({engine})"
             )
-            yield Leftover(what, partial(archives.forget, kept.key))
+            yield Leftover(what, partial(archives.drop, kept.key))

@@ -1,8 +1,9 @@
 """What an environment and an engine can do, as protocols; every implementation passes one test suite.
 
 :class:`Environment` and :class:`Engine` are what an attempt needs. What only some features need is in protocols that an
-implementation may leave out: :class:`InteractiveEnvironment`, :class:`UnpackingEnvironment`,
-:class:`DistrustingEnvironment` and :class:`ReferenceKeepingEngine`.
+implementation may leave out: :class:`InteractiveEnvironment`, :class:`DistrustingEnvironment`,
+:class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`, :class:`MeasuredEngine` and
+:class:`ReferenceKeepingEngine`.
 :class:`~pytest_evocode.environments.command_environment.CommandEnvironment` is a base class with the part of ``exec``
 that is the same everywhere.
 """
@@ -292,21 +293,6 @@ class InteractiveEnvironment(Environment, Protocol):
 
         Returns:
             A command line that runs ``command`` there on the terminal it is typed at. Changes made that way stay.
-        """
-
-
-@runtime_checkable
-class UnpackingEnvironment(Environment, Protocol):
-    """An environment that takes files with their owners, modes and times, so that a file can be as it was."""
-
-    def unpack(self, archive: BinaryIO) -> None:
-        """Unpack a tar of absolute paths, without their first slash.
-
-        Nothing that runs inside takes part in it. What stands at a file's path is replaced. No path may lead through a
-        symlink, and the tar has no entry of a directory that exists.
-
-        Args:
-            archive: The tar, uncompressed. Owners are numbers; those that the environment cannot have are left out.
         """
 
 

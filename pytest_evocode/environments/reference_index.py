@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Any
 
 from filelock import FileLock
 
-from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.tasks.atomic_write import write_atomically
+from pytest_evocode.environments.kept_index import KeptIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,51 +23,19 @@ class ReferenceState:
     """Whether the round's suite has accepted it; without that no attempt begins there."""
 
 
-class ReferenceIndex:
-    """The reference states that an engine keeps, as one small file each.
-
-    A file's modification time is when the state was last used. Hold :meth:`locked` while using the other methods.
-    """
+class ReferenceIndex(KeptIndex[ReferenceState]):
+    """The reference states that an engine keeps. Hold :meth:`locked` while using the other methods."""
 
     def __init__(self, engine: str) -> None:
-        self._directory = cache_directory() / "references" / engine
-        self._directory.mkdir(parents=True, exist_ok=True)
-        self._lock = FileLock(self._directory / "lock")
+        super().__init__("references", engine)
 
-    def locked(self) -> FileLock:
-        """Return the lock that all sessions share; a thread that holds it may take it again."""
-        return self._lock
+    def entry(self, found: dict[str, Any]) -> ReferenceState:
+        """See :class:`~pytest_evocode.environments.kept_index.KeptIndex`."""
+        return ReferenceState(**found)
 
     def making(self, task: str) -> FileLock:
         """Return a lock for running the reference solutions of a task of that name.
 
         Each call returns a new lock, which cannot be taken again by its holder.
         """
-        return FileLock(self._directory / f"{task[:200]}.making")
-
-    def read(self, key: str) -> ReferenceState | None:
-        """Return what is known of a state; None where it is not kept."""
-        try:
-            return ReferenceState(**json.loads(self._file(key).read_bytes()))
-        except (OSError, ValueError, TypeError):
-            return None
-
-    def write(self, state: ReferenceState) -> None:
-        """Add a state."""
-        write_atomically(self._file(state.key), json.dumps(asdict(state)))
-
-    def touch(self, key: str) -> None:
-        """Record that a state is used now."""
-        os.utime(self._file(key))
-
-    def forget(self, key: str) -> None:
-        """Remove a state from the index."""
-        self._file(key).unlink(missing_ok=True)
-
-    def oldest_first(self) -> list[ReferenceState]:
-        """Return all states, the least recently used first."""
-        files = sorted(self._directory.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
-        return [state for path in files if (state := self.read(path.stem)) is not None]
-
-    def _file(self, key: str) -> Path:
-        return self._directory / f"{key}.json"
+        return FileLock(self.directory / f"{task[:200]}.making")

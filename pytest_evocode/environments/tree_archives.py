@@ -44,13 +44,16 @@ class TreeKeepingEnvironment(Environment, Protocol):
         """
 
     def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:
-        """Put directories in place of whatever is at their paths.
+        """Put directories in place of whatever is at their paths, and files in place of what is at theirs.
+
+        Without ``paths`` and ``above`` nothing that runs inside takes part in it, and no entry may be below a link.
 
         Args:
             paths: The paths, which are empty afterwards but for what the archive has there.
             above: Directories above them, the highest first. They are made where there is something else, such as a
                 link that leads elsewhere; one that is there keeps owner and mode.
-            archive: A tar as of :meth:`pack_trees`, read to its end.
+            archive: A tar as of :meth:`pack_trees`, read to its end; it may have entries elsewhere, but none of a
+                directory that exists. Owners that the environment cannot have are left out.
         """
 
 

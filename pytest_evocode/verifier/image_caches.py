@@ -18,7 +18,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pytest_evocode.environments import Engine, Environment, UnpackingEnvironment
+from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.tasks import Task
 from pytest_evocode.verifier.cache_store import CacheStore, Index, Member
 
@@ -98,7 +99,7 @@ class ImageCaches:
             # Removed, or replaced by a link, after its cache was changed.
             if directory not in changed and not any(str(each) in changed for each in PurePosixPath(directory).parents)
         }
-        if not here or not isinstance(fork, UnpackingEnvironment):
+        if not here or not isinstance(fork, TreeKeepingEnvironment):
             return
         try:
             for _ in range(2):
@@ -111,7 +112,7 @@ class ImageCaches:
                         return
                     if self._store_once().copy(members, archive):
                         archive.seek(0)
-                        fork.unpack(archive)
+                        fork.put_trees((), (), archive)
                         return
                 self._store_once().drop()
         except OSError as error:  # Without caches a suite is slow, and no more.

@@ -31,7 +31,7 @@ def keep(archives: CacheArchives, key: str, contents: bytes, image: bytes = b"")
 
 def opened(archives: CacheArchives, key: str) -> list[BinaryIO] | None:
     """What was kept, that of the image and what was added."""
-    kept = archives.find(key)
+    kept = archives.read(key)
     return None if kept is None else archives.open(kept, kept.image, kept.added)
 
 
@@ -51,7 +51,7 @@ def test_what_was_kept_is_found_by_every_session_and_by_nobody_else() -> None:
     assert files is not None
     with files[0], files[1]:
         assert [file.read() for file in files] == [b"image", b"contents"]
-    kept = archives.find("a")
+    kept = archives.read("a")
     assert kept is not None
     assert (kept.paths, kept.above, kept.sizes) == (("/root/x",), (DirectoryAbove("/root", 0, 0, 0o700),), (5, 8))
     assert found(archives, "b") is found(CacheArchives("sandbox"), "a") is None
@@ -64,9 +64,9 @@ def test_rounds_whose_suites_left_the_same_share_an_archive() -> None:
     keep(archives, "a", b"same", b"image")
     keep(archives, "b", b"same", b"image")
     assert len([*archives.directory.glob("*.tar")]) == 2
-    archives.forget("a")
+    archives.drop("a")
     assert found(archives, "b") == b"same"
-    archives.forget("b")
+    archives.drop("b")
     assert [*archives.directory.glob("*.tar")] == []
 
 
@@ -89,7 +89,7 @@ def test_the_least_recently_used_goes_first_and_one_that_is_open_can_be_read_on(
 def test_a_damaged_archive_is_dropped_with_a_warning(damage: bytes | None, caplog: pytest.LogCaptureFixture) -> None:
     archives = CacheArchives("docker")
     keep(archives, "a", b"contents")
-    kept = archives.find("a")
+    kept = archives.read("a")
     assert kept is not None
     file = archives.directory / f"{kept.added}.tar"
     file.unlink()

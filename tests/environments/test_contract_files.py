@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments import Environment, UnpackingEnvironment, archive, read_environment_file
+from pytest_evocode.environments import Environment, archive, read_environment_file
+from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import UnreadableFile
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def tree(directory: Path) -> dict[str, str]:
 
 
 def test_a_tar_is_unpacked_as_it_is(environment: Environment) -> None:
-    assert isinstance(environment, UnpackingEnvironment)
+    assert isinstance(environment, TreeKeepingEnvironment)
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as made:
         for name, kind, mode in (("place", tarfile.DIRTYPE, 0o750), ("place/file", tarfile.REGTYPE, 0o640)):
@@ -47,7 +48,7 @@ def test_a_tar_is_unpacked_as_it_is(environment: Environment) -> None:
             made.addfile(info, io.BytesIO(b"whole"))
     assert environment.exec("mkdir -p /opt; : > /opt/place; ln -s /app/from-image /opt/other", user="0").ok
     stream.seek(0)
-    environment.unpack(stream)
+    environment.put_trees((), (), stream)
     shown = environment.exec("cd /opt && cat place/file && stat -c ' %a %Y' place/file && stat -c %a place", user="0")
     assert shown.output == "whole 640 1000000000\n750\n"
     owners = environment.exec("stat -c %u:%g /opt/place /opt/place/file", user="0").output.split()

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 from pytest_evocode.environments.archive import Source
 from pytest_evocode.environments.command_environment import CappedOutput
@@ -242,11 +242,6 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         # Into a fork, only the engine brings the tests: the agent may have changed any tool there.
         self._files.upload(sources, target, writable=writable, by_channel=not self._fresh)
-
-    def unpack(self, archive: BinaryIO) -> None:
-        """See :class:`~pytest_evocode.environments.protocol.UnpackingEnvironment`."""
-        with faults("unpacking files"):
-            self._files.put(archive)
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import select
-import shutil
 import signal
 import threading
 import time
@@ -13,7 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pytest_evocode.environments.archive import ALL_THAT_FOLLOWS, Source, lay_over, pack, unpack
 from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
@@ -250,10 +249,6 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         packed = lay_over(sources)
         send_tar(self._begin, lambda stream: pack(packed, target, stream, writable=writable), writable=writable)
-
-    def unpack(self, archive: BinaryIO) -> None:
-        """See :class:`~pytest_evocode.environments.protocol.UnpackingEnvironment`."""
-        send_tar(self._begin, lambda stream: shutil.copyfileobj(archive, stream))
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

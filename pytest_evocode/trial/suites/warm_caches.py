@@ -83,7 +83,7 @@ class WarmCaches:
         places = outermost(cache.path for cache in caches)
         given: tuple[str, ...] = ()
         for index in range(round_.index, 0, -1):
-            kept = archives.find(keys[index])
+            kept = archives.read(keys[index])
             if kept is not None and set(kept.paths) <= set(places):
                 # Of a clean environment all caches are the image's.
                 touched = round_.verify_in == "fork" and _touches(changes, kept.paths)
@@ -92,7 +92,7 @@ class WarmCaches:
                     given = kept.paths
                     break
         whole = not (settings.patterns or settings.cases or settings.only)
-        if not self._trusted or not whole or archives.find(keys[round_.index]) is not None:
+        if not self._trusted or not whole or archives.read(keys[round_.index]) is not None:
             return None
         return BegunSuite(fork, caches, files_in(fork, places), given)
 
