@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Sequence
 
 
@@ -33,16 +34,36 @@ def is_below(path: str, directories: Sequence[str]) -> bool:
     return any(path == each or path.startswith(f"{each}/") for each in directories)
 
 
-def list_layer(top: str, prefix: str, area: Area) -> list[str]:
-    """List what a layer of an overlay file system holds: every file, and the directories that are empty.
+def is_other_directory(path: str, mode: int, owner: tuple[int, int], below: Sequence[str]) -> bool:
+    """Tell whether a directory of a layer has another mode or owner than the one that it lies over.
 
-    A deleted file counts, because it is a device in the layer. For a path that is too long to be opened, the directory
-    above it is listed.
+    Args:
+        path: Its path in the layer.
+        mode: Its mode.
+        owner: The numbers of its user and group.
+        below: The layers below, the highest first.
+    """
+    for layer in below:
+        try:
+            status = os.lstat(layer + path)
+        except OSError:
+            continue
+        known = stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid
+        return stat.S_ISDIR(status.st_mode) and known != (stat.S_IMODE(mode), *owner)
+    return False
+
+
+def list_layer(top: str, prefix: str, area: Area, below: Sequence[str] = ()) -> list[str]:
+    """List what a layer of an overlay file system holds: files, directories that are empty, and those that are others.
+
+    The last have another mode or owner than in the layers below. A deleted file counts, because it is a device in the
+    layer. For a path that is too long to be opened, the directory above it is listed.
 
     Args:
         top: The layer's directory.
         prefix: Where the overlay is mounted; the beginning of every returned path.
         area: What is listed.
+        below: The layers below, the highest first; none where they are not known.
 
     Raises:
         OSError: A directory cannot be read.
@@ -51,20 +72,30 @@ def list_layer(top: str, prefix: str, area: Area) -> list[str]:
     waiting = [""]
     while waiting:
         here = waiting.pop()
-        below = []
+        inside = []
         try:
             with os.scandir(top + here) as entries:
-                below = [(f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False)) for entry in entries]
+                inside = [(f"{here}/{entry.name}", entry.is_dir(follow_symlinks=False)) for entry in entries]
         except OSError as error:
             if error.errno != errno.ENAMETOOLONG:
                 raise
-        for path, is_directory in below:
+        for path, is_directory in inside:
             if not area.has(prefix + path):
                 continue
             if is_directory:
                 waiting.append(path)
             else:
                 found.append(prefix + path)
-        if here and not below:
+        if here and (not inside or _is_other(top, here, below)):
             found.append(prefix + here)
     return found
+
+
+def _is_other(top: str, path: str, below: Sequence[str]) -> bool:
+    if not below:
+        return False
+    try:
+        status = os.lstat(top + path)
+    except OSError:  # Its path is too long.
+        return False
+    return is_other_directory(path, status.st_mode, (status.st_uid, status.st_gid), below)

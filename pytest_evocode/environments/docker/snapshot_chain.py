@@ -68,6 +68,8 @@ class _Staged:
     layer: Layer
     image: str
     """The id of the container's image."""
+    lower: tuple[str, ...]
+    """The layers below that of the container, the highest first."""
 
 
 class SnapshotChain:
@@ -166,6 +168,7 @@ class SnapshotChain:
             # Nothing is known of files that may change without a trace, so the next snapshot has all of them.
             layer.without({mark.inode for mark in layer.marks.values()} if mapped is None else mapped),
             state["Image"],
+            tuple(state["GraphDriver"]["Data"]["LowerDir"].split(":")),
         )
 
     def _most_layers(self, image: str) -> int:
@@ -193,7 +196,8 @@ class SnapshotChain:
                 repository, _, tag = image.name.partition(":")
                 conf = {"Labels": dict(labels)}
                 done = self._client.commit(container, repository=repository, tag=tag, message=COMMENT, conf=conf)
-                write_list(done["Id"], {*self._changed_before(staged.image), *staged.layer.leaves()})
+                here = {*staged.layer.leaves(), *staged.layer.other_directories(staged.lower)}
+                write_list(done["Id"], {*self._changed_before(staged.image), *here})
         except BaseException as error:
             made.set_exception(error)
         else:

@@ -193,9 +193,10 @@ def changed_in_image(image: Mapping[str, Any], below: int, area: Area | None = N
     if listed is not None:
         return listed
     found: set[str] = set()
-    for layer in own_layers(image, below):
+    layers = _layers(image)
+    for index, layer in enumerate(own_layers(image, below)):
         try:
-            found.update(list_layer(layer, "", area or Area()))
+            found.update(list_layer(layer, "", area or Area(), layers[index + 1 :]))
         except OSError as error:
             raise EnvironmentFault(
                 f"what the agent changed is not known: no list of it is kept in {cache_directory()}, where another "
@@ -212,9 +213,13 @@ def _changed_before(client: APIClient, image: str, image_layers: int) -> list[st
 
 def own_layers(image: Mapping[str, Any], below: int) -> list[str]:
     """Return the directories of an image's layers above the first ``below``."""
+    return _layers(image)[: len(image["RootFS"]["Layers"]) - below]
+
+
+def _layers(image: Mapping[str, Any]) -> list[str]:
+    """Return the directories of all layers of an image, the highest first."""
     data = image["GraphDriver"]["Data"]
-    layers = [data["UpperDir"], *data.get("LowerDir", "").split(":")]
-    return layers[: len(image["RootFS"]["Layers"]) - below]
+    return [data["UpperDir"], *data.get("LowerDir", "").split(":")]
 
 
 def keep_container(client: APIClient, container: str, name: str, network: str | None) -> str:

@@ -99,8 +99,8 @@ def _list_layer(request: dict[str, Any], output: int) -> dict[str, Any]:
     """Write the paths that layers hold to a file, each ended by a NUL, reading them as their root."""
     own_user_namespace()
     with os.fdopen(output, "wb") as file:
-        for top, prefix in request["layers"]:
-            for path in list_layer(top, prefix, Area(request["outside"], request["but"])):
+        for top, prefix, below in request["layers"]:
+            for path in list_layer(top, prefix, Area(request["outside"], request["but"]), below):
                 file.write(os.fsencode(path) + b"\0")
     return {}
 

@@ -25,6 +25,8 @@ class SandboxSnapshot:
 
     launcher: Launcher
     layer: Path
+    below: tuple[Path, ...] = ()
+    """The layers of the image, the lowest first; none where they are not known."""
 
     @property
     def reference(self) -> str:
@@ -39,7 +41,11 @@ class SandboxSnapshot:
 
     def changed_paths(self, outside: Sequence[str] = (), but: Sequence[str] = ()) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
-        layers = [(str(self.layer / "root"), ""), (str(self.layer / "usr"), "/usr")]
+        below = [str(layer) for layer in reversed(self.below)]
+        layers = [
+            (f"{self.layer}/root", "", [f"{each}/root" for each in below]),
+            (f"{self.layer}/usr", "/usr", [*(f"{each}/usr" for each in below), "/usr"] if below else []),
+        ]
         with open(os.memfd_create("paths"), "w+b") as found:
             request = {"operation": "list_layer", "layers": layers, "outside": list(outside), "but": list(but)}
             self.launcher.ask(request, [found.fileno()])
