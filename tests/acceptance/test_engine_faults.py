@@ -79,7 +79,7 @@ def test_a_snapshot_that_is_gone_is_an_error_of_its_round(
     assert [each.outcome for each in session.record("a", "saboteur").rounds] == ["passed", "error", "error"]
     assert [each.outcome for each in session.record("b", "saboteur").rounds] == ["passed"] * 3
     cause = session.record("a", "saboteur").rounds[1].cause
-    assert ("No such image" if env == "docker" else "did not start a sandbox") in cause
+    assert ("was discarded" if env == "docker" else "did not start a sandbox") in cause
     assert session.outcomes == {"passed": 4, "errors": 2}
     assert_readable(session)
 

@@ -29,11 +29,19 @@ pytestmark = pytest.mark.slow
 ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 # Put behind the agent, this ends its session at the end of a turn for which there is a file.
 DIES = """
-import os, signal
+import json, os, signal, time
 
 def end_of_turn(task, index):
     if (HERE / f"die-in-{index}").exists():
+        # A turn is noted once its snapshot is made, which may be beside the next turn.
+        while not is_noted(task, index - 1):
+            time.sleep(0.01)
         os.killpg(0, signal.SIGKILL)
+
+def is_noted(task, index):
+    states = HERE.glob(f"evocode-results/{task}/harbor_jobs/*/*/*/state.json")
+    turns = [turn["index"] for state in states for turn in json.loads(state.read_text())["turns"]]
+    return index <= max(turns, default=0)
 """
 
 
