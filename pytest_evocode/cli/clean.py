@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from pytest_evocode.cli.printing import echo
-from pytest_evocode.environments.cleanup import leftovers
+from pytest_evocode.environments.cleanup import Leftover, leftovers
 from pytest_evocode.errors import EvocodeError
+
+if TYPE_CHECKING:
+    from pytest_evocode.verifier.cache_store import CacheStore
 
 
 @click.command("clean")
@@ -17,12 +22,13 @@ from pytest_evocode.errors import EvocodeError
 def clean_command(dry_run: bool, kept: bool) -> None:
     """Remove what killed sessions left behind, and what is kept to save time.
 
-    That is the states of reference solutions, and the package caches that their suites left.
+    That is the states of reference solutions, the package caches that their suites left, and images' caches of Python.
     Nothing that belongs to a running session is touched. Every new session removes the containers, networks, snapshots
     and sandboxes of dead sessions by itself.
     """
     failed = False
-    with leftovers(kept=kept, references=True, package_caches=True) as found:
+    with leftovers(kept=kept, references=True, package_caches=True) as of_engines:
+        found = [*of_engines, *_image_caches()]
         for leftover in found:
             if dry_run:
                 echo(f"would remove {leftover.what}")
@@ -36,3 +42,15 @@ def clean_command(dry_run: bool, kept: bool) -> None:
         if not found:
             echo("nothing is left over")
     sys.exit(1 if failed else 0)
+
+
+def _image_caches() -> Iterator[Leftover]:
+    from pytest_evocode.verifier.cache_store import kept_image_caches
+
+    for store in kept_image_caches():
+
+        def remove(store: CacheStore = store) -> None:
+            with store.locked():
+                store.drop()
+
+        yield Leftover(str(store), remove)

@@ -88,15 +88,28 @@ def _members(tar: Path) -> list[tuple[str, str, Member]]:
     return found
 
 
+def kept_image_caches() -> list[CacheStore]:
+    """Return what is kept on this machine, of all images."""
+    return [CacheStore(index.parent.name) for index in sorted(_place().glob("*/index.json"))]
+
+
+def _place() -> Path:
+    return cache_directory() / "image-caches"
+
+
 class CacheStore:
     """The directory in which the caches of one image are kept. All methods raise OSError."""
 
     def __init__(self, key: str) -> None:
         """``key`` is of the image's contents."""
-        self._all = cache_directory() / "image-caches"
+        self._all = _place()
         self._directory = self._all / key
         self._index = self._directory / "index.json"
         self._verified: set[str] = set()
+
+    def __str__(self) -> str:
+        size = sum(file.stat().st_size for file in self._directory.iterdir())
+        return f"caches of Python of the image {self._directory.name[:12]}, {size / 1e6:.1f} MB"
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
