@@ -33,7 +33,7 @@ class Times:
     silent: int
     """How many of them took a time of which their records do not say where it went, because they are older."""
     durations: Mapping[str, Duration]
-    """By name: ``agent``, ``verifier``, ``waiting`` and ``harness``, and the other phases of records; without those
+    """By name: ``agent``, ``verifier``, ``waiting`` and ``overhead``, and the other phases of records; without those
     that are known of no round.
     """
 
@@ -42,7 +42,7 @@ def times(records: Iterable[RoundRecord]) -> Times:
     """Return where the time of some rounds went; those that were not reached took none.
 
     ``agent`` is the agent's turn, ``verifier`` the suite with what was brought into its environment and read from it,
-    ``waiting`` the suite's for a slot, and ``harness`` what the round cost where the agent works beside its setup and
+    ``waiting`` the suite's for a slot, and ``overhead`` what the round cost where the agent works beside its setup and
     the turn.
 
     >>> from pytest_evocode.results.phases import Phases
@@ -50,7 +50,7 @@ def times(records: Iterable[RoundRecord]) -> Times:
     ...     outcome="passed", agent_seconds=seconds, phases=phases)
     ...     for index, seconds, phases in [(1, 4.0, Phases(snapshot=0.5)), (2, 2.0, None), (3, 9.0, None)]]
     >>> found = times(rounds)
-    >>> found.rounds, found.silent, found.durations["agent"].median, found.durations["harness"].known
+    >>> found.rounds, found.silent, found.durations["agent"].median, found.durations["overhead"].known
     (3, 2, 4.0, 1)
     """
     begun = [each for each in records if each.outcome != "not reached" or each.agent_seconds is not None]
@@ -59,7 +59,7 @@ def times(records: Iterable[RoundRecord]) -> Times:
         "agent": _duration(each.agent_seconds for each in begun),
         "verifier": _duration(each.verifier_seconds for each in begun),
         "waiting": _duration(each.waiting for each in phases),
-        "harness": _duration(each.harness_seconds for each in phases),
+        "overhead": _duration(each.overhead_seconds for each in phases),
     }
     for name in PHASES:
         found.setdefault(name, _duration(getattr(each, name) for each in phases))

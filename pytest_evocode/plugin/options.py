@@ -166,7 +166,10 @@ def _add_flags_for_authors(group: pytest.OptionGroup) -> None:
         "--evocode-pin",
         help="write the cases that the oracle passes to each task's evocode.lock, to score later runs by",
     )
-    flag("--evocode-replay", help="apply all earlier reference solutions anew, and use nothing that is kept of them")
+    flag(
+        "--evocode-replay",
+        help="apply all earlier reference solutions anew, and use no state or package cache that is kept of them",
+    )
 
 
 def _add_ini_settings(parser: pytest.Parser) -> None:
@@ -194,7 +197,7 @@ def _add_ini_settings(parser: pytest.Parser) -> None:
         "evocode_verifiers",
         type="string",
         default="",
-        help="how many suites may run at once on this machine, over all workers and sessions (default: one per core)",
+        help="how many slots for suites this machine has, over all workers and sessions (default: one per core)",
     )
 
 

@@ -27,7 +27,7 @@ ROUND_COLUMNS: dict[str, type] = {
     "completion_tokens": int, "requests": int, "cost_usd": float, "agent_seconds": float, "verifier_seconds": float,
     "activity": str, "interaction": str, "category": str, "difficulty": str, "change_types": str,
     "environment": str, "started": str, "directory": str, "label": str, "identity": str, "task_hash": str,
-    "strict": bool, "verify": str, "harness_seconds": float,
+    "strict": bool, "verify": str, "overhead_seconds": float,
     **{_phase_column(name): float for name in PHASES},
 }  # fmt: skip
 CASE_COLUMNS: dict[str, type] = {
@@ -106,7 +106,7 @@ def _round_row(row: ScoreRow, attempt: StoredAttempt | None, record: RoundRecord
     values = {
         **{_phase_column(name): seconds for name, seconds in phases.items()},
         **round_values(record),
-        "harness_seconds": record.harness_seconds,
+        "overhead_seconds": record.overhead_seconds,
         **_which(row, attempt, record),
         "finished": attempt.finished if attempt else False,
         "partial": attempt.partial if attempt else (record.task, record.attempt) in row.missing_parts,

@@ -11,7 +11,7 @@ from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.times import Times, times, times_by
 from pytest_evocode.report.tables import aligned, format_number
 
-_COLUMNS = ("agent", "verifier", "waiting", "harness")
+_COLUMNS = ("agent", "verifier", "waiting", "overhead")
 
 
 def time_lines(table: ScoreTable, by: Dimension | None) -> Iterator[str]:
@@ -28,7 +28,7 @@ def time_lines(table: ScoreTable, by: Dimension | None) -> Iterator[str]:
             yield from _lines(by, times_by(row.grid, by, table.facts))
     if silent := sum(each.silent for each in rows.values()):
         of = sum(each.rounds for each in rows.values())
-        yield f"not recorded of {silent} of {of} rounds, and left out: waiting and harness"
+        yield f"not recorded of {silent} of {of} rounds, and left out: waiting and overhead"
 
 
 def _lines(title: str, found: Mapping[str, Times]) -> Iterator[str]:

@@ -49,7 +49,7 @@ class Phases:
         return {name: seconds for name, seconds in values.items() if seconds is not None}
 
     @property
-    def harness_seconds(self) -> float | None:
+    def overhead_seconds(self) -> float | None:
         """What the round cost where the agent works beside setup and the agent's turn: snapshot and bookkeeping."""
         known = [seconds for seconds in (self.snapshot, self.bookkeeping) if seconds is not None]
         return round(sum(known), _DIGITS) if known else None

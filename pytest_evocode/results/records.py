@@ -230,9 +230,9 @@ class RoundRecord(ResultsRecord):
         return self.outcome == "passed"
 
     @property
-    def harness_seconds(self) -> float | None:
+    def overhead_seconds(self) -> float | None:
         """What the round cost where the agent works, beside its setup and the agent's turn."""
-        return None if self.phases is None else self.phases.harness_seconds
+        return None if self.phases is None else self.phases.overhead_seconds
 
     @property
     def case_counts(self) -> tuple[int, int]:

@@ -31,10 +31,10 @@ def results(tmp_path: Path) -> Path:
 def test_each_agent_has_medians_over_its_rounds(evocode: Evocode) -> None:
     ran = evocode("results", "--time")
     assert ran.lines == [
-        "agent agent (median s) verifier (median s) waiting (median s) harness (median s) rounds",
+        "agent agent (median s) verifier (median s) waiting (median s) overhead (median s) rounds",
         "gpt 1.50 n/a 4.00 0.50 4",
         "old 1.50 n/a n/a n/a 2",
-        "not recorded of 2 of 6 rounds, and left out: waiting and harness",
+        "not recorded of 2 of 6 rounds, and left out: waiting and overhead",
     ]
 
 
@@ -43,7 +43,7 @@ def test_rounds_and_tasks_have_rows_of_their_own(evocode: Evocode) -> None:
     ran = evocode("results", "--by", "round", "--time")
     assert ran.lines[:4] == [
         "gpt:",
-        "round agent (median s) verifier (median s) waiting (median s) harness (median s) rounds",
+        "round agent (median s) verifier (median s) waiting (median s) overhead (median s) rounds",
         "1 1.50 n/a 3.00 0.40 2",
         "2 1.50 n/a 6.00 0.70 2",
     ]
@@ -67,6 +67,6 @@ def test_json_has_all_phases_in_full(evocode: Evocode) -> None:
 def test_export_has_a_column_for_each_phase(evocode: Evocode) -> None:
     rows = evocode("export", "--json").json
     first = next(row for row in rows if row["agent"] == "gpt")
-    assert (first["waiting_seconds"], first["suite_seconds"], first["harness_seconds"]) == (2.0, 3.0, 0.3)
+    assert (first["waiting_seconds"], first["suite_seconds"], first["overhead_seconds"]) == (2.0, 3.0, 0.3)
     assert (first["agent_seconds"], first["reading_seconds"]) == (1.5, None)
-    assert next(row for row in rows if row["agent"] == "old")["harness_seconds"] is None
+    assert next(row for row in rows if row["agent"] == "old")["overhead_seconds"] is None

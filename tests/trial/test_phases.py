@@ -65,7 +65,7 @@ def test_the_harness_costs_what_neither_setup_nor_the_agent_takes(
     assert phases is not None
     assert phases.snapshot is not None
     assert phases.bookkeeping is not None
-    assert record.harness_seconds == pytest.approx(phases.snapshot + phases.bookkeeping, abs=1e-3)
+    assert record.overhead_seconds == pytest.approx(phases.snapshot + phases.bookkeeping, abs=1e-3)
 
 
 def test_a_suite_in_place_is_no_part_of_the_turn(

@@ -90,7 +90,7 @@ def test_a_suite_that_is_run_anew_changes_nothing_in_the_times_of_the_turn(task:
     record = judge(task.rounds[0], old, suite, agent_timed_out=False, timeout_multiplier=1.0, strict=False)
     assert record.phases == Phases(agent=9.0, snapshot=0.5, waiting=1.0, suite=20.0)
     silent = judge(task.rounds[0], RECORD, PASSED, agent_timed_out=False, timeout_multiplier=1.0, strict=False)
-    assert (silent.phases, silent.harness_seconds) == (None, None)
+    assert (silent.phases, silent.overhead_seconds) == (None, None)
 
 
 HANG = "test.sh was stopped after the case b, the last that it reported; its last lines:\nwaiting"
