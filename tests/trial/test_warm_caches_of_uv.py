@@ -21,10 +21,7 @@ from pytest_evocode.trial.trial import Trial, TrialOptions
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask, Scripted
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("uv") is None, reason="uv is not on PATH"),
-]
+pytestmark = pytest.mark.slow
 
 WHEEL = "tool-1.0-py3-none-any.whl"
 PROJECT = {
