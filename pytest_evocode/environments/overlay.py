@@ -20,9 +20,11 @@ class Area:
 
     def has(self, path: str) -> bool:
         """Tell whether a path belongs to it; so does what is above one of ``but``, and may stand in its way."""
-        if not is_below(path, self._outside):
-            return True
-        return is_below(path, self._but) or any(each.startswith(f"{path}/") for each in self._but)
+        return self.has_inside(path) or any(each.startswith(f"{path}/") for each in self._but)
+
+    def has_inside(self, path: str) -> bool:
+        """Tell whether what is at a path belongs to it whatever stands there; not so what is above one of ``but``."""
+        return not is_below(path, self._outside) or is_below(path, self._but)
 
 
 def is_below(path: str, directories: Sequence[str]) -> bool:
@@ -86,7 +88,7 @@ def list_layer(top: str, prefix: str, area: Area, below: Sequence[str] = ()) -> 
                 waiting.append(path)
             else:
                 found.append(prefix + path)
-        if here and (not inside or _is_other(top, here, below)):
+        if here and (not inside or (area.has_inside(prefix + here) and _is_other(top, here, below))):
             found.append(prefix + here)
     return found
 

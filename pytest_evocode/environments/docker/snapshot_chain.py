@@ -196,7 +196,8 @@ class SnapshotChain:
                 repository, _, tag = image.name.partition(":")
                 conf = {"Labels": dict(labels)}
                 done = self._client.commit(container, repository=repository, tag=tag, message=COMMENT, conf=conf)
-                here = {*staged.layer.leaves(), *staged.layer.other_directories(staged.lower)}
+                others = (f"{path}/" for path in staged.layer.other_directories(staged.lower))
+                here = {*staged.layer.leaves(), *others}
                 write_list(done["Id"], {*self._changed_before(staged.image), *here})
         except BaseException as error:
             made.set_exception(error)

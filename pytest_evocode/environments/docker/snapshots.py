@@ -71,7 +71,10 @@ class DockerSnapshot:
         with faults("looking at a snapshot"):
             image = self.client.inspect_image(self.image)  # type: ignore[no-untyped-call]
         area = Area([*outside, *_MOUNTED], but)
-        return sorted(path for path in changed_in_image(image, self.image_layers, area) if area.has(path))
+        found = changed_in_image(image, self.image_layers, area)
+        others = {path.rstrip("/") for path in found if path.endswith("/")}
+        files = {path for path in found if not path.endswith("/") and area.has(path)}
+        return sorted(files | {path for path in others if area.has_inside(path)})
 
     def discard(self) -> None:
         """Remove the image and the copies of volumes."""
@@ -183,6 +186,8 @@ def layers_can_be_read(container: Mapping[str, Any]) -> bool:
 
 def changed_in_image(image: Mapping[str, Any], below: int, area: Area | None = None) -> Collection[str]:
     """Return the paths at which a snapshot's image differs from the one with the first ``below`` of its layers.
+
+    A directory that differs in its mode or owner, whatever is in it, may have a slash at its end.
 
     Args:
         image: The engine's description of it.
