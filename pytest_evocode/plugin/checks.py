@@ -63,7 +63,6 @@ class CheckCollector(pytest.Collector):
         if not run or self._runner is not None or isinstance(self.task, TaskError):
             return
         from pytest_evocode.checks.runner import CheckRunner
-        from pytest_evocode.checks.side_by_side import SideBySide
 
         settings = session.settings
         self._runner = CheckRunner(
@@ -76,10 +75,7 @@ class CheckCollector(pytest.Collector):
             verify_times=settings.verify_times,
             anew=bool(self.config.getoption("cacheclear", False)),
         )
-        if session.side_by_side is None:
-            session.running = session.side_by_side = SideBySide(settings.verifiers)
-            self.config.add_cleanup(session.side_by_side.close)  # Before the engine's, which was added before.
-        session.side_by_side.begin(self._runner)
+        session.begin_side_by_side(self._runner)
 
     def teardown(self) -> None:
         """End the checks, finished or not."""

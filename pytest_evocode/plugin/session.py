@@ -23,7 +23,7 @@ from pytest_evocode.results.selection import SelectedAttempt
 from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
-    from pytest_evocode.checks.side_by_side import SideBySide
+    from pytest_evocode.checks.side_by_side import SideBySide, TaskRunner
     from pytest_evocode.environments import Engine
     from pytest_evocode.metrics.scores import RunMode
     from pytest_evocode.plugin.run import SessionRun
@@ -60,9 +60,8 @@ class EvocodeSession:
         self.errors = 0
         """How many reports of the session are errors, which are no verdict on any agent."""
         self.running: Trial | SideBySide | None = None
-        """The last attempt, or the checks of tasks, that this process started, which may have ended."""
-        self.side_by_side: SideBySide | None = None
-        """The checks of tasks that this process makes, or what it makes ready for them."""
+        """The last attempt that this process started, or what it does for tasks side by side; it may have ended."""
+        self._side_by_side: SideBySide | None = None
         self.engine_reason = ""
         """Why the engine was chosen, once it is."""
         self._engine: Engine | None = None
@@ -101,8 +100,17 @@ class EvocodeSession:
 
         return RunMode(self.settings.mode, self.settings.from_round)
 
+    def begin_side_by_side(self, runner: TaskRunner) -> None:
+        """Begin to check one more task or to make it ready; to be called once the session has its engine."""
+        from pytest_evocode.checks.side_by_side import SideBySide
+
+        if self._side_by_side is None:
+            self.running = self._side_by_side = SideBySide(self.settings.verifiers)
+            self.config.add_cleanup(self._side_by_side.close)  # Before the engine's, which was added before.
+        self._side_by_side.begin(runner)
+
     def stop_running(self) -> None:
-        """End the attempt or the checks under way, if there are any; raises EnvironmentFault."""
+        """End the attempt, the checks or the making ready that is under way, if any; raises EnvironmentFault."""
         if self.running is not None:
             self.running.close()
 

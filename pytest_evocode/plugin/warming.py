@@ -57,7 +57,6 @@ class WarmCollector(pytest.Collector):
         """Start what is selected, unless that was done."""
         if self._runner is not None:
             return
-        from pytest_evocode.checks.side_by_side import SideBySide
         from pytest_evocode.trial.options import TrialOptions
         from pytest_evocode.trial.warming import INSTALL, TaskWarming
 
@@ -75,10 +74,7 @@ class WarmCollector(pytest.Collector):
             ),
             anew=bool(self.config.getoption("cacheclear", False)),
         )
-        if session.side_by_side is None:
-            session.running = session.side_by_side = SideBySide(settings.verifiers)
-            self.config.add_cleanup(session.side_by_side.close)  # Before the engine's, which was added before.
-        session.side_by_side.begin(self._runner)
+        session.begin_side_by_side(self._runner)
 
     def teardown(self) -> None:
         """End what still runs."""
