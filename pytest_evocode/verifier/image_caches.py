@@ -93,13 +93,7 @@ class ImageCaches:
             EnvironmentFault: The engine failed.
         """
         changed = frozenset(changed)
-        here = {
-            directory: names
-            for directory, names in touched.items()
-            # Removed, or replaced by a link, after its cache was changed.
-            if directory not in changed and not any(str(each) in changed for each in PurePosixPath(directory).parents)
-        }
-        if not here or not isinstance(fork, TreeKeepingEnvironment):
+        if not isinstance(fork, TreeKeepingEnvironment) or not (here := _still_there(fork, touched, changed)):
             return
         try:
             for _ in range(2):
@@ -247,6 +241,16 @@ def _missing(index: Index, touched: Touched) -> dict[str, Any]:
     if not read and not kinds:
         return {}
     return {"read": read, "compile": {kind: sorted(directories) for kind, directories in kinds.items()}}
+
+
+def _still_there(fork: Environment, touched: Touched, changed: Collection[str]) -> Touched:
+    """Leave out directories that are none any more, or are in one that is none: removed, or replaced by a link."""
+    above = {each: [each, *map(str, PurePosixPath(each).parents)] for each in touched}
+    doubtful = {each for places in above.values() for each in places if each in changed}
+    found = fork.read_files(dict.fromkeys(doubtful, 0)) if doubtful else {}
+    # A directory may be among the changes for its mode or owner.
+    gone = {path for path, each in found.items() if not str(each).endswith("is a directory")}
+    return {each: touched[each] for each, places in above.items() if gone.isdisjoint(places)}
 
 
 def _source_of(path: str) -> str:

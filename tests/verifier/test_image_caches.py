@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_evocode.environments import Engine, Environment
-from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.tasks import Task, load_task
-from pytest_evocode.verifier import ImageCaches, classify, harden, image_caches, image_facts, looked_at
+from pytest_evocode.verifier import ImageCaches, cache_store, classify, harden, image_caches, image_facts, looked_at
 from tests.environments.conftest import start_engine
 
 VENV = "/app/.venv"
@@ -111,9 +109,17 @@ def task(tmp_path: Path) -> Task:
 
 
 @pytest.fixture
-def turn(both: Engine, task: Task) -> Iterator[Turn]:
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where images' caches are kept: a directory of the test's own, since others run beside it."""
+    directory = tmp_path / "kept"
+    directory.mkdir()
+    monkeypatch.setattr(cache_store, "cache_directory", lambda: directory)
+    return directory
+
+
+@pytest.fixture
+def turn(both: Engine, task: Task, kept: Path) -> Iterator[Turn]:
     """An agent's turn, with nothing known of the image's caches."""
-    shutil.rmtree(cache_directory() / "image-caches", ignore_errors=True)
     with contextlib.ExitStack() as life:
         yield Turn(both, task, life)
 
@@ -205,7 +211,7 @@ def test_processes_of_a_user_who_cannot_write_compile_nothing(turn: Turn) -> Non
 
 
 def test_what_is_known_starts_no_environment_and_what_is_damaged_is_made_again(
-    turn: Turn, both: Engine, monkeypatch: pytest.MonkeyPatch
+    turn: Turn, both: Engine, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     image = listing(turn.image())
     run(turn.environment, "bash", "-c", f"rm {SITE}/built/__pycache__/*")
@@ -220,13 +226,13 @@ def test_what_is_known_starts_no_environment_and_what_is_damaged_is_made_again(
     monkeypatch.setattr(both, "create", count)
     assert listing(turn.fork()) == image
     assert started == []
-    kept = [path for path in (cache_directory() / "image-caches").rglob("*") if path.is_file()]
-    for path in kept:
+    files = [path for path in kept.rglob("*") if path.is_file()]
+    for path in files:
         path.write_bytes(path.read_bytes().replace(b"built a", b"poison!"))
     turn.caches = ImageCaches(both, turn.task)
     assert listing(turn.fork()) == image
     assert len(started) == 1
-    for path in kept:
+    for path in files:
         path.write_text("{")
     turn.caches = ImageCaches(both, turn.task)
     assert listing(turn.fork()) == image
