@@ -212,6 +212,9 @@ class ProviderConnection:
             if ends is not None and time.monotonic() >= ends:
                 raise TimeoutError(f"{self.label}: the model has not answered in time") from None
             raise RequestUnanswered(ProviderFault(_cause(error))) from None
+        except RuntimeError:  # What the SDKs' HTTP library says of a client that was closed just before.
+            self._refuse_when_closed()
+            raise
         request_id = headers.get("x-request-id") or headers.get("request-id") or ""
         try:
             body = json.loads(written)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -43,6 +43,20 @@ def test_a_client_that_is_closed_while_it_waits_to_ask_again_does_not() -> None:
             client.complete(ASK, [BASH], timeout=None)
         assert len(server.asked) <= 1
         assert server.is_left()
+
+
+def test_a_client_that_is_closed_just_before_it_asks_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ModelServer([]) as server:
+        client, read = client_for("chat", server), connection._read
+
+        def read_when_closed(*arguments: Any) -> Any:
+            client.close()
+            return read(*arguments)
+
+        monkeypatch.setattr(connection, "_read", read_when_closed)
+        with pytest.raises(Cancelled, match="the connection was closed"):
+            client.complete(ASK, [BASH], timeout=SECONDS)
+        assert server.asked == []
 
 
 @pytest.mark.parametrize("retries", [0, 1])
