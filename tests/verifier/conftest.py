@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from pytest_evocode.environments import Engine, ProgramEnvironment
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.tasks import load_task
 from pytest_evocode.verifier import SuiteRun, SuiteSettings, find_toolbox, run_suite
+from tests.environments.conftest import start_engine
 
 FORK = '[metadata.evocode]\nverify_in = "fork"\n'
 RunSuite = Callable[..., SuiteRun]
@@ -44,6 +45,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     in_docker = item.get_closest_marker("docker") is not None
     if in_docker and name.startswith("test_native_features.py::") and "test_everything_passes" not in name:
         item.add_marker("nightly")  # Each worker would run the whole suite for them.
+
+
+@pytest.fixture(params=["sandbox", pytest.param("docker", marks=pytest.mark.docker)], scope="module")
+def both(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """Both engines in turn."""
+    engine = start_engine(request.param)
+    yield engine
+    engine.close()
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.verifier import Changes, ImageCaches, classify, harden, image_facts, looked_at
-from tests.environments.conftest import start_engine
 
 DOCKERFILE = """\
 FROM python:3.11-slim-bookworm
@@ -24,14 +23,6 @@ RUN mkdir -p /app/.venv/bin /app/.venv/lib /app/bin && echo home = /usr/bin > /a
 RUN mkdir -p /root && echo "# of the image" > /root/.bashrc && touch /app/bin/product && chmod 755 /app/bin/product
 """
 Hardened = Callable[[str], contextlib.AbstractContextManager[tuple[Environment, Changes]]]
-
-
-@pytest.fixture(params=["sandbox", pytest.param("docker", marks=pytest.mark.docker)], scope="module")
-def both(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    """Both engines in turn."""
-    engine = start_engine(request.param)
-    yield engine
-    engine.close()
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.verifier import ImageCaches, cache_store, classify, harden, image_caches, image_facts, looked_at
-from tests.environments.conftest import start_engine
 
 VENV = "/app/.venv"
 SITE = f"{VENV}/lib/site-packages"
@@ -88,14 +87,6 @@ class Turn:
         fork.start()
         harden(fork, changes, image, self.caches)
         return fork
-
-
-@pytest.fixture(params=["sandbox", pytest.param("docker", marks=pytest.mark.docker)], scope="module")
-def both(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    """Both engines in turn."""
-    engine = start_engine(request.param)
-    yield engine
-    engine.close()
 
 
 @pytest.fixture
