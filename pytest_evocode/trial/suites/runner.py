@@ -77,6 +77,7 @@ class SuiteRunner:
         self._toolbox: Toolbox | None = None
         self._verifiers: VerifierEnvironments | None = None
         self._pins: Pins = NOT_PINNED
+        self._looking = contextlib.ExitStack()
 
     @property
     def in_place(self) -> bool:
@@ -100,6 +101,8 @@ class SuiteRunner:
         elif native:
             with facts_beside(self._context.engine, self._task):
                 self._toolbox = find_toolbox(self._context.engine, self._task)
+        else:  # Beside the agent's first turn, and not when the first suite has to wait for it.
+            self._looking.enter_context(facts_beside(self._context.engine, self._task))
 
     def run(self, environment: Environment, snapshot: Snapshot, round_: Round, **how: Any) -> SuiteRun:
         """Run a round's suite as :meth:`run_and_leave` does, and remove the fork before returning."""
@@ -273,6 +276,8 @@ class SuiteRunner:
         for index in list(self._held):
             self.drop_fork(index)
         self.clearing.finish()
+        self._warm.close()
+        self._looking.close()
 
     def stop(self) -> None:
         """Kill every suite that runs in a fork, or for one."""

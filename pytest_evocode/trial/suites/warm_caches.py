@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import IO
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.cache_archives import CacheArchives, KeptCaches
@@ -59,6 +60,16 @@ class WarmCaches:
         self._task = context.task
         self._trusted = trusted
         self._lock = threading.Lock()
+        self._packing = threading.Lock()
+        self._of_image: dict[tuple[str, ...], IO[bytes]] = {}
+        """What the image has at some paths, as archives: it is the same for every round."""
+
+    def close(self) -> None:
+        """Drop what is held for the attempt; nothing is kept any more."""
+        with self._packing:
+            for file in self._of_image.values():
+                file.close()
+            self._of_image.clear()
 
     def give(self, fork: Environment, round_: Round, settings: SuiteSettings, changes: Changes) -> BegunSuite | None:
         """Put kept caches into a fork that has started.
@@ -160,14 +171,28 @@ class WarmCaches:
     @contextlib.contextmanager
     def _image_of(self, paths: Sequence[str]) -> Iterator[tarfile.TarFile]:
         """Yield what the image as built has at some paths."""
+        with self._packing:
+            file = self._of_image.get(tuple(paths))
+            if file is None:
+                file = self._of_image[tuple(paths)] = self._packed_image(paths)
+            # A position of its own: several rounds may be kept at once.
+            again = open(f"/proc/self/fd/{file.fileno()}", "rb")  # noqa: SIM115
+        with again, tarfile.open(fileobj=again, mode="r:") as archive:
+            yield archive
+
+    def _packed_image(self, paths: Sequence[str]) -> IO[bytes]:
         environment = self._context.engine.create(self._task, env={}, network="no-network")
         assert isinstance(environment, TreeKeepingEnvironment)
-        try:
-            environment.start()
-            with self._packed(environment, paths) as archive:
-                yield archive
-        finally:
-            environment.stop()
+        with contextlib.ExitStack() as until_packed:
+            file = until_packed.enter_context(tempfile.TemporaryFile(dir=self._archives.directory))
+            try:
+                environment.start()
+                environment.pack_trees(paths, file)
+            finally:
+                environment.stop()
+            file.flush()
+            until_packed.pop_all()
+            return file
 
     def _may_have(self, round_: Round) -> bool:
         """Tell whether a suite begins with kept caches: it runs beside the agent's files, and has a network."""
