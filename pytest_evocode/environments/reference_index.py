@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
@@ -39,3 +43,29 @@ class ReferenceIndex(KeptIndex[ReferenceState]):
         Each call returns a new lock, which cannot be taken again by its holder.
         """
         return FileLock(self.directory / f"{task[:200]}.making")
+
+    @contextlib.contextmanager
+    def used(self, key: str) -> Iterator[None]:
+        """Have a state seen as in use; any number of sessions may use one, and a killed one uses none."""
+        with self._use(key).open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            yield
+
+    def is_used(self, key: str) -> bool:
+        """Return whether any session uses a state."""
+        try:
+            with self._use(key).open("r") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
+
+    def forget(self, key: str) -> None:
+        """See :class:`~pytest_evocode.environments.kept_index.KeptIndex`."""
+        super().forget(key)
+        self._use(key).unlink(missing_ok=True)
+
+    def _use(self, key: str) -> Path:
+        return self.directory / f"{key}.use"

@@ -119,6 +119,7 @@ class AttemptCollector(pytest.Collector):
                 run_spending=RunSpending(settings.results / "runs" / f"{session.run_name}.spent"),
                 timeout_multiplier=settings.timeout_multiplier,
                 references=not settings.replay,
+                reuse=settings.reuse,
                 warm_caches=not settings.replay,
                 hold_forks=settings.holds_forks,
                 hold_all_forks=settings.shell == "always",

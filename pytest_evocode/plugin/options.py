@@ -170,6 +170,7 @@ def _add_flags_for_authors(group: pytest.OptionGroup) -> None:
         "--evocode-replay",
         help="apply all earlier reference solutions anew, and use no state or package cache that is kept of them",
     )
+    flag("--evocode-reuse", help="of the oracle: run the suites only, in the states kept of reference solutions")
 
 
 def _add_ini_settings(parser: pytest.Parser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from pytest_evocode.plugin.pytest_private import change_captured_sections, chang
 from pytest_evocode.plugin.report_properties import read_artifacts, read_record
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.report.printable import printable, printable_line
+from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.scrubbing import scrubbed
 
 #: What the formatter of pytest's logging puts around the names of levels, and whatever else has colours.
@@ -64,13 +66,13 @@ class RoundReports:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the flags of rounds that passed, which no failure's report shows, and notes on artifacts."""
-        flagged = [
-            f"{record.task}, {attempt_name(record.agent, record.attempt)}, {record.round}: {line}"
-            for record in self._session.records
-            if record.passed and record.verdict is not None
-            for line in record.verdict.flags
-        ]
-        self._print(terminalreporter, "evocode notes on passed rounds", flagged)
+        flagged: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+        for record in self._session.records:
+            if record.passed and record.verdict is not None:
+                for line in record.verdict.flags:
+                    flagged[record.task, attempt_name(record.agent, record.attempt), line].append(record.round)
+        notes = [f"{task}, {who}, {join_first(rounds)}: {line}" for (task, who, line), rounds in flagged.items()]
+        self._print(terminalreporter, "evocode notes on passed rounds", notes)
         # Artifacts are collected behind the record of their round, which has no word of them.
         self._print(terminalreporter, "evocode notes on artifacts", self._of_artifacts)
 

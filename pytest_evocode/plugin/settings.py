@@ -54,6 +54,8 @@ class Settings:
     """Where suites run that would run in a fork; None for there."""
     replay: bool
     """Whether reference solutions are applied anew where the state that they lead to is cached."""
+    reuse: bool
+    """Whether the oracle's rounds are verified in the states that are kept of the reference solutions."""
     agent_options: tuple[str, ...]
     """Options of agents as given: ``option=value``."""
     budget: Budget
@@ -110,11 +112,13 @@ def read_settings(config: pytest.Config) -> Settings:
     warm = config.getoption("evocode_warm")
     if check:
         _refuse_options_of_runs(
-            config, "--evocode-check runs no agent and pins nothing", ("agent", "warm", "speculate")
+            config, "--evocode-check runs no agent and pins nothing", ("agent", "warm", "speculate", "reuse")
         )
     if warm:
         _refuse_options_of_runs(
-            config, "--evocode-warm runs no agent and writes no results", ("case", "replay", "judge", "speculate")
+            config,
+            "--evocode-warm runs no agent and writes no results",
+            ("case", "replay", "reuse", "judge", "speculate"),
         )
     if config.getoption("reruns", None):
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
@@ -135,6 +139,7 @@ def read_settings(config: pytest.Config) -> Settings:
         strict=config.getoption("evocode_strict"),
         verify=config.getoption("evocode_verify"),
         replay=config.getoption("evocode_replay"),
+        reuse=_read_reuse(config),
         agent_options=tuple(config.getoption("evocode_agent_option")),
         budget=_read_budget(config),
         process=_read_process(config),
@@ -235,6 +240,19 @@ def _read_agents(config: pytest.Config) -> tuple[str, ...]:
                 f"--evocode-agent: {agent} is there twice; for more attempts of it use --evocode-attempts=2"
             )
     return agents
+
+
+def _read_reuse(config: pytest.Config) -> bool:
+    if not config.getoption("evocode_reuse"):
+        return False
+    if "oracle" not in _read_agents(config):
+        raise pytest.UsageError(
+            "--evocode-reuse has the oracle take no turn where its state is kept; add --evocode-agent=oracle"
+        )
+    for name, why in (("replay", "has every turn taken anew"), ("snapshots", "keeps what turns of this run lead to")):
+        if config.getoption(f"evocode_{name}"):
+            raise pytest.UsageError(f"--evocode-reuse takes no turn, and --evocode-{name} {why}; leave one of them out")
+    return True
 
 
 def _read_shard(config: pytest.Config) -> tuple[int, int] | None:

@@ -22,7 +22,8 @@ class TurnRecord(ResultsRecord):
     tool_calls: int | None
     usage: Usage | None = None
     stopped: str = ""
-    agent_seconds: float
+    agent_seconds: float | None
+    """None where nobody took the turn, because the state that it leads to was kept."""
     phases: Phases | None = None
     """Where the time of the turn went; None in records that do not say."""
 

@@ -38,6 +38,8 @@ class Resumption:
     first_played: int = 1
     """The first round that is run; those before it have no record."""
     start: Snapshot | None = None
+    kept: Mapping[int, Snapshot] = field(default_factory=dict)
+    """The states that are kept of ``turns`` which nobody took in this attempt; they stay beyond it."""
     agent: Any = None
     spent: Spent = field(default_factory=Spent)
 
@@ -91,6 +93,7 @@ class Checkpoints:
         self._snapshots: dict[int, Snapshot] = {}
         self._done: set[int] = set()
         self._held: dict[int, set[str]] = {}
+        self._kept: Set[int] = frozenset()
         self._counting: float = math.inf
         self._ahead: list[_EndedTurn] = []
         self._unwritten: Exception | None = None
@@ -149,6 +152,13 @@ class Checkpoints:
             agent=earlier.agent,
             spent=earlier.spent,
         )
+
+    def adopt(self, before: Resumption) -> Resumption:
+        """Take over the turns that nobody took in this attempt, with their states, and return what was given."""
+        self._kept = before.kept.keys()
+        self._snapshots.update(before.kept)
+        self._turns.update((turn.index, turn) for turn in before.turns)
+        return before
 
     def _load_ended(self, directory: AttemptDirectory, done: Mapping[str, RoundRecord], wanted: Set[int]) -> Resumption:
         """Return the records of an attempt that has ended, unless rounds are left to be run."""
@@ -344,7 +354,7 @@ class Checkpoints:
     def _dropped(self, index: int) -> Snapshot | None:
         """Forget a snapshot, and return it where it is to be discarded."""
         snapshot = self._snapshots.pop(index)
-        return None if self._keep_all and snapshot.reference else snapshot
+        return None if index in self._kept or (self._keep_all and snapshot.reference) else snapshot
 
     def close(self, *, finished: bool) -> None:
         """Discard what nobody needs: all snapshots when the attempt is finished or cannot be resumed."""

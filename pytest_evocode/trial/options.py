@@ -42,6 +42,8 @@ class TrialOptions:
     """Whether the state that every round was left in is kept, to be verified again."""
     references: bool = False
     """Whether states that the oracle makes are kept, and used where earlier rounds are not asked for."""
+    reuse: bool = False
+    """Whether the oracle takes no turn in a round whose state is kept: only the suite is run."""
     warm_caches: bool = False
     """Whether what the oracle's suites download is kept, and found by later suites."""
     withheld_from_solutions: Callable[[str], bool] = lambda name: False

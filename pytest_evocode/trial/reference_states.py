@@ -6,8 +6,8 @@ import contextlib
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
 
 from filelock import Timeout
 
@@ -90,6 +90,20 @@ class ReferenceStates:
             self._index.touch(state.key)
         return found
 
+    def use(self, indexes: Iterable[int], until_closed: ExitStack) -> dict[int, Snapshot]:
+        """Return the states after some rounds, up to the first that is not kept or that no suite has accepted.
+
+        Nobody drops them while ``until_closed`` is open.
+        """
+        found = {}
+        with self.held():
+            for index in indexes:
+                if (state := self.find(index)) is None:
+                    break
+                until_closed.enter_context(self._index.used(self._key(index)))
+                found[index] = state
+        return found
+
     def kept(self) -> dict[int, int]:
         """Return the bytes of each state that is kept and that its round's suite has accepted, by round."""
         found = {}
@@ -105,8 +119,8 @@ class ReferenceStates:
         One that the round's suite has ``accepted`` takes the place of one that no suite has seen.
         """
         store = self._store
-        if store is None or (accepted and index >= len(self._task.rounds)):
-            return  # No round begins after the last, which is for looking at only.
+        if store is None:
+            return
         key = self._key(index)
         with contextlib.suppress(EnvironmentFault, OSError), self.held():
             if (kept := self._index.read(key)) is not None:
@@ -123,7 +137,7 @@ class ReferenceStates:
         states = self._index.oldest_first()
         excess = sum(state.size for state in states) - self._limit
         for state in states:
-            if excess > 0 and state.key != newest:
+            if excess > 0 and state.key != newest and not self._index.is_used(state.key):
                 self._index.forget(state.key)  # First, so that nobody finds half a state.
                 with contextlib.suppress(EnvironmentFault):
                     store.drop_reference_state(state.key)

@@ -15,6 +15,7 @@ from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import AgentFault, Cancelled, EnvironmentFault, TaskError
 from pytest_evocode.results.records import RoundRecord, Verdict
+from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
@@ -25,6 +26,9 @@ from pytest_evocode.trial.reference_states import ReferenceStates
 from pytest_evocode.trial.suites.runner import SuiteRunner
 
 logger = logging.getLogger(__name__)
+
+_KEPT = TurnRecord(index=0, snapshot="", timed_out=False, tool_calls=None, agent_seconds=None)
+"""The turn of a round whose state is kept. Without a reference of its own no later session goes on from there."""
 
 
 class OracleAttempt(AbstractContextManager["OracleAttempt"], Protocol):
@@ -80,6 +84,7 @@ class StartingState:
                 context.engine, self._task, options.environ, withheld=withheld, installation=self.installation
             )
         self._attempt: OracleAttempt | None = None
+        self._until_closed = ExitStack()
 
     @property
     def kept(self) -> ReferenceStates | None:
@@ -91,7 +96,7 @@ class StartingState:
         """Whether all that runs in the attempt's environment is the task's own, and nothing installed for an agent."""
         return self.is_oracle and self.installation is None
 
-    def find(self, *, in_place: bool, until_started: ExitStack) -> Resumption:
+    def find(self, in_place: bool, until_started: ExitStack) -> Resumption:
         """Return where the attempt begins; its state is kept for as long as ``until_started`` is open.
 
         With suites ``in_place`` that is the image, and :meth:`play_in_place` goes on from there. Raises
@@ -100,6 +105,10 @@ class StartingState:
         before = self._rounds.rounds_before
         if in_place:
             return Resumption(first_played=before + 1)
+        if kept := self._reused():
+            turns = tuple(_KEPT.model_copy(update={"index": index}) for index in kept)
+            last = max(kept)
+            return Resumption(turns=turns, last_turn=last, first_played=min(kept), start=kept[last], kept=kept)
         if not before:
             nearest = range(self._rounds.first_wanted - 1, 0, -1) if self.is_oracle else ()
             index, state = self._known(nearest, until_started)
@@ -122,6 +131,10 @@ class StartingState:
             if round_.index == before and not (suite.verdict is not None and suite.verdict.passed):
                 raise self._leads_nowhere(round_.name, suite.fault or suite.hang or _failing(suite.verdict))
 
+    def close(self) -> None:
+        """Let go of the states that the attempt used."""
+        self._until_closed.close()
+
     def stop(self) -> None:
         """End the reference solutions that are still played."""
         if self._attempt is not None:
@@ -142,6 +155,18 @@ class StartingState:
                         until_started.push(stack.pop_all())
                         return index, state
         return 0, None
+
+    def _reused(self) -> dict[int, Snapshot]:
+        """Return the states in which the oracle's rounds are verified without a turn, from the first that is wanted."""
+        if self._states is None or not (self.is_oracle and self._options.reuse):
+            return {}
+        last = min(self._rounds.last or len(self._task.rounds), len(self._task.rounds))
+        kept = self._states.use(range(self._rounds.first_wanted, last + 1), self._until_closed)
+        if kept:
+            logger.info(
+                "%s: the solutions of rounds %d to %d are not played again", self._task.name, min(kept), max(kept)
+            )
+        return kept
 
     def _played(self, until_started: ExitStack) -> Snapshot:
         options = TrialOptions(

@@ -248,6 +248,7 @@ class Trial:
         finally:
             self._suites.close()
         self._checkpoints.close(finished=not (self._records.undone or self._checkpoints.is_left_as_it_is))
+        self._start_state.close()
         if self._unwritten is not None:
             raise EnvironmentFault(f"the attempt's record could not be written: {self._unwritten}")
 
@@ -303,12 +304,11 @@ class Trial:
     def _look_back(self, until_started: contextlib.ExitStack) -> Resumption:
         """Return where to go on: from an earlier session's end of this attempt, or from reference solutions."""
         own = self._rounds[self._selection.rounds_before :]
-        resumes = self._context.options.resume
-        before = self._checkpoints.load(self._context.engine, own) if resumes else Resumption()
+        before = self._checkpoints.load(self._context.engine, own) if self._context.options.resume else Resumption()
         if before != Resumption():
             logger.info("%s: resumed after round %d", self.task.name, before.last_turn)
             return before
-        return self._start_state.find(in_place=self._suites.in_place, until_started=until_started)
+        return self._checkpoints.adopt(self._start_state.find(self._suites.in_place, until_started))
 
     def _begin_at(self, index: int) -> None:
         self._records.skip_before(index)

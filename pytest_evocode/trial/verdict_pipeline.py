@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
@@ -26,6 +27,7 @@ from pytest_evocode.verifier import SuiteRun, judge
 logger = logging.getLogger(__name__)
 
 _INTERVAL = 0.05  # seconds between two attempts to kill what runs
+_NOT_PLAYED = "the reference solution was not played again: the state that it leads to was kept"
 
 
 class VerdictPipeline:
@@ -85,6 +87,9 @@ class VerdictPipeline:
         self._records.deliver(self._judge(round_, turn, suite), output=suite.output, done=True)
 
     def _judge(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> RoundRecord:
+        if turn.agent_seconds is None and suite.verdict is not None:
+            flags = (*suite.verdict.flags, _NOT_PLAYED)
+            suite = replace(suite, verdict=suite.verdict.model_copy(update={"flags": flags}))
         return judge(
             round_,
             self._records.after_turn(round_, turn),
