@@ -282,7 +282,7 @@ class Trial:
         self._ended = before.last_turn
         self._chain.resume(before)
         self._ahead.watch(environment)
-        for turn in before.turns:
+        for turn in reversed(before.turns):  # The longest suites first.
             self._verdicts.begin(environment, self._rounds[turn.index - 1], turn)
         if self._ended in self._records and not self._ahead.goes_on_after(self._rounds[self._ended - 1]):
             return

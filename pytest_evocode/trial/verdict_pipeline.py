@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
@@ -106,6 +107,8 @@ class VerdictPipeline:
             snapshot = self._checkpoints.snapshot_of(round_.index)
             times = self._context.options.verify_times
             suite, left = run_repeatedly(self._suites, environment, snapshot, round_, times)
+            # Now, because the verdicts of earlier rounds, which the record waits for, may be long in coming.
+            left.caches_kept = self._suites.clearing.begin(partial(left.keep_caches, suite))
             try:
                 record = self._judge(round_, turn, suite) if self._counts(round_) else None
             except BaseException:
@@ -150,7 +153,8 @@ class VerdictPipeline:
                 if not self._context.cancelled.is_set():
                     self._keep_reference(left.round, suite, snapshot)
                     self._records.note_artifacts(index, left.collect())
-                    left.keep_caches(suite)
+                    if left.caches_kept is not None:
+                        wait([left.caches_kept])  # Before somebody may look around in a fork that is held.
             finally:
                 if holds:
                     self._checkpoints.release(index, "clearing")

@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -35,6 +36,8 @@ class LeftFork:
         """How the suite was run."""
         self.keep_caches: Callable[[SuiteRun], object] = lambda suite: None
         """Keeps the package caches for later suites where the run of this one is of trust; fails without an error."""
+        self.caches_kept: Future[None] | None = None
+        """When that is under way; the fork is not removed before it is done."""
         self._context = context
         self._life = contextlib.ExitStack()
 
@@ -78,6 +81,8 @@ class LeftFork:
 
     def stop(self) -> None:
         """Remove the fork; a failure is passed over, because the engine removes what is left when it closes."""
+        if self.caches_kept is not None:
+            wait([self.caches_kept])
         with self._life.pop_all(), contextlib.suppress(EnvironmentFault):
             self.environment.stop()
 

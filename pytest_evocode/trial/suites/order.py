@@ -47,6 +47,10 @@ class SuiteTurn:
         """Set when the suite is not to run any more."""
         self._order = order
 
+    def making(self) -> AbstractContextManager[None]:
+        """Return a context in which the fork is made ready; entering raises Cancelled when told to stop."""
+        return self._order.making(self)
+
     def slot(self, take: Take) -> AbstractContextManager[None]:
         """Return a context that waits for slots and holds them; entering raises Cancelled when told to stop.
 
@@ -64,13 +68,15 @@ class SuiteOrder:
     """Lets an attempt's suites have places for their forks, and then slots, the greatest rank first.
 
     There are places for as many forks as suites can run, and for one more for each: so a fork is ready when a slot is
-    free, and no more memory and disk is taken than that.
+    free, and no more memory and disk is taken than that. As many forks are made at the same time as suites can run:
+    with more of them the first would be ready later, and slots stay empty until then.
     """
 
     def __init__(self, at_once: int) -> None:
         """Begin with no suite; ``at_once`` is how many can run at the same time."""
         self._changed = threading.Condition()
         self._places = at_once + min(at_once, _AHEAD)
+        self._makers = at_once
         self._without_place: list[SuiteTurn] = []
         self._without_slot: list[SuiteTurn] = []
 
@@ -87,6 +93,20 @@ class SuiteOrder:
         finally:
             with self._changed:
                 self._places += 1
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def making(self, turn: SuiteTurn) -> Iterator[None]:
+        """Wait until a fork can be made, and let no more of them be made than at the same time are of use."""
+        with self._changed:
+            while not self._makers:
+                self._wait(turn)
+            self._makers -= 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._makers += 1
                 self._changed.notify_all()
 
     @contextlib.contextmanager

@@ -130,7 +130,8 @@ class SuiteRunner:
         stopwatch.begin("waiting")
         self.clearing.wait_for_room(stopped)
         rank = Rank.of(round_.index, awaited=may_fall_short(round_, self._options.mode), begun=begun)
-        with self._order.place(rank, stopped) as turn:
+        with self._order.place(rank, stopped) as turn, contextlib.ExitStack() as until_ready:
+            until_ready.enter_context(turn.making())
             stopwatch.begin("fork")
             changes = self._system.find(snapshot, environment.workdir)
             settings = replace(self._suite_settings(round_), stopwatch=stopwatch, **changed_settings)
@@ -138,6 +139,7 @@ class SuiteRunner:
             try:
                 with self._started(left):
                     warm = self._make_ready(left, changes, change)
+                    until_ready.close()
                     left.keep_caches = partial(self._warm.keep, round_, warm)
                     with self._verifier_of(round_) as verifier:
                         suite = self._run_in_slot(left, turn, verifier)
