@@ -2,9 +2,11 @@
 
 The task has an image of 1 GB and a project with a virtual environment. Its first turn writes 300 MB. Its suites install
 pytest from a package index when they run, and start the program 15 to 100 times as another user; every round has a
-``min_reward``. The oracle plays it: in a session whose image is built and nothing else is known, and in a second one.
-The bare commands are ``solve.sh`` and ``test.sh`` of every round by ``docker exec``; copying them in is not counted.
-The phases are those of the records of the first session of each run.
+``min_reward``. The oracle plays it: in a first session, whose image is built and nothing else is known; in a warm one;
+in one that reuses the states of the reference solutions (``--evocode-reuse``); and in another one like that with one
+slot, where no suite shares the machine with anything, as in the bare container. The bare commands are ``solve.sh`` and
+``test.sh`` of every round by ``docker exec``; copying them in is not counted. The phases that are printed are those of
+the records of the warm session.
 """
 
 from __future__ import annotations
@@ -20,13 +22,12 @@ from benchmarks.material import available, run_pytest, scratch
 from benchmarks.real_suite_task import CASES, fetch_wheels, package_index, write_real_task
 from benchmarks.tables import Table
 
-FIRST, SECOND, HARNESS, SUITES = 0.6, 0.45, 0.5, 1.1
+WARM, REUSING, OVERHEAD, SUITES = 0.6, 0.45, 0.5, 1.1
 
 
 def measure(runs: int) -> Table:
     """Seconds; shares are of the bare commands' time."""
-    columns = ("bare", "first session", "share", "second session", "its share")
-    table = Table("a task like real ones, in Docker", "s", columns)
+    table = Table("a task like real ones, in Docker", "s", ("wall time", "share", "suites' own", "their share"))
     if not available("docker"):
         return table
     with scratch() as directory:
@@ -41,23 +42,27 @@ def measure(runs: int) -> Table:
 
 def _measure(table: Table, directory: Path) -> None:
     bare = _bare(directory / "task")
-    with tempfile.TemporaryDirectory(dir=directory) as cache:
-        first, rounds = _session(directory, Path(cache))
-        second, again = _session(directory, Path(cache))
     suites = sum(bare["suites"])
-    _append(table, "wall time", "bare", bare["wall"])
-    for name, share, seconds, target in (
-        ("first session", "share", first, FIRST),
-        ("second session", "its share", second, SECOND),
-    ):
-        _append(table, "wall time", name, seconds)
-        _append(table, "wall time", share, seconds / bare["wall"], target)
-    _append(table, "suites' own seconds", "bare", suites)
-    for name, share, records in (("first session", "share", rounds), ("second session", "its share", again)):
-        own = sum(each["phases"]["suite"] for each in records)
-        _append(table, "suites' own seconds", name, own)
-        _append(table, "suites' own seconds", share, own / suites, SUITES)
-    print(json.dumps({"bare": bare, "rounds": [each["phases"] for each in rounds]}))
+    _append(table, "bare commands", "wall time", bare["wall"])
+    _append(table, "bare commands", "suites' own", suites)
+    with tempfile.TemporaryDirectory(dir=directory) as cache:
+        for name, options, target in (
+            ("first session", (), None),
+            ("warm session", (), WARM),
+            ("reusing states", ("--evocode-reuse",), REUSING),
+            ("reusing states, one slot", ("--evocode-reuse", "-o", "evocode_verifiers=1"), None),
+        ):
+            seconds, rounds = _session(directory, Path(cache), *options)
+            own = sum(each["phases"]["suite"] for each in rounds)
+            _append(table, name, "wall time", seconds)
+            _append(table, name, "share", seconds / bare["wall"], target)
+            _append(table, name, "suites' own", own)
+            _append(table, name, "their share", own / suites, SUITES if "one slot" in name else None)
+            if name == "warm session":
+                phases = [each["phases"] for each in rounds]
+                overhead = max((each["snapshot"] or 0) + (each["bookkeeping"] or 0) for each in phases)
+                _append(table, "overhead of the worst round, warm", "wall time", overhead, OVERHEAD)
+                print(json.dumps({"bare": bare, "rounds": phases}))
 
 
 def _append(table: Table, row: str, column: str, value: float, target: float | None = None) -> None:
