@@ -1,0 +1,84 @@
+// Process values of a round, each with its evidence and the steps that show it.
+
+/** @param {RoundData} round @returns {{ pillar: string, measure: string, value: Measure }[]} */
+function measuresOf({ process }) {
+  if (!process) return [];
+  return [
+    ...Object.entries(process.pillars).flatMap(([pillar, { measures }]) =>
+      Object.entries(measures).map(([measure, value]) => ({ pillar, measure, value })),
+    ),
+    ...Object.entries(process.extended).map(([measure, value]) => ({ pillar: "extended", measure, value })),
+  ];
+}
+
+/** @param {RoundData} round @param {Place} place @param {(step: number) => string} step */
+function roundProcess(round, place, step) {
+  const { process } = round;
+  if (!process) {
+    return empty("How the agent worked was not scored.", "Run the session with --evocode-process, or run: evocode process DIR");
+  }
+  const wanted = place.settings.measure ?? "";
+  /** @param {string} pillar */
+  const pillarOpen = (pillar) => wanted === pillar || wanted.startsWith(`${pillar}.`);
+  const all = measuresOf(round);
+  const names = [...new Set(all.map((each) => each.pillar))];
+  const element = h(
+    "div",
+    { class: "process-values" },
+    h(
+      "p",
+      null,
+      "RigorScore ",
+      h("b", null, score(process.score)),
+      process.edited ? "." : ". The agent changed nothing in this round, so most pillars have no value.",
+    ),
+    barChart({
+      title: "Pillars of this round",
+      bars: Object.entries(process.pillars).map(([label, { value }]) => ({ label, value })),
+      low: 0,
+      high: 1,
+      format: (value) => score(value, 2),
+    }),
+    names.map((pillar) =>
+      h(
+        "details",
+        { class: "pillar", open: !wanted || pillarOpen(pillar) },
+        h("summary", null, `${pillar} ${score(process.pillars[pillar]?.value, 2)}`),
+        all.filter((each) => each.pillar === pillar).map((each) => measureView(each, wanted, step)),
+      ),
+    ),
+  );
+  if (wanted) requestAnimationFrame(() => element.querySelector(".measure.selected")?.scrollIntoView({ block: "center" }));
+  return element;
+}
+
+/** @param {{ pillar: string, measure: string, value: Measure }} each @param {string} wanted
+ * @param {(step: number) => string} step */
+function measureView({ pillar, measure, value }, wanted, step) {
+  const selected = wanted === `${pillar}.${measure}`;
+  return h(
+    "section",
+    { class: `measure${selected ? " selected" : ""}` },
+    h(
+      "h3",
+      null,
+      `${measure} ${value.value === null ? "n/a" : score(value.value, 2)}`,
+      value.certainty && [" ", badge(value.certainty, "How the value came about: run, read from the recording, or said by a model")],
+    ),
+    value.reason && h("p", null, shownText(value.reason, { tag: "span", limit: 1000 })),
+    value.evidence.length > 0 &&
+      h(
+        "ul",
+        null,
+        value.evidence.map((each) =>
+          h(
+            "li",
+            null,
+            each.step !== null && [h("a", { href: step(each.step) }, `Step ${each.step}`), ": "],
+            shownText(each.what, { tag: "span", limit: 500 }),
+            each.quote && h("blockquote", null, shownText(each.quote, { tag: "span", limit: 500 })),
+          ),
+        ),
+      ),
+  );
+}
