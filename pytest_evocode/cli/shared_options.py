@@ -101,6 +101,10 @@ class AttemptSelection:
 
         What does not count and what is missing is told on standard error.
         """
+        return self.read_all(cases=cases)[1]
+
+    def read_all(self, *, cases: bool = False) -> tuple[Results, ScoreTable]:
+        """Read the same, and return what was loaded too, whether it counts or not."""
         tasks = read_tasks(self.task_directory)
         results = read_results(self.directories, cases=cases, tasks=tasks)
         table = score_table(results, run=self.run, all_runs=self.all_runs, any_version=self.any_version, tasks=tasks)
@@ -114,7 +118,7 @@ class AttemptSelection:
             echo(
                 f"note: shard {number} of {of} is not here, and its attempts count as not passed; name it too", err=True
             )
-        return table
+        return results, table
 
 
 def selection_options(command: Callable[..., None]) -> Callable[..., None]:

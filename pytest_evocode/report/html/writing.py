@@ -1,0 +1,146 @@
+"""Writing of a report: its folder, or one file that has everything in itself."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_evocode.errors import UsageError
+from pytest_evocode.report.html.bundle import page, script, single_page, style
+from pytest_evocode.report.html.comparisons import comparisons_of
+from pytest_evocode.report.html.contents import ReportContents
+from pytest_evocode.report.html.folder import claimed
+from pytest_evocode.report.html.ids import attempt_id, task_id
+from pytest_evocode.report.html.index import index_of
+from pytest_evocode.report.html.packed import packed
+from pytest_evocode.report.html.stamps import own_stamp
+from pytest_evocode.report.html.summaries import summary_json, summary_markdown
+from pytest_evocode.report.html.tables import csv_files
+from pytest_evocode.report.html.task_files import State, Target, TaskOfReport
+from pytest_evocode.report.leaderboard import leaderboard
+from pytest_evocode.results.loading import StoredAttempt
+from pytest_evocode.tasks.atomic_write import replacing
+
+_PAGE = "index.html"
+
+
+def write_report(out: Path, contents: ReportContents) -> Path:
+    """Write a report to a directory, or what is new in it, and return its page.
+
+    Each file is written whole or not at all, and the index last, so that it can be looked at meanwhile.
+
+    Raises:
+        UsageError: The directory holds something else, or cannot be written.
+    """
+    with claimed(out) as folder:
+        about = [own_stamp(), [str(root.resolve()) for root in contents.roots]]
+        before = folder.state.get("tasks", {}) if folder.state.get("about") == about else {}
+        tasks = _write_tasks(folder, contents, before)
+        index, comparisons = _overview(contents, tasks)
+        folder.write("data/comparisons.js", packed("comparisons", comparisons))
+        for name, content in _beside(contents, index, comparisons, tasks):
+            folder.write(name, content)
+        for name, text in (("report.css", style()), ("report.js", script()), (_PAGE, page())):
+            folder.write(name, text.encode())
+        folder.write("data/index.js", packed("index", index))
+        folder.finish({"about": about, "tasks": tasks})
+    return out / _PAGE
+
+
+def write_single_file(path: Path, contents: ReportContents, *, most: int) -> Path:
+    """Write a report as one HTML file, without the tables beside it, and return its path.
+
+    Args:
+        path: The file; one that is there is replaced.
+        contents: What the report shows.
+        most: How many bytes it may have.
+
+    Raises:
+        UsageError: It would be larger, or cannot be written.
+    """
+    target = _Collected(most)
+    tasks = _write_tasks(target, contents, {})
+    index, comparisons = _overview(contents, tasks)
+    target.write("data/comparisons.js", packed("comparisons", comparisons))
+    target.write("data/index.js", packed("index", index))
+    parts = [*single_page(target.scripts)]
+    target.check(sum(map(len, parts)))
+    try:
+        with replacing(path) as file:
+            file.writelines(parts)
+    except OSError as error:
+        raise UsageError(f"{path}: the report cannot be written: {error.strerror}") from None
+    return path
+
+
+class _Collected:
+    """The data of a report in memory, up to a size."""
+
+    def __init__(self, most: int) -> None:
+        self.scripts: list[bytes] = []
+        self._most = most
+        self._size = 0
+
+    def write(self, name: str, content: bytes) -> None:
+        self.scripts.append(content)
+        self._size += len(content)
+        self.check(self._size)
+
+    def keep(self, name: str) -> bool:
+        return False
+
+    def check(self, size: int) -> None:
+        if size > self._most:
+            raise UsageError(
+                f"the report would be larger than {self._most / 1e6:g} MB in one file, which browsers read whole "
+                "before they show anything; write a folder without --single-file, choose fewer attempts with --run or "
+                "--tasks, or allow more with --most-megabytes"
+            )
+
+
+def _write_tasks(target: Target, contents: ReportContents, before: Mapping[str, State]) -> dict[str, State]:
+    """Write the files of all tasks, and return what is to be known of each, by its id."""
+    found = {}
+    for task in _tasks(contents):
+        found[task.id] = task.write(target, before.get(task.id, {}))
+    return found
+
+
+def _tasks(contents: ReportContents) -> Iterator[TaskOfReport]:
+    attempts: dict[str, list[tuple[str, StoredAttempt]]] = defaultdict(list)
+    for attempt in contents.results.attempts:
+        attempts[attempt.record.task].append((attempt_id(attempt, contents.roots), attempt))
+    # Those that only a run or a task directory names have a page, too.
+    for name in sorted({*attempts, *(task for row in contents.table.rows for task in row.declared)}):
+        directory = contents.tasks.get(name)
+        yield TaskOfReport(task_id(name), name, attempts.get(name, ()), directory, contents.is_under_way)
+
+
+def _overview(contents: ReportContents, tasks: Mapping[str, State]) -> tuple[dict[str, Any], dict[str, Any]]:
+    known = {id_: each for task in tasks.values() for id_, each in task["attempts"].items()}
+    index = index_of(
+        contents.table,
+        contents.results,
+        title=contents.name,
+        roots=contents.roots,
+        under_way=bool(contents.under_way),
+        cells={id_: each["cells"] for id_, each in known.items()},
+        case_failures={id_: dict(each["failures"]) for id_, each in known.items()},
+        run=contents.run,
+        tasks=contents.counted,
+    )
+    return index, comparisons_of(contents.table)
+
+
+def _beside(
+    contents: ReportContents, index: Mapping[str, Any], comparisons: Mapping[str, Any], tasks: Mapping[str, State]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of the files for other programs."""
+    board = leaderboard(contents.table, with_intervals=True)
+    failed = [each for task in tasks.values() for each in task["requirements"]]
+    failed.sort(key=lambda each: (-each["failed"] / each["of"], -each["failed"], each["task"], each["requirement"]))
+    yield "summary.json", summary_json(contents.table, board, index, failed)
+    yield "summary.md", summary_markdown(board, index, failed)
+    yield from csv_files(contents.table, board, index, comparisons)
