@@ -244,7 +244,7 @@ def comparisons(tasks: list[Task], attempts: list[Attempt], random: Random) -> d
 def _pair(
     first: tuple[str, list[Attempt]], second: tuple[str, list[Attempt]], tasks: list[Task], random: Random
 ) -> dict[str, Any]:
-    flips = []
+    flips: list[dict[str, Any]] = []
     for task in tasks:
         ours, theirs = ([each for each in row[1] if each.task is task] for row in (first, second))
         for index in range(1, len(task.rounds) + 1):
