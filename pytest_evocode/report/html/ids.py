@@ -33,9 +33,10 @@ def attempt_id(attempt: StoredAttempt, roots: Sequence[Path]) -> str:
         attempt: An attempt that was loaded from one of the directories.
         roots: The directories that were loaded.
     """
-    record = attempt.record
-    where = _below(os.fspath(attempt.path), tuple(map(os.fspath, roots)))
-    return _id(_plain(f"{record.task}-{record.agent}"), where)
+    path = os.fspath(attempt.path)
+    # Not the record's agent, which a table of scores may call by another name.
+    *_, agent, _, name = ("", "", *path.split(os.sep))
+    return _id(_plain(f"{name}-{agent}"), _below(path, tuple(map(os.fspath, roots))))
 
 
 def run_id(run: str, where: Path, roots: Sequence[Path]) -> str:
