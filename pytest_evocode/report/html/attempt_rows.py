@@ -1,4 +1,4 @@
-"""The attempts of a report in short, and its tasks; shapes are ``AttemptSummary`` and ``TaskSummary`` in ``data.d.ts``."""
+"""A report's attempts in short, and its tasks: ``AttemptSummary`` and ``TaskSummary`` in ``viewer/data.d.ts``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pytest_evocode.metrics.spending import Amount, spending
 from pytest_evocode.names import natural_key
 from pytest_evocode.report.html.ids import attempt_id, row_id, task_id
 from pytest_evocode.results.loading import Results, StoredAttempt
-from pytest_evocode.results.records import total_usage
 from pytest_evocode.results.task_facts import TaskFacts
 
 CellsOf = Callable[[StoredAttempt], str]
@@ -63,9 +62,7 @@ def _attempt(attempt: StoredAttempt, row: ScoreRow | None, id_: str, cells: str,
         "finished": attempt.finished,
         "cells": cells,
         "cases": [list(rounds[index].case_counts) if index in rounds else [0, 0] for index in indices],
-        "changed_tools": [
-            each.index for each in record.rounds if each.verdict and each.verdict.rests_on_changed_tools
-        ],
+        "changed_tools": [each.index for each in record.rounds if each.verdict and each.verdict.rests_on_changed_tools],
         **_taken(attempt),
         "left_out": left_out,
     }
@@ -105,7 +102,9 @@ def tasks_of(table: ScoreTable, results: Results) -> list[dict[str, Any]]:
     facts = {**known_facts(results.attempts, records), **table.facts}
     rounds = known_rounds(results.attempts, facts)
     names = {attempt.record.task for attempt in results.attempts} | {name for run in records for name in run.selected}
-    return [_task(name, facts.get(name), rounds.get(name, ())) for name in sorted({*names, *table.facts}, key=natural_key)]
+    return [
+        _task(name, facts.get(name), rounds.get(name, ())) for name in sorted({*names, *table.facts}, key=natural_key)
+    ]
 
 
 def _task(name: str, facts: TaskFacts | None, rounds: Sequence[str]) -> dict[str, Any]:

@@ -50,13 +50,14 @@ def failure_values(row: ScoreRow, found: FoundFailures | None = None) -> dict[st
     """
     kinds = failure_kinds(row.grid)
     cases, rounds = Counter(kinds.cases), Counter(kinds.rounds)
-    owners = {} if found is None else _owners(row, found.roots)
-    for record in row.grid.records() if found is not None else ():
-        owner = owners.get((record.task, record.attempt, record.index), "")
-        cases.update(found.cases.get(owner, {}).get(record.index, {}))
-        # That all cases were skipped is not in their number.
-        if found.cells.get(owner, "")[record.index - 1 : record.index] == "b" and round_failure(record) == "cases":
-            rounds.update({"cases": -1, "build": 1})
+    if found is not None:
+        owners = _owners(row, found.roots)
+        for record in row.grid.records():
+            owner = owners.get((record.task, record.attempt, record.index), "")
+            cases.update(found.cases.get(owner, {}).get(record.index, {}))
+            # That all cases were skipped is not in their number.
+            if found.cells.get(owner, "")[record.index - 1 : record.index] == "b" and round_failure(record) == "cases":
+                rounds.update({"cases": -1, "build": 1})
     return {
         "rounds": {kind: rounds[kind] for kind in kinds.rounds},
         "cases": {kind: cases[kind] for kind in kinds.cases},

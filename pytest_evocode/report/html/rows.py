@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from pytest_evocode.metrics.breakdown import Dimension, Group, breakdown
@@ -41,37 +41,36 @@ _WITHOUT_FAULTS = ("dataset_score", "case_score", "sr")
 
 
 def rows_of(
-    table: ScoreTable, processes: Mapping[str, Mapping[str, Any]], failures: FoundFailures | None
+    table: ScoreTable,
+    rankings: Sequence[Sequence[ScoreRow]],
+    processes: Mapping[str, Mapping[str, Any]],
+    failures: FoundFailures | None,
 ) -> list[dict[str, Any]]:
     """Return all rows of a table, by ranking and in each the best first.
 
     Args:
         table: The table.
+        rankings: Its rows as :func:`ranked` returns them.
         processes: The summary of the process of rows, by their ids; rows where nothing was scored are not there.
         failures: What the rounds' cases told, where the records are without them.
     """
-    scores = {id(row): table.scores(row) for row in table.rows}
     return [
-        _row(table, row, number, scores[id(row)], processes.get(row_id(row)), failures)
-        for number, ranking in enumerate(ranked(table, scores), 1)
+        _row(table, row, number, processes.get(row_id(row)), failures)
+        for number, ranking in enumerate(rankings, 1)
         for row in ranking
     ]
 
 
-def ranked(table: ScoreTable, scores: Mapping[int, Scores] | None = None) -> list[list[ScoreRow]]:
+def ranked(table: ScoreTable) -> list[list[ScoreRow]]:
     """Return the rows of a table by ranking, numbered as on the leaderboard, and in each the best first.
 
-    Rows of single rounds that the leaderboard shows as a column of other rows are rankings of their own, the last.
-
-    Args:
-        table: The table.
-        scores: The scores by the ``id()`` of their row, where they are known.
+    Rows of single rounds that the leaderboard shows as columns of other rows are rankings of their own, the last.
     """
-    known = scores or {id(row): table.scores(row) for row in table.rows}
+    scores = {id(row): table.scores(row) for row in table.rows}
     paired = {id(table.single_rounds(row)) for row in table.rows}
 
     def best_first(row: ScoreRow) -> tuple[float, float, str]:
-        found = known[id(row)]
+        found = scores[id(row)]
         return -_or_last(found.dataset_score), -_or_last(found.sr), row.name
 
     board = sorted((row for row in table.rows if id(row) not in paired), key=best_first)
@@ -87,11 +86,11 @@ def _row(
     table: ScoreTable,
     row: ScoreRow,
     ranking: int,
-    scores: Scores,
     process: Mapping[str, Any] | None,
     failures: FoundFailures | None,
 ) -> dict[str, Any]:
-    faults, intervals, found = table.faults(row), table.intervals(row), failure_values(row, failures)
+    scores, faults, intervals = table.scores(row), table.faults(row), table.intervals(row)
+    found = failure_values(row, failures)
     parts, conditions = dict(row.subject.agent.parts), row.subject.conditions
     return {
         "id": row_id(row),
