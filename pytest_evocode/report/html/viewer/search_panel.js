@@ -38,6 +38,7 @@ function searchPanel(parts, left, options) {
     },
   });
   panel.append(list.element);
+  left.addEventListener("abort", () => running?.abort());
 
   /** @param {number} index */
   function choose(index) {
@@ -73,7 +74,6 @@ function searchPanel(parts, left, options) {
     say();
     if (typeof made === "string") return;
     const { signal } = running;
-    left.addEventListener("abort", () => running?.abort(), { once: true });
     let drawn = 0;
     void searchSteps(parts, made, query, {
       stop: signal,

@@ -2,15 +2,6 @@
 
 const STEP_LIMIT = 4000;
 const SHOWN_KINDS = /** @type {const} */ (["text", "reasoning", "calls", "outputs", "changes", "copied"]);
-/** @type {{ [kind: string]: string }} */
-const SHOWN_TITLES = {
-  text: "Text",
-  reasoning: "Reasoning",
-  calls: "Calls",
-  outputs: "Outputs",
-  changes: "Changes",
-  copied: "Copied context",
-};
 /** @type {{ [source: string]: [string, string]}} */
 const SOURCES = { agent: ["A", "Agent"], user: ["U", "User"], system: ["S", "System"] };
 

@@ -249,7 +249,7 @@ function showToggles(hidden) {
             setSettings({ hide: names === "copied" ? null : names || "none" }, { replace: true });
           },
         }),
-        ` ${SHOWN_TITLES[kind]}`,
+        kind === "copied" ? " Copied context" : ` ${capital(kind)}`,
       ),
     ),
   );
