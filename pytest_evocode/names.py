@@ -1,4 +1,4 @@
-"""The names of agents and attempts in node ids and directories, of reports, and of the file that makes a directory a task."""
+"""Names of agents and attempts in node ids and directories, of reports, and of the file that makes a task."""
 
 from __future__ import annotations
 
