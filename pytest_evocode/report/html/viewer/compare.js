@@ -73,7 +73,7 @@ function pairSections({ first, second }, comparisons, place) {
   return [
     h("h2", null, "Differences"),
     ...missing.map((text) => note("warning", text)),
-    pair.same_attempts ? note("warning", "The two rows have not the same number of attempts at each task.") : "",
+    pair.same_attempts ? "" : note("warning", "The two do not have equally many attempts at each round, so scores of the best attempt, such as MT@k, are not compared."),
     differenceTable(pair.differences, first, second),
     h("h2", null, "Flips"),
     h("p", null, `Rounds that one side passes in more than half of its attempts and the other does not: ${pair.flips.length}. `,
