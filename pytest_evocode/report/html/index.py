@@ -13,8 +13,8 @@ from pytest_evocode.report.html.case_failures import CaseFailures, FoundFailures
 from pytest_evocode.report.html.cells import cells_of
 from pytest_evocode.report.html.ids import attempt_id, task_id
 from pytest_evocode.report.html.points import pareto_of
-from pytest_evocode.report.html.processes import outcome_values, process_values, read_processes
-from pytest_evocode.report.html.rows import ranked, rows_of
+from pytest_evocode.report.html.processes import Processes, outcome_values, process_values, read_processes
+from pytest_evocode.report.html.rows import ranked, rows_of, scores_of
 from pytest_evocode.report.html.runs import runs_of
 from pytest_evocode.report.html.titles import titles
 from pytest_evocode.report.identities import identity_notes
@@ -68,7 +68,8 @@ def index_of(
 
     processes, unreadable = read_processes(table)
     failures = FoundFailures(roots, known, case_failures) if case_failures is not None else None
-    rankings = ranked(table)
+    scores = scores_of(table)
+    rankings = ranked(table, scores)
     return {
         "format": FORMAT,
         "title": title,
@@ -76,7 +77,7 @@ def index_of(
         "version": version("pytest-evocode"),
         "under_way": under_way,
         "directories": [str(root) for root in roots],
-        "rows": rows_of(table, rankings, {id_: process_values(each) for id_, each in processes.items()}, failures),
+        "rows": rows_of(table, rankings, scores, _summaries(processes), failures),
         "tasks": tasks_of(table, results),
         "attempts": attempts_of(table, results, roots, cells_by_id, run=run, tasks=tasks),
         "runs": runs_of(results, roots),
@@ -86,6 +87,10 @@ def index_of(
         "titles": titles(),
         "process_outcome": outcome_values(processes, table.rows),
     }
+
+
+def _summaries(processes: Processes) -> dict[str, dict[str, Any]]:
+    return {id_: process_values(attempts) for id_, attempts in processes.items()}
 
 
 def _notes(table: ScoreTable) -> Iterator[str]:
