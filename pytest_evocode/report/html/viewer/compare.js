@@ -28,7 +28,7 @@ async function showCompare(main, place, left) {
     section.append(...pairSections(pair, comparisons, place));
   }
   const tasks = pair ? taskPairs(pair) : [];
-  if (pair && tasks.length) main.append(taskTable(pair, tasks, place));
+  if (pair && tasks.length) main.append(taskSection(pair, tasks, place, left));
   main.append(sideBySide(place, pair, tasks, left));
 }
 
@@ -205,11 +205,11 @@ function passedShare(attempts, place) {
   return known.length ? known.filter((each) => each.cells[place] === "p").length / known.length : null;
 }
 
-/** @param {RowPair} pair @param {TaskPair[]} tasks @param {Place} place */
-function taskTable({ first, second }, tasks, place) {
-  const rounds = (/** @type {AttemptSummary[]} */ attempts) => attempts.map((each) => h("div", { class: "compare-cells" }, each.cells));
+/** @param {RowPair} pair @param {TaskPair[]} tasks @param {Place} place @param {AbortSignal} left */
+function taskSection({ first, second }, tasks, place, left) {
   const where = (/** @type {TaskPair} */ each) =>
     link("compare", [], { ...place.settings, task: each.task.id, round: String(each.parts ?? 1), a: null, b: null });
+  const rounds = Math.max(...tasks.map((each) => each.task.rounds.length));
   return h("section", null,
     h("h2", null, "Where they part"),
     table({
@@ -217,12 +217,22 @@ function taskTable({ first, second }, tasks, place) {
       columns: [
         { id: "at", title: "Task", value: (each) => each.task.name, cell: (each) => taskLink(each.task.name) },
         { id: "parts", title: "First differing round", number: true, value: (each) => each.parts, cell: (each) => h("a", { href: where(each) }, each.parts === null ? "none" : `round ${each.parts}`) },
-        { id: "ours", title: first.name, value: (each) => each.first[0].cells, cell: (each) => rounds(each.first) },
-        { id: "theirs", title: second.name, value: (each) => each.second[0].cells, cell: (each) => rounds(each.second) },
       ],
       items: tasks,
       open: where,
       place,
+    }),
+    cellGrid({
+      caption: `Rounds of ${first.name} and ${second.name}, the first that differs is marked`,
+      left,
+      columns: Array.from({ length: rounds }, (_, column) => ({ label: String(column + 1) })),
+      rows: tasks.flatMap((each) => [...each.first, ...each.second].map((attempt) => ({
+        label: `${each.task.name}, ${attemptName(attempt)}`,
+        href: link("attempt", [attempt.id]),
+        cells: attempt.cells,
+        hrefs: (/** @type {number} */ column) => link("round", [attempt.id, column + 1]),
+        ...(each.parts === null ? {} : { first: each.parts - 1 }),
+      }))),
     }),
     cellLegend(tasks.flatMap((each) => [...each.first, ...each.second]).map((each) => each.cells).join("")));
 }
