@@ -96,15 +96,17 @@ def _why_left_out(
     return "a newer attempt of its number counts; --all-runs counts all"
 
 
+def task_names(table: ScoreTable, results: Results) -> list[str]:
+    """Return the names of the tasks that a report has: of attempts, of runs and of the table."""
+    selected = {name for run in results.runs for name in run.record.selected}
+    return sorted({*(each.record.task for each in results.attempts), *selected, *table.facts}, key=natural_key)
+
+
 def tasks_of(table: ScoreTable, results: Results) -> list[dict[str, Any]]:
-    """Return the tasks of attempts, of runs and of the table, by name."""
-    records = [stored.record for stored in results.runs]
-    facts = {**known_facts(results.attempts, records), **table.facts}
+    """Return the tasks of a report, by name."""
+    facts = {**known_facts(results.attempts, (stored.record for stored in results.runs)), **table.facts}
     rounds = known_rounds(results.attempts, facts)
-    names = {attempt.record.task for attempt in results.attempts} | {name for run in records for name in run.selected}
-    return [
-        _task(name, facts.get(name), rounds.get(name, ())) for name in sorted({*names, *table.facts}, key=natural_key)
-    ]
+    return [_task(name, facts.get(name), rounds.get(name, ())) for name in task_names(table, results)]
 
 
 def _task(name: str, facts: TaskFacts | None, rounds: Sequence[str]) -> dict[str, Any]:

@@ -54,7 +54,8 @@ def failure_values(row: ScoreRow, found: FoundFailures | None = None) -> dict[st
         owners = _owners(row, found.roots)
         for record in row.grid.records():
             owner = owners.get((record.task, record.attempt, record.index), "")
-            cases.update(found.cases.get(owner, {}).get(record.index, {}))
+            if not (record.verdict and record.verdict.cases):
+                cases.update(found.cases.get(owner, {}).get(record.index, {}))
             # That all cases were skipped is not in their number.
             if found.cells.get(owner, "")[record.index - 1 : record.index] == "b" and round_failure(record) == "cases":
                 rounds.update({"cases": -1, "build": 1})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.errors import UsageError
+from pytest_evocode.report.html.attempt_rows import task_names
 from pytest_evocode.report.html.bundle import page, script, single_page, style
 from pytest_evocode.report.html.comparisons import comparisons_of
 from pytest_evocode.report.html.contents import ReportContents
@@ -113,7 +114,7 @@ def _tasks(contents: ReportContents) -> Iterator[TaskOfReport]:
     for attempt in contents.results.attempts:
         attempts[attempt.record.task].append((attempt_id(attempt, contents.roots), attempt))
     # Those that only a run or a task directory names have a page, too.
-    for name in sorted({*attempts, *(task for row in contents.table.rows for task in row.declared)}):
+    for name in task_names(contents.table, contents.results):
         directory = contents.tasks.get(name)
         yield TaskOfReport(task_id(name), name, attempts.get(name, ()), directory, contents.is_under_way)
 
