@@ -63,7 +63,7 @@ function whyNotCompared({ first, second }) {
   return "";
 }
 
-/** @param {RowPair} pair @param {Comparisons} comparisons @param {Place} place @returns {Child[] & Node[]} */
+/** @param {RowPair} pair @param {Comparisons} comparisons @param {Place} place @returns {(HTMLElement | string)[]} */
 function pairSections({ first, second }, comparisons, place) {
   const found = comparisons.pairs.find((pair) => pair.first === first.id && pair.second === second.id);
   const reverse = comparisons.pairs.find((pair) => pair.first === second.id && pair.second === first.id);
@@ -80,7 +80,7 @@ function pairSections({ first, second }, comparisons, place) {
       `Sign test over rounds: p = ${pValue(pair.flips_p_value)}; `,
       pair.flips_by_task_p_value === null ? "too few tasks for a test over tasks." : `over tasks: p = ${pValue(pair.flips_by_task_p_value)}. Rounds of a task hang together, so this is the one to go by.`),
     flipTable(pair.flips, first, second, place),
-  ].filter((each) => each !== "");
+  ];
 }
 
 /** @param {string[]} tasks @param {Row} row */
@@ -117,7 +117,7 @@ function differenceTable(differences, first, second) {
   const heads = ["Score", first.name, second.name, "Difference", "95 % interval", "p", "Won, lost, tied", "Tasks"];
   return h("div", { class: "wide" }, h("table", { class: "compare-differences" },
     h("caption", null, `${second.name} minus ${first.name}, paired by task`),
-    h("thead", null, h("tr", null, heads.map((head, place) => h("th", { scope: "col", class: place ? "number" : "" }, head)))),
+    h("thead", null, h("tr", null, heads.map((head, place) => h("th", { scope: "col", class: place ? "number" : "" }, named(head))))),
     h("tbody", null, differences.map(differenceRow))));
 }
 
@@ -147,7 +147,7 @@ function flipTable(flips, first, second, place) {
     columns: [
       { id: "task", title: "Task", value: (flip) => flip.task, cell: (flip) => taskLink(flip.task) },
       { id: "round", title: "Round", number: true, value: (flip) => flip.round },
-      { id: "passes", title: "Passed by", value: (flip) => (flip.first > flip.second ? first : second).name },
+      { id: "passes", title: "Passed by", value: (flip) => (flip.first > flip.second ? first : second).name, cell: (flip) => named((flip.first > flip.second ? first : second).name) },
       { id: "first", title: `Passed, ${first.name}`, number: true, value: (flip) => flip.first, cell: (flip) => `${score(100 * flip.first, 0)} %` },
       { id: "second", title: `Passed, ${second.name}`, number: true, value: (flip) => flip.second, cell: (flip) => `${score(100 * flip.second, 0)} %` },
       { id: "look", title: "Look", value: () => null, cell: (flip) => lookLink(flip, place) },
@@ -162,7 +162,12 @@ function flipTable(flips, first, second, place) {
 /** @param {string} name */
 function taskLink(name) {
   const task = report.task(name);
-  return task ? h("a", { href: link("task", [task.id]) }, name) : name;
+  return task ? h("a", { href: link("task", [task.id]) }, named(name)) : named(name);
+}
+
+/** A name that somebody else chose. @param {string} name */
+function named(name) {
+  return shownText(name, { tag: "span", limit: 200 });
 }
 
 /** @param {{task: string, round: number}} flip @param {Place} place */

@@ -50,7 +50,7 @@ function pillarTable(rows, place) {
   return h("div", { class: "process-table" }, table({
     caption: "Process by row: value with its 95 % interval, and the share of rounds in which it was measured",
     columns: [
-      { id: "row", title: "Agent", value: (row) => row.name, cell: (row) => h("a", { href: link("process", [], { ...place.settings, row: row.id }) }, row.name) },
+      { id: "row", title: "Agent", value: (row) => row.name, cell: (row) => h("a", { href: link("process", [], { ...place.settings, row: row.id }) }, named(row.name)) },
       { id: "score", title: "RigorScore", number: true, value: (row) => row.process?.score ?? null, cell: (row) => measured(row.process?.score ?? null, row.process?.interval, 100, `of ${integer(row.process?.rounds)} rounds`) },
       ...Object.entries(PILLAR_NAMES).map(([pillar, [name, weight]]) => ({
         id: pillar, title: pillar.toUpperCase(), help: `${name}, weight ${weight}`, number: true,
@@ -147,7 +147,7 @@ function outcomeSection(rows) {
   return h("section", null,
     h("h2", null, "Process and outcome"),
     found && found.r !== null
-      ? h("p", null, "Correlation of the RigorScore with the share of passed cases: ", h("strong", null, `r = ${score(found.r, 2)}`), `${interval}, n = ${integer(found.n)}. `, found.note)
+      ? h("p", null, "Correlation of the RigorScore with the share of passed cases: ", h("strong", null, `r = ${score(found.r, 2)}`), `${interval}, n = ${integer(found.n)}. `, named(found.note))
       : h("p", null, `The correlation of process and outcome cannot be computed${found?.note ? `: ${found.note}` : ": too few were measured in both"}.`),
     points.length > 1 && scatterChart({ title: "RigorScore and Case Score by row", x: "RigorScore", y: "Case Score", points }));
 }

@@ -94,7 +94,7 @@ function beside(sides, show) {
     const { attempt, round } = side;
     const cell = attempt.cells[(round?.index ?? 0) - 1];
     return h("section", null,
-      h("h3", null, h("a", { href: link("attempt", [attempt.id]) }, attemptName(attempt))),
+      h("h3", null, h("a", { href: link("attempt", [attempt.id]) }, named(attemptName(attempt)))),
       round
         ? h("p", null, h("a", { href: link("round", [attempt.id, round.index]) }, `Round ${round.index}`), `: ${cell ? cellName(cell) : round.outcome}, ${integer(round.counts[0])} of ${integer(round.counts[1])} cases passed`)
         : empty("This round is not recorded.", "See the attempt for what could not be read."),
@@ -177,7 +177,7 @@ function workspacesBeside(sides) {
         const change = files[side]?.get(path);
         const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round?.index ?? 0], { step: String(number) });
         return h("section", { "aria-label": attemptName(attempt) },
-          h("h3", null, attemptName(attempt)),
+          h("h3", null, named(attemptName(attempt))),
           change ? fileChanges([change], { step }) : h("p", null, round?.changes === null ? "Not recorded." : "Not changed."));
       })))),
   ];
