@@ -165,11 +165,6 @@ function taskLink(name) {
   return task ? h("a", { href: link("task", [task.id]) }, named(name)) : named(name);
 }
 
-/** A name that somebody else chose. @param {string} name */
-function named(name) {
-  return shownText(name, { tag: "span", limit: 200 });
-}
-
 /** @param {{task: string, round: number}} flip @param {Place} place */
 function lookAt(flip, place) {
   return link("compare", [], { ...place.settings, task: report.task(flip.task)?.id ?? "", round: String(flip.round), a: null, b: null });
