@@ -12,7 +12,7 @@ from pathlib import Path
 VIEWER = Path(__file__).parent / "viewer"
 #: Scripts that come before those of pages, in this order: constants of one may need what is in those before it.
 FIRST = (
-    "elements.js", "texts.js", "numbers.js", "data.js", "router.js", "controls.js", "tables.js", "virtual.js",
+    "elements.js", "texts.js", "numbers.js", "loading.js", "router.js", "controls.js", "tables.js", "virtual.js",
     "cells.js", "charts.js", "diffs.js", "theme.js", "keyboard.js",
 )  # fmt: skip
 #: It calls what all others define.
