@@ -162,7 +162,7 @@ function rankingTable(rows, caption, { place, scoresOf, whole, fields }) {
   const items = [...rows].sort((one, other) => (rank.get(one) ?? Infinity) - (rank.get(other) ?? Infinity) || one.name.localeCompare(other.name));
   return table({
     caption, columns, items, place, open: (row) => link("overview", [], { ...place.settings, row: row.id }),
-    csv: whole ? "tables/leaderboard.csv" : undefined,
+    csv: whole ? "csv/leaderboard.csv" : undefined,
   });
 }
 
