@@ -51,7 +51,7 @@ function casesView(attempt, round, place) {
   };
   filter.addEventListener("input", () => {
     draw();
-    setSettings({ filter: filter.value || null }, { replace: true });
+    setSettings({ filter: filter.value || null }, { replace: true, quiet: true });
   });
   draw();
   if (wanted !== null) {
@@ -115,7 +115,7 @@ function caseView(attempt, round, each, selected, open) {
   fill();
   // Only what somebody opens goes into the address, not what is open from the start.
   element.querySelector("summary")?.addEventListener("click", () => {
-    setSettings({ case: element.open ? null : each.id }, { replace: true });
+    setSettings({ case: element.open ? null : each.id }, { replace: true, quiet: true });
   });
   return element;
 }

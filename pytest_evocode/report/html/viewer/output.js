@@ -71,7 +71,7 @@ function outputView(text, omitted, place, left) {
         class: "output-search",
         onsubmit: (event) => {
           event.preventDefault();
-          setSettings({ q: box.value || null, tab: "output" }, { replace: true });
+          setSettings({ q: box.value || null }, { replace: true, quiet: true });
           step(1);
         },
       },

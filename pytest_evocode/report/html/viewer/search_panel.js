@@ -7,7 +7,7 @@ function searchPanel(parts, left, options) {
   const box = h("input", { type: "search", id: "step-search", value: options.query, "data-search": true });
   const regular = h("input", { type: "checkbox", checked: options.regular });
   const status = h("span", { role: "status" });
-  const panel = h("details", { class: "hits", hidden: true }, h("summary", null, "Hits"));
+  const panel = h("details", { class: "hits", hidden: true, open: true }, h("summary", null, "Hits"));
   /** @type {StepHit[]} */
   let hits = [];
   let chosen = -1;
@@ -57,7 +57,8 @@ function searchPanel(parts, left, options) {
     if (!hits.length) return;
     choose(chosen < 0 && direction < 0 ? hits.length - 1 : (chosen + direction + hits.length) % hits.length);
   }
-  function start() {
+  /** @param {boolean} [jump] whether to go to the first hit */
+  function start(jump = false) {
     running?.abort();
     running = new AbortController();
     hits = [];
@@ -80,14 +81,15 @@ function searchPanel(parts, left, options) {
       progress(found, count, share) {
         if (signal.aborted) return;
         // A list that grows with every slice would cost more than the search itself.
-        if (share < 1 && performance.now() - drawn < 200) return;
+        if (share < 1 && hits.length && performance.now() - drawn < 200) return;
         drawn = performance.now();
         hits = found;
         const more = count > found.length ? ` (the first ${integer(found.length)} are listed)` : "";
         whole = `${integer(count)} ${count === 1 ? "hit" : "hits"}${more}${share < 1 ? `, ${Math.floor(share * 100)} % searched` : ""}`;
         say();
         list.setCount(hits.length);
-        list.refresh();
+        if (jump && chosen < 0 && hits.length) choose(0);
+        else list.refresh();
       },
     });
   }
@@ -106,7 +108,7 @@ function searchPanel(parts, left, options) {
         options.query = box.value;
         options.regular = regular.checked;
         options.changed(box.value, regular.checked);
-        start();
+        start(true);
       },
     },
     h("label", { for: "step-search" }, "Search "),

@@ -98,23 +98,6 @@ function showTrajectory(main, place, left, attempt, round) {
     drawn: () => queueMark(),
   });
 
-  const list = virtualList({
-    count: parts.count,
-    estimate: 180,
-    label: `Steps of round ${round.index}`,
-    left,
-    render(index) {
-      const step = parts.step(index);
-      if (step) {
-        queueMark();
-        return stepView(step, context);
-      }
-      want(parts.partOf(index));
-      const problem = parts.problem(parts.partOf(index));
-      return h("div", { class: "step pending" }, problem ? note("error", problem) : `Step ${index + 1} is being loaded …`);
-    },
-  });
-
   // Parts are loaded one at a time, the last one wanted first: while somebody scrolls fast, most are never needed.
   /** @type {number[]} */
   let wanted = [];
@@ -140,6 +123,23 @@ function showTrajectory(main, place, left, attempt, round) {
   function queueMark() {
     if (!marking) marking = requestAnimationFrame(() => ((marking = 0), highlight(list.element, search.pattern())));
   }
+
+  const list = virtualList({
+    count: parts.count,
+    estimate: 180,
+    label: `Steps of round ${round.index}`,
+    left,
+    render(index) {
+      const step = parts.step(index);
+      if (step) {
+        queueMark();
+        return stepView(step, context);
+      }
+      want(parts.partOf(index));
+      const problem = parts.problem(parts.partOf(index));
+      return h("div", { class: "step pending" }, problem ? note("error", problem) : `Step ${index + 1} is being loaded …`);
+    },
+  });
 
   /** @param {number} index @param {number} step its id */
   function select(index, step) {
