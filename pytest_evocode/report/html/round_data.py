@@ -1,0 +1,197 @@
+"""A round and its cases as the viewer shows them: ``RoundData`` and ``CaseData`` in ``viewer/data.d.ts``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_evocode.process.evidence import Measure
+from pytest_evocode.process.scores.records import RoundProcess
+from pytest_evocode.report.html.bounded import bounded
+from pytest_evocode.report.html.cells import UNDER_WAY
+from pytest_evocode.results.records import Case, FailureKind, RoundRecord
+
+_TEXT = 20_000  # characters of a text of a case, of which a suite may give 4,096
+_ID = 1000  # characters of what names a case
+_CAUSE = 20_000  # characters
+_MOST = 500  # flags, tools and the like
+_EVIDENCE = 2000  # characters of a text of evidence
+
+
+class CaseTexts:
+    """Makes cases for the viewer; those that passed are the same value in all rounds of an attempt."""
+
+    def __init__(self) -> None:
+        self._passed: dict[tuple[str, str, str, str], dict[str, Any]] = {}
+
+    def case_data(self, case: Case, kind: FailureKind | None, introduced: dict[str, Any] | None) -> dict[str, Any]:
+        """Return a case for the viewer.
+
+        Args:
+            case: The case.
+            kind: Of a failing case, what kind of failure it is.
+            introduced: Of a failing case, who introduced the failure.
+        """
+        if case.status != "passed":
+            return _case_data(case, kind, introduced)
+        key = case.id, case.origin, case.requirement, case.kind
+        found = self._passed.get(key)
+        if found is None:
+            bare = Case(id=case.id, status="passed", origin=case.origin, requirement=case.requirement, kind=case.kind)
+            found = self._passed[key] = _case_data(bare, None, None)
+        return found
+
+
+def _case_data(case: Case, kind: FailureKind | None, introduced: dict[str, Any] | None) -> dict[str, Any]:
+    return {
+        "id": bounded(case.id, _ID),
+        "status": case.status,
+        "origin": bounded(case.origin, _ID),
+        "requirement": bounded(case.requirement, _ID),
+        "kind": bounded(case.kind, _ID),
+        "intent": bounded(case.intent, _TEXT),
+        "scenario": bounded(case.scenario, _TEXT),
+        "input": bounded(case.input, _TEXT),
+        "expected": bounded(case.expected, _TEXT),
+        "actual": bounded(case.actual, _TEXT),
+        "reason": bounded(case.reason, _TEXT),
+        "failure": kind,
+        "introduced": introduced,
+    }
+
+
+def round_data(
+    record: RoundRecord,
+    *,
+    cell: str,
+    cases: list[dict[str, Any]],
+    output: str,
+    omitted: int,
+    changes: list[dict[str, Any]] | None,
+    artifacts: list[str],
+    trajectory: dict[str, Any] | None,
+    process: dict[str, Any] | None,
+    node_id: str,
+) -> dict[str, Any]:
+    """Return a round that has a record; ``verdict`` and the like come from there, the rest as it is given."""
+    verdict = record.verdict
+    repeats = verdict.repeats if verdict is not None else None
+    usage = record.usage
+    return {
+        "index": record.index,
+        "name": record.round,
+        "cell": cell,
+        "outcome": record.outcome,
+        "cause": bounded(record.cause, _CAUSE),
+        "fault": record.fault,
+        "timed_out": record.timed_out,
+        "stopped": bounded(record.stopped, _CAUSE),
+        "reward": verdict.reward if verdict is not None else None,
+        "rewards": verdict.rewards if verdict is not None else {},
+        "counts": list(record.case_counts),
+        "flags": [bounded(flag, _EVIDENCE) for flag in verdict.flags[:_MOST]] if verdict is not None else [],
+        "rests_on": verdict.rests_on if verdict is not None else None,
+        "void": verdict is not None and verdict.void,
+        "changed_tools": list(verdict.changed_tools[:_MOST]) if verdict is not None else [],
+        "changed_counts": dict(verdict.changed.counts) if verdict is not None and verdict.changed is not None else {},
+        "repeats": None
+        if repeats is None
+        else {
+            "times": repeats.times,
+            "passed": repeats.passed,
+            "flaky": repeats.flaky,
+            "differing": list(repeats.differing),
+        },
+        "cases": cases,
+        "output": output,
+        "omitted": omitted,
+        "changes": changes,
+        "artifacts": artifacts,
+        "usage": None
+        if usage is None
+        else {
+            "prompt_tokens": usage.prompt_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "cost_usd": usage.cost_usd,
+            "requests": usage.requests,
+        },
+        "tool_calls": record.tool_calls,
+        "phases": record.phases.known if record.phases is not None else {},
+        "agent_seconds": record.agent_seconds,
+        "verifier_seconds": record.verifier_seconds,
+        "node_id": node_id,
+        "trajectory": trajectory,
+        "process": process,
+    }
+
+
+def missing_round(
+    index: int,
+    name: str,
+    cell: str,
+    node_id: str,
+    trajectory: dict[str, Any] | None,
+    changes: list[dict[str, Any]] | None,
+) -> dict[str, Any]:
+    """Return a declared round that has no record: not selected, not reached or under way, as its cell says."""
+    return {
+        "index": index,
+        "name": name,
+        "cell": cell,
+        "outcome": "under way" if cell == UNDER_WAY else "not reached",
+        "cause": "",
+        "fault": None,
+        "timed_out": None,
+        "stopped": "",
+        "reward": None,
+        "rewards": {},
+        "counts": [0, 0],
+        "flags": [],
+        "rests_on": None,
+        "void": False,
+        "changed_tools": [],
+        "changed_counts": {},
+        "repeats": None,
+        "cases": [],
+        "output": "",
+        "omitted": 0,
+        "changes": changes,
+        "artifacts": [],
+        "usage": None,
+        "tool_calls": None,
+        "phases": {},
+        "agent_seconds": None,
+        "verifier_seconds": None,
+        "node_id": node_id,
+        "trajectory": trajectory,
+        "process": None,
+    }
+
+
+def process_data(scored: RoundProcess) -> dict[str, Any]:
+    """Return what the viewer shows of the process of a round."""
+    score = scored.score()
+    return {
+        "score": None if score is None else 100 * score.value,
+        "edited": scored.edited,
+        "pillars": {
+            name: {
+                "value": pillar.value,
+                "measures": {part: _measure_data(measure) for part, measure in pillar.parts.items()},
+            }
+            for name, pillar in scored.pillars.items()
+        },
+        "extended": {name: _measure_data(measure) for name, measure in scored.extended.items()},
+    }
+
+
+def _measure_data(measure: Measure) -> dict[str, Any]:
+    return {
+        "value": measure.value,
+        "certainty": measure.certainty,
+        "reason": bounded(measure.reason, _EVIDENCE),
+        "evidence": [
+            {"what": bounded(each.what, _EVIDENCE), "step": each.step, "quote": bounded(each.quote, _EVIDENCE)}
+            for each in measure.evidence[:_MOST]
+        ],
+    }
