@@ -104,18 +104,13 @@ function rankingName(row, before) {
  * @returns {ScoreField[]} */
 function shownFields(rows, scoresOf, place) {
   const fields = place.settings.columns === "all" ? [...MAIN_SCORES, ...MORE_SCORES] : MAIN_SCORES;
-  return fields.filter((field) => rows.some((row) => known(scoresOf(row)[field])));
-}
-
-/** @param {unknown} value */
-function known(value) {
-  return value !== null && value !== undefined;
+  return fields.filter((field) => rows.some((row) => isKnown(scoresOf(row)[field])));
 }
 
 /** @param {Row[]} rows @param {ScoresOf} scoresOf @param {Place} place */
 function columnsToggle(rows, scoresOf, place) {
   const all = place.settings.columns === "all";
-  const more = MORE_SCORES.filter((field) => rows.some((row) => known(scoresOf(row)[field])));
+  const more = MORE_SCORES.filter((field) => rows.some((row) => isKnown(scoresOf(row)[field])));
   return more.length > 0 && h("p", null, h("button", {
     type: "button", "aria-pressed": String(all), onclick: () => setSettings({ columns: all ? null : "all" }),
   }, all ? "Fewer columns" : `More columns: ${more.map((field) => titleOf(field)).join(", ")}`));
@@ -125,7 +120,7 @@ function columnsToggle(rows, scoresOf, place) {
  * @param {Row[]} rows @param {ScoresOf} scoresOf @param {Dimension} dimension @param {string} group */
 function groupNote(rows, scoresOf, dimension, group) {
   const without = [...MAIN_SCORES, ...MORE_SCORES].filter((field) =>
-    rows.some((row) => known(row.scores[field])) && !rows.some((row) => known(scoresOf(row)[field])));
+    rows.some((row) => isKnown(row.scores[field])) && !rows.some((row) => isKnown(scoresOf(row)[field])));
   return h("p", null,
     `Scores over the rounds of ${DIMENSIONS[dimension]} `, h("strong", null, named(group)), ", without intervals. ",
     without.length > 0 && `A ${DIMENSIONS[dimension]} has no ${without.map((field) => titleOf(field)).join(", ")}. `,
@@ -138,7 +133,7 @@ function groupNote(rows, scoresOf, dimension, group) {
 function ranks(rows, scoresOf) {
   /** @param {Row} row */
   const value = (row) => (row.mode === "single-round" ? scoresOf(row).sr ?? scoresOf(row).dataset_score : scoresOf(row).dataset_score);
-  const scored = rows.filter((row) => known(value(row))).map((row) => ({ row, value: Number(value(row)) }));
+  const scored = rows.filter((row) => isKnown(value(row))).map((row) => ({ row, value: Number(value(row)) }));
   scored.sort((one, other) => other.value - one.value);
   return new Map(scored.map(({ row, value: its }) => [row, scored.findIndex((each) => each.value === its) + 1]));
 }
@@ -191,11 +186,11 @@ function spentColumns(rows) {
   /** @type {{[field: string]: [string, (value: number | null) => string]}} */
   const how = { cost_usd: ["Cost", money], tokens: ["Tokens", (value) => integer(value === null ? null : Math.round(value))], agent_seconds: ["Time", duration] };
   /** @type {Column<Row>[]} */
-  const columns = SPENT.filter((field) => rows.some((row) => known(row.spending[field]))).map((field) => ({
+  const columns = SPENT.filter((field) => rows.some((row) => isKnown(row.spending[field]))).map((field) => ({
     id: field, title: titleOf(field, how[field][0]), help: helpOf(field) ?? "Mean over tasks, for each attempt at a task", number: true,
     value: (row) => row.spending[field], cell: (row) => how[field][1](row.spending[field]),
   }));
-  if (rows.some((row) => known(row.process?.score))) {
+  if (rows.some((row) => isKnown(row.process?.score))) {
     columns.push({
       id: "process", title: "RigorScore", help: "Process discipline, 0 to 100", number: true,
       value: (row) => row.process?.score ?? null, cell: (row) => score(row.process?.score),

@@ -28,7 +28,7 @@ function rowPart(place, left) {
 
 /** @param {Row} row @param {Partial<ScoreValues>} without @param {Place} place */
 function withoutFaults(row, without, place) {
-  const fields = [...MAIN_SCORES, ...MORE_SCORES].filter((field) => known(without[field]) && known(row.scores[field]));
+  const fields = [...MAIN_SCORES, ...MORE_SCORES].filter((field) => isKnown(without[field]) && isKnown(row.scores[field]));
   return fields.length > 0 && plainTable("Scores with and without rounds that have a fault", ["Score", "All rounds", "Without faults"],
     fields.map((field) => [titleOf(field), score(row.scores[field]), score(without[field])]));
 }
@@ -46,7 +46,7 @@ function failureKinds({ failures: { rounds, cases, not_reached: missed } }) {
 /** A small table that needs no sorting: the first of each row names it, the others are numbers.
  * @param {string} caption @param {string[]} titles @param {Child[][]} rows */
 function plainTable(caption, titles, rows) {
-  return h("div", { class: "table-scroll" }, h("table", { class: "small-table" },
+  return h("div", { class: "wide" }, h("table", { class: "small-table" },
     h("caption", null, caption),
     h("thead", null, h("tr", null, titles.map((title, at) => h("th", { scope: "col", class: at ? "number" : null }, title)))),
     h("tbody", null, rows.map(([first, ...others]) => h("tr", null,

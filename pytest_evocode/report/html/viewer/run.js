@@ -101,7 +101,7 @@ function timesPart(run) {
     h("h2", null, "Where the time went"),
     h("p", { class: "quiet" }, "Summed over rounds: attempts that run beside each other take less on the clock."),
     phaseBars([run]),
-    h("div", { class: "table-scroll" }, h("table", { class: "small-table" },
+    h("div", { class: "wide" }, h("table", { class: "small-table" },
       h("caption", null, "Time by phase"),
       h("thead", null, h("tr", null, ["Phase", "Whose", "Time", "Share"].map((title, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, title)))),
       h("tbody", null, phasesOf([run]).map((phase) => h("tr", null,

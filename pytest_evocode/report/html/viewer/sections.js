@@ -62,7 +62,7 @@ function settingSearch(label, setting, place) {
       waiting = setTimeout(() => setSettings({ [setting]: field.value || null }, { replace: true }), 150);
     },
   });
-  return h("label", { class: "search-field", "data-setting": setting }, label, " ", field);
+  return h("label", { class: "field", "data-setting": setting }, h("span", null, label), field);
 }
 
 /** A name that somebody else gave, in one line.
