@@ -12,11 +12,11 @@ function roundCommands(attempt, round) {
   const words = given.map(([name, value]) => ` --evocode-agent-option=${quoted(`${name}=${String(value)}`)}`).join("");
   const strict = attempt.strict ? " --evocode-strict" : "";
   const times = attempt.attempt > 1 ? ` --evocode-attempts=${attempt.attempt}` : "";
-  const [file = "", , name = round.name] = round.node_id.split("::");
+  const [file = "", ...names] = round.node_id.split("::");
   const task = file.replace(/\/task\.toml$/, "");
   return [
     ["Run the round again", "The rounds before it are run first.", `pytest ${quoted(round.node_id)} --evocode-agent=${agent}${words}${times}${strict}`],
-    ["Run its suite on the reference solution", "Shows whether the suite itself is right.", `pytest ${quoted(`${file}::oracle::${name}`)} --evocode-agent=oracle`],
+    ["Run its suite on the reference solution", "Shows whether the suite itself is right.", `pytest ${quoted(`${file}::oracle::${names.at(-1)}`)} --evocode-agent=oracle`],
     ["Look at what the agent left", "Needs a session with --evocode-snapshots.", `evocode shell ${quoted(round.node_id)}`],
     ["Show the task's rounds and requirements", "", `evocode show ${quoted(task)}`],
   ];

@@ -107,16 +107,17 @@ function verdictView(round) {
   const kinds = caseKinds(round.cases);
   const [passed, of] = round.counts;
   const outcome = round.outcome === "error" ? `Error${round.fault ? ` (${round.fault})` : ""}` : capital(round.outcome);
-  const good = round.outcome === "passed";
+  const sign = { passed: "✓", failed: "✗", error: "!" }[/** @type {string} */ (round.outcome)] ?? "·";
+  const tone = { passed: "good", failed: "bad", error: "bad" }[/** @type {string} */ (round.outcome)] ?? "";
   const minus = of - passed;
   return h(
     "section",
     { class: "verdict", "aria-label": "Verdict" },
     h(
       "p",
-      { class: `outcome ${good ? "good" : "bad"}` },
-      h("b", null, `${good ? "✓" : "✗"} ${outcome}`),
-      ` · ${cellName(round.cell)}`,
+      { class: `outcome ${tone}` },
+      h("b", null, `${sign} ${outcome}`),
+      "po-?".includes(round.cell) ? "" : ` · ${cellName(round.cell)}`,
       of > 0 && ` · ${integer(passed)} of ${integer(of)} cases passed`,
       kinds && minus > 0 && `: ${kinds}`,
     ),

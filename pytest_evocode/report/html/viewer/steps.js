@@ -50,11 +50,11 @@ function stepView(step, context) {
   const tokens =
     step.prompt_tokens === null && step.completion_tokens === null
       ? null
-      : `${integer(step.prompt_tokens)} in, ${integer(step.completion_tokens)} out`;
+      : `${integer(step.prompt_tokens)} tokens in, ${integer(step.completion_tokens)} out`;
   const facts = [
     step.time && timeOfDay(step.time),
     step.model && shownText(step.model, { tag: "span", limit: 80 }),
-    tokens && `${tokens} tokens`,
+    tokens,
     step.cost_usd !== null && money(step.cost_usd),
   ].filter(Boolean);
   return h(
