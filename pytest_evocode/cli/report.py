@@ -57,10 +57,12 @@ def report_command(
         tasks=found_tasks(results, counted),
     )
     if single_file:
-        page = out or Path(f"{REPORT_DIRECTORY}.html")
-        write_single_file(page, contents, most=int(most_megabytes * _MEGABYTE))
+        file = out or Path(f"{REPORT_DIRECTORY}.html")
+        report = write_single_file(file, contents, most=int(most_megabytes * _MEGABYTE))
     else:
-        page = write_report(out or Path(REPORT_DIRECTORY), contents)
-    echo(f"report written: {page}")
-    if open_ and not webbrowser.open(page.resolve().as_uri()):
+        report = write_report(out or Path(REPORT_DIRECTORY), contents)
+    for problem in report.problems:
+        echo(f"warning: {problem}", err=True)
+    echo(f"report written: {report.page}")
+    if open_ and not webbrowser.open(report.page.resolve().as_uri()):
         echo("note: there is no browser to open it with", err=True)

@@ -65,17 +65,16 @@ def single_page(data: Iterable[bytes]) -> Iterator[bytes]:
 
     Its policy allows the scripts and the style by their hashes, and nothing else.
     """
-    data = list(data)
     code = script().replace("</script", "<\\/script").replace("<!--", "<\\!--").encode()
     # The data come first: the last of the scripts asks for the index at once.
-    received = [_KEEP, *data, code]
-    sources = " ".join(map(_hash, received))
+    parts = [_KEEP + b"".join(data), code]
+    sources = " ".join(map(_hash, parts))
     sheet = style().encode()
     policy = f"default-src 'none'; script-src {sources}; style-src {_hash(sheet)}; img-src data:"
     head, _, tail = page().replace(_POLICY, policy).encode().partition(_SCRIPT.encode())
     before, _, after = head.partition(_STYLE.encode())
     yield before + b"<style>" + sheet + b"</style>" + after
-    for each in received:
+    for each in parts:
         yield b"<script>" + each + b"</script>\n"
     yield tail
 

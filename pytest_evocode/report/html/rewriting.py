@@ -17,8 +17,8 @@ from pytest_evocode.report.printable import printable
 from pytest_evocode.results.loading import load_results
 
 
-def rewrite(order: Mapping[str, Any]) -> Path:
-    """Write a report as a session orders it, and return its page.
+def rewrite(order: Mapping[str, Any]) -> None:
+    """Write a report as a session orders it.
 
     Args:
         order: ``results`` and ``out`` are directories, ``under_way`` is the name of the run that is still being made,
@@ -30,7 +30,7 @@ def rewrite(order: Mapping[str, Any]) -> Path:
     roots = [Path(order["results"])]
     results = load_results(roots)
     named = {name: Path(place) for name, place in order["tasks"].items()}
-    return write_report(
+    write_report(
         Path(order["out"]),
         ReportContents(
             results=with_foreign_cases(results, roots),

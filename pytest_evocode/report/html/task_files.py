@@ -103,6 +103,7 @@ class TaskOfReport:
         target.write(files[0], packed(f"attempts/{id_}", values))
         return {
             "files": files,
+            "problems": values["problems"],
             "cells": cells_of(attempt, under_way=self.is_under_way(attempt)),
             # JSON has no numbers as keys.
             "failures": [[index, kinds] for index, kinds in case_failures_of(attempt).items()],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,18 @@ from pytest_evocode.tasks.atomic_write import replacing
 _PAGE = "index.html"
 
 
-def write_report(out: Path, contents: ReportContents) -> Path:
-    """Write a report to a directory, or what is new in it, and return its page.
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """A report that was written."""
+
+    page: Path
+    """What to open in a browser."""
+    problems: tuple[str, ...]
+    """What could not be read of attempts that were loaded, a line for each file."""
+
+
+def write_report(out: Path, contents: ReportContents) -> WrittenReport:
+    """Write a report to a directory, or what is new in it.
 
     Each file is written whole or not at all, and the index last, so that it can be looked at meanwhile.
 
@@ -47,11 +58,11 @@ def write_report(out: Path, contents: ReportContents) -> Path:
             folder.write(name, text.encode())
         folder.write("data/index.js", packed("index", index))
         folder.finish({"about": about, "tasks": tasks})
-    return out / _PAGE
+    return WrittenReport(out / _PAGE, _problems(tasks))
 
 
-def write_single_file(path: Path, contents: ReportContents, *, most: int) -> Path:
-    """Write a report as one HTML file, without the tables beside it, and return its path.
+def write_single_file(path: Path, contents: ReportContents, *, most: int) -> WrittenReport:
+    """Write a report as one HTML file, without the tables beside it.
 
     Args:
         path: The file; one that is there is replaced.
@@ -73,7 +84,7 @@ def write_single_file(path: Path, contents: ReportContents, *, most: int) -> Pat
             file.writelines(parts)
     except OSError as error:
         raise UsageError(f"{path}: the report cannot be written: {error.strerror}") from None
-    return path
+    return WrittenReport(path, _problems(tasks))
 
 
 class _Collected:
@@ -109,6 +120,11 @@ def _write_tasks(target: Target, contents: ReportContents, before: Mapping[str, 
     return found
 
 
+def _problems(tasks: Mapping[str, State]) -> tuple[str, ...]:
+    every = (each["problems"] for task in tasks.values() for each in task["attempts"].values())
+    return tuple(dict.fromkeys(problem for problems in every for problem in problems))
+
+
 def _tasks(contents: ReportContents) -> Iterator[TaskOfReport]:
     attempts: dict[str, list[tuple[str, StoredAttempt]]] = defaultdict(list)
     for attempt in contents.results.attempts:
@@ -131,6 +147,7 @@ def _overview(contents: ReportContents, tasks: Mapping[str, State]) -> tuple[dic
         case_failures={id_: dict(each["failures"]) for id_, each in known.items()},
         run=contents.run,
         tasks=contents.counted,
+        problems=_problems(tasks),
     )
     return index, comparisons_of(contents.table)
 
