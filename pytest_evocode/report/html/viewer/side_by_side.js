@@ -113,7 +113,9 @@ function verdictsBeside(sides) {
       : each.failure ? h("a", { href: link("round", [side.attempt.id, side.round.index], { case: each.id }) }, `failed, ${each.failure}`) : each.status);
   return [
     beside(sides, ({ round }) => round && round.cause && h("p", null, shownText(round.cause, { tag: "span", limit: 500 }))),
-    differing.length
+    !first.size || !second.size
+      ? h("p", null, first.size || second.size ? "Cases ran on one side only, so there is nothing to compare case by case." : "No case ran on either side.")
+      : differing.length
       ? h("div", { class: "wide" }, h("table", null,
         h("caption", null, `Cases with different results: ${differing.length} of ${ids.length}`),
         h("thead", null, h("tr", null, ["Case", "First", "Second", "What it checks"].map((head) => h("th", { scope: "col" }, head)))),
@@ -122,7 +124,7 @@ function verdictsBeside(sides) {
           return h("tr", null, h("th", { scope: "row" }, shownText(id, { tag: "span", limit: 300 })), state(ours, sides[0]), state(theirs, sides[1]),
             h("td", null, shownText(ours?.intent || theirs?.intent || "", { tag: "span", limit: 300 })));
         }))))
-      : h("p", null, ids.length ? "All cases have the same result on both sides." : "No case ran on either side."),
+      : h("p", null, "All cases have the same result on both sides."),
   ];
 }
 
