@@ -28,23 +28,9 @@ interface Page {
   keys?: { [key: string]: { help: string; run(event: KeyboardEvent): void } };
 }
 
-/** tables.js: a table that sorts by its headings (kept in the settings as `sort`), with rows that j and k go through and
- * Enter opens. Long ones draw only what is seen. */
-interface Column<T> {
-  id: string; title: string; help?: string; number?: boolean;
-  value(item: T): string | number | null;
-  /** The default shows the value as text. */
-  cell?(item: T): Child;
-}
-declare function table<T>(options: { caption: string; columns: Column<T>[]; items: T[]; open?(item: T): string; place: Place; empty?: string; sort?: string; csv?: string }): HTMLElement;
 /** virtual.js: a list of items of any height that draws only what is seen. */
 interface VirtualList { element: HTMLElement; scrollTo(index: number): void; refresh(): void; first(): number; setCount(count: number): void; }
 declare function virtualList(options: { count: number; render(index: number): HTMLElement; estimate: number; label: string; left: AbortSignal }): VirtualList;
-/** cells.js: rounds x something as a grid of coloured cells with shapes, one tab stop, arrow keys; drawn on what is seen. */
-interface CellGrid { caption: string; rows: { label: string; href?: string; cells: string; titles?(column: number): string; hrefs?(column: number): string; first?: number }[]; columns: { label: string; title?: string }[]; left: AbortSignal; }
-declare function cellGrid(options: CellGrid): HTMLElement;
-declare function cellName(cell: string): string;
-declare function cellLegend(cells: string): HTMLElement;
 /** charts.js: SVG; each chart has a title, a description and a table for screen readers. */
 declare function intervalBar(value: number | null, interval: Interval | null | undefined, low: number, high: number, label: string): SVGElement;
 declare function scatterChart(options: { title: string; x: string; y: string; points: { x: number; y: number; label: string; mark: boolean; href?: string }[]; logarithmic?: boolean }): HTMLElement;
