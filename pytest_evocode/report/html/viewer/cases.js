@@ -129,7 +129,7 @@ function caseBody(attempt, round, each) {
     { class: "case-body" },
     introducedView(attempt, round, each),
     terms([
-      ["Introduced by", each.origin && shownText(each.origin, { tag: "span", limit: 200 })],
+      ["Required since", each.origin && shownText(each.origin, { tag: "span", limit: 200 })],
       ["Scenario", each.scenario && each.intent && shownText(each.scenario, { tag: "div", limit: 3000 })],
       ["Input", each.input && shownText(each.input, { tag: "pre", limit: 5000 })],
       [
@@ -157,7 +157,7 @@ function introducedView(attempt, round, { introduced }) {
   return h(
     "p",
     { class: "introduced" },
-    "Introduced in ",
+    "The failure came in ",
     index === round.index
       ? "this round"
       : h("a", { href: link("round", [attempt.id, index], { tab: "changes" }) }, `round ${index}`),
@@ -187,7 +187,7 @@ function passedCases(cases, round, place, wanted) {
           { id: "case", title: "Case", value: (each) => each.id },
           { id: "requirement", title: "Requirement", value: (each) => each.requirement },
           { id: "kind", title: "Kind", value: (each) => each.kind },
-          { id: "origin", title: "Introduced by", value: (each) => each.origin },
+          { id: "origin", title: "Required since", value: (each) => each.origin },
         ],
       }),
     );

@@ -11,6 +11,11 @@ function measuresOf({ process }) {
   ];
 }
 
+/** @param {string} pillar its short name */
+const pillarTitle = (pillar) => (pillar === "extended" ? "Beyond the pillars" : (PILLAR_NAMES[pillar]?.[0] ?? pillar));
+/** @param {number | null | undefined} value */
+const measured = (value) => (value == null ? "n/a" : score(value, 2));
+
 /** @param {RoundData} round @param {Place} place @param {(step: number) => string} step */
 function roundProcess(round, place, step) {
   const { process } = round;
@@ -18,10 +23,10 @@ function roundProcess(round, place, step) {
     return empty("How the agent worked was not scored.", "Run the session with --evocode-process, or run: evocode process DIR");
   }
   const wanted = place.settings.measure ?? "";
-  /** @param {string} pillar */
-  const pillarOpen = (pillar) => wanted === pillar || wanted.startsWith(`${pillar}.`);
   const all = measuresOf(round);
   const names = [...new Set(all.map((each) => each.pillar))];
+  /** @param {string} pillar */
+  const of = (pillar) => all.filter((each) => each.pillar === pillar);
   const element = h(
     "div",
     { class: "process-values" },
@@ -34,7 +39,7 @@ function roundProcess(round, place, step) {
     ),
     barChart({
       title: "Pillars of this round",
-      bars: Object.entries(process.pillars).map(([label, { value }]) => ({ label, value })),
+      bars: Object.entries(process.pillars).map(([name, { value }]) => ({ label: pillarTitle(name), value })),
       low: 0,
       high: 1,
       format: (value) => score(value, 2),
@@ -42,9 +47,14 @@ function roundProcess(round, place, step) {
     names.map((pillar) =>
       h(
         "details",
-        { class: "pillar", open: !wanted || pillarOpen(pillar) },
-        h("summary", null, `${pillar} ${score(process.pillars[pillar]?.value, 2)}`),
-        all.filter((each) => each.pillar === pillar).map((each) => measureView(each, wanted, step)),
+        { class: "pillar", open: wanted.startsWith(`${pillar}.`) },
+        h(
+          "summary",
+          null,
+          h("b", null, `${pillarTitle(pillar)} ${pillar in process.pillars ? measured(process.pillars[pillar]?.value) : ""}`),
+          h("small", null, ` ${of(pillar).map(({ measure, value }) => `${measure} ${measured(value.value)}`).join(", ")}`),
+        ),
+        of(pillar).map((each) => measureView(each, wanted, step)),
       ),
     ),
   );
@@ -62,7 +72,7 @@ function measureView({ pillar, measure, value }, wanted, step) {
     h(
       "h3",
       null,
-      `${measure} ${value.value === null ? "n/a" : score(value.value, 2)}`,
+      `${measure} ${measured(value.value)}`,
       value.certainty && [" ", badge(value.certainty, "How the value came about: run, read from the recording, or said by a model")],
     ),
     value.reason && h("p", null, shownText(value.reason, { tag: "span", limit: 1000 })),

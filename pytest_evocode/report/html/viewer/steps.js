@@ -96,7 +96,7 @@ function evidenceOfStep(each, context) {
   return h(
     "p",
     { class: "step-evidence" },
-    h("a", { href: context.pillar(each.pillar, each.measure) }, `Evidence for ${each.pillar} ${each.measure}`),
+    h("a", { href: context.pillar(each.pillar, each.measure) }, `Evidence for ${pillarTitle(each.pillar)}, ${each.measure}`),
     ": ",
     shownText(each.evidence.what, { tag: "span", limit: 300 }),
   );
