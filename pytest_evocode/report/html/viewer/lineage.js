@@ -6,6 +6,7 @@
 
 /** States of a lane: those of cases, and " " for not required, "-" for no verdict. The first that any case has counts. */
 const WORST = "rncsp";
+const FAILING = "rncs";
 /** @type {{[state: string]: string}} */
 const STATES = {
   p: "passed", r: "regression: it passed before", n: "new miss: it never passed", c: "carried: it still fails", s: "stale: it fails after it was retired",
@@ -45,22 +46,21 @@ function caseStates(life, attempt, index) {
   return life.task.rounds.map((_, at) => (verdicts[at + 1] === undefined ? "-" : verdicts[at + 1][index] ?? ".")).join("");
 }
 
-/** Rounds in which something that held broke, and in which it was repaired.
- * @param {string} states
- * @returns {{broken: number[], repaired: number[]}} */
+/** Rounds in which something that held broke, and in which it was repaired or met at last.
+ * @param {string} states */
 function breaks(states) {
-  /** @type {{broken: number[], repaired: number[]}} */
-  const found = { broken: [], repaired: [] };
+  const found = { missed: false, met: 0, broken: /** @type {number[]} */ ([]), repaired: /** @type {number[]} */ ([]) };
   let before = "";
-  for (let at = 0; at < states.length; at += 1) {
-    const state = states[at];
+  for (let round = 1; round <= states.length; round += 1) {
+    const state = states[round - 1];
     if (state === "p") {
-      if (before === "f") found.repaired.push(at + 1);
-      before = "p";
-    } else if ("rncs".includes(state)) {
-      if (before === "p") found.broken.push(at + 1);
-      before = "f";
-    }
+      if (before === "f") found.met ? found.repaired.push(round) : (found.met = round);
+      found.met ||= round;
+    } else if (FAILING.includes(state)) {
+      if (before === "p") found.broken.push(round);
+      found.missed ||= !found.met;
+    } else continue;
+    before = state === "p" ? "p" : "f";
   }
   return found;
 }
@@ -68,40 +68,38 @@ function breaks(states) {
 /** What a lane shows, in words.
  * @param {string} states */
 function lifeInWords(states) {
-  const { broken, repaired } = breaks(states);
-  if (!/[prncs]/.test(states)) return "no verdict";
-  if (!states.includes("p")) return "never met";
+  const { missed, met, broken, repaired } = breaks(states);
+  if (!met) return missed ? "never met" : "no verdict";
   /** @param {string} what @param {number[]} rounds */
   const part = (what, rounds) => rounds.length > 0 && `${what} in ${rounds.slice(0, 4).join(", ")}${rounds.length > 4 ? " …" : ""}`;
-  return [/^[ .k-]*[rnc]/.test(states) && "missed at first", part("broken", broken), part("repaired", repaired)].filter(Boolean).join("; ") || "always met";
+  return [missed && `missed, met in ${met}`, part("broken", broken), part("repaired", repaired)].filter(Boolean).join("; ") || "always met";
 }
 
-/** A lane: what held from when to when, as bars of a height for each state, with marks where it broke and was repaired.
- * @param {string} states @param {string} label */
-function lane(states, label) {
-  const width = Math.min(Math.max(states.length * 16, 96), 320);
+/** Heights of bars by state: lanes of many rounds have no room for letters. @type {{[state: string]: number}} */
+const HEIGHTS = { p: 6, r: 16, n: 12, c: 9, s: 3 };
+
+/** A lane: what held from when to when, as bars with a letter where a failure begins, and a tick where it ends.
+ * @param {string} states @param {string} label @param {number} [least] width */
+function lane(states, label, least = 96) {
+  const width = Math.min(Math.max(states.length * 16, least), 320);
   const step = width / Math.max(states.length, 1);
-  const { broken, repaired } = breaks(states);
+  const { met, missed, repaired } = breaks(states);
+  const ends = missed ? [met, ...repaired] : repaired;
   /** @type {SVGElement[]} */
   const parts = [];
   for (let from = 0; from < states.length;) {
     let to = from + 1;
     while (to < states.length && states[to] === states[from]) to += 1;
-    const [state, failing] = [states[from], "rncs".includes(states[from])];
+    const state = states[from];
+    const height = HEIGHTS[state] ?? 1;
     if (state !== " ") {
-      const height = state === "p" ? 8 : failing ? 14 : 2;
-      parts.push(svg("rect", { class: `lane-${"prncs".includes(state) ? state : "none"}`, x: from * step, y: 8 - height / 2, width: Math.max((to - from) * step - (step > 3 ? 1 : 0), 1), height }));
+      parts.push(svg("rect", { class: `lane-${HEIGHTS[state] ? state : "none"}`, x: from * step, y: 8 - height / 2, width: Math.max((to - from) * step - (step > 3 ? 1 : 0), 1), height }));
     }
+    const sign = FAILING.includes(state) ? state.toUpperCase() : ends.includes(from + 1) ? "✓" : "";
+    if (sign && step >= 12) parts.push(svg("text", { class: "lane-sign", x: (from + 0.5) * step, y: 12, "text-anchor": "middle" }, sign));
     from = to;
   }
-  // Letters that are narrower than their rounds: in long lanes the heights have to do.
-  if (step >= 8) {
-    for (const [rounds, sign] of /** @type {[number[], string][]} */ ([[broken, "×"], [repaired, "✓"]])) {
-      parts.push(...rounds.map((round) => svg("text", { class: "lane-sign", x: (round - 0.5) * step, y: 12, "text-anchor": "middle" }, sign)));
-    }
-  }
-  return svg("svg", { class: "lane", role: "img", "aria-label": `${label}: ${lifeInWords(states)}`, width, height: 16, viewBox: `0 0 ${width} 16` },
-    svg("title", null, lifeInWords(states)), parts);
+  return svg("svg", { class: "lane", role: "img", "aria-label": label && `${label}: ${lifeInWords(states)}`, "aria-hidden": label ? null : "true", width, height: 16, viewBox: `0 0 ${width} 16` }, parts);
 }
 
 /** The attempts that have lanes: the chosen one, or the first of each row.
@@ -132,7 +130,7 @@ function laneColumns(attempts, states) {
 }
 
 function laneLegend() {
-  return h("p", { class: "lane-legend" }, [..."prncs"].map((state) => h("span", null, lane(state, ""), ` ${STATES[state]} `)), h("span", null, "× broken ✓ repaired"));
+  return h("p", { class: "lane-legend" }, [..."prncs"].map((state) => h("span", null, lane(state, "", 16), ` ${STATES[state]} `)), h("span", null, "✓ met at last, or repaired"));
 }
 
 /** @param {Life} life @param {Place} place */

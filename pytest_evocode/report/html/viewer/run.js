@@ -113,8 +113,11 @@ function timesPart(run) {
 /** @param {RunSummary} run */
 function commandsPart(run) {
   const lines = [...(run.arguments.length ? [/** @type {[string, string]} */ (["As it was started", startLine(run.arguments)])] : []), ...run.commands];
-  return lines.length > 0 && [h("h2", null, "Commands"), h("dl", { class: "commands" }, lines.map(([what, command]) => h("div", null,
-    h("dt", null, named(what)), h("dd", null, h("code", null, shownText(command, { tag: "span" })), " ", copyButton(command, `Copy: ${what}`)))))];
+  return lines.length > 0 && [h("h2", null, "Commands"), h("dl", { class: "commands" }, lines.map(([what, command]) => {
+    const copy = copyButton(command, "Copy");
+    copy.setAttribute("aria-label", visible(`Copy: ${what}`));
+    return h("div", null, h("dt", null, named(what)), h("dd", null, h("code", null, shownText(command, { tag: "span" })), copy));
+  }))];
 }
 
 /** Arguments as a shell takes them.

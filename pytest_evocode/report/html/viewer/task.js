@@ -38,12 +38,12 @@ definePage({
     }
     const life = { task, data, attempts: attempts.filter((one) => data.attempts.some((each) => each.id === one.id)) };
     updateTask = showSections(main, [
+      { uses: ["round"], make: (now) => instructionPart(data, now) },
+      { uses: [], make: (now) => roundTable(data, now) },
       { uses: ["attempt"], make: (now) => requirementsPart(life, now) },
       { uses: [], make: (now) => casesHead(life, now) },
       { uses: ["case"], make: (now) => lineagePart(life, now, left) },
       { uses: ["find", "attempt"], make: (now) => casesPart(life, now) },
-      { uses: ["round"], make: (now) => instructionPart(data, now) },
-      { uses: [], make: (now) => roundTable(data, now) },
       { uses: [], make: (now) => attempts.length > 0 && [h("h2", null, "Attempts"), attemptTable(`Attempts at ${task.name}`, attempts, now)] },
     ], place);
   },
@@ -131,5 +131,6 @@ function roundTable({ rounds, requirements }, place) {
     { id: "introduced", title: "Introduces", help: "Requirements that are new in the round", number: true, value: (one) => begun.get(one.number)?.length ?? 0 },
     { id: "retired", title: "Retires", help: "Requirements that hold no longer", number: true, value: (one) => ended.get(one.number)?.length ?? 0 },
   ];
-  return table({ caption: "All rounds of the task", columns, items, place, open: (one) => link("task", place.path, { ...place.settings, round: String(one.number) }) });
+  return h("details", null, h("summary", null, "All rounds"),
+    table({ caption: "All rounds of the task", columns, items, place, open: (one) => link("task", place.path, { ...place.settings, round: String(one.number) }) }));
 }
