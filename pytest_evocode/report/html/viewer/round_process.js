@@ -14,7 +14,7 @@ function measuresOf({ process }) {
 /** @param {string} pillar its short name */
 const pillarTitle = (pillar) => (pillar === "extended" ? "Beyond the pillars" : (PILLAR_NAMES[pillar]?.[0] ?? pillar));
 /** @param {number | null | undefined} value */
-const measured = (value) => (value == null ? "n/a" : score(value, 2));
+const measureValue = (value) => (value == null ? "n/a" : score(value, 2));
 
 /** @param {RoundData} round @param {Place} place @param {(step: number) => string} step */
 function roundProcess(round, place, step) {
@@ -51,8 +51,8 @@ function roundProcess(round, place, step) {
         h(
           "summary",
           null,
-          h("b", null, `${pillarTitle(pillar)} ${pillar in process.pillars ? measured(process.pillars[pillar]?.value) : ""}`),
-          h("small", null, ` ${of(pillar).map(({ measure, value }) => `${measure} ${measured(value.value)}`).join(", ")}`),
+          h("b", null, `${pillarTitle(pillar)} ${pillar in process.pillars ? measureValue(process.pillars[pillar]?.value) : ""}`),
+          h("small", null, ` ${of(pillar).map(({ measure, value }) => `${measure} ${measureValue(value.value)}`).join(", ")}`),
         ),
         of(pillar).map((each) => measureView(each, wanted, step)),
       ),
@@ -72,7 +72,7 @@ function measureView({ pillar, measure, value }, wanted, step) {
     h(
       "h3",
       null,
-      `${measure} ${measured(value.value)}`,
+      `${measure} ${measureValue(value.value)}`,
       value.certainty && [" ", badge(value.certainty, "How the value came about: run, read from the recording, or said by a model")],
     ),
     value.reason && h("p", null, shownText(value.reason, { tag: "span", limit: 1000 })),
