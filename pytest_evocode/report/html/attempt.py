@@ -121,10 +121,7 @@ class _Making:
         kinds = self._kinds.get(record.index, {})
         introduced = self._introductions.of_round(record, edits, output)
         verdict = record.verdict
-        cases = [
-            self._texts.case_data(case, kinds.get(id(case)), introduced.get(place))
-            for place, case in enumerate(verdict.cases if verdict is not None else ())
-        ]
+        cases = self._texts.of_round(verdict.cases if verdict is not None else (), kinds, introduced)
         return round_data(
             record,
             cell=cell_of(record, set(kinds.values())),

@@ -53,15 +53,17 @@ class Introductions:
         blame = _Blame(edits, output)
         found: dict[int, dict[str, Any]] = {}
         for place, case in enumerate(cases):
+            name = case.id
             if case.status == "passed":
-                self._open.pop(case.id, None)
+                if self._open:
+                    self._open.pop(name, None)
             elif case.failing:
-                known = self._open.get(case.id) if case.id else None
+                known = self._open.get(name) if name else None
                 found[place] = known or self._introduced(case, record.index, blame)
-                if case.id:
-                    self._open[case.id] = found[place]
-            if case.status != "skipped" and case.id:
-                self._seen[case.id] = record.index
+                if name:
+                    self._open[name] = found[place]
+            if case.status != "skipped":
+                self._seen[name] = record.index
         return found
 
     def _introduced(self, case: Case, index: int, blame: _Blame) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_evocode.process.evidence import Measure
@@ -21,24 +22,33 @@ class CaseTexts:
     """Makes cases for the viewer; those that passed are the same value in all rounds of an attempt."""
 
     def __init__(self) -> None:
-        self._passed: dict[tuple[str, str, str, str], dict[str, Any]] = {}
+        self._passed: dict[int, dict[str, Any]] = {}
 
-    def case_data(self, case: Case, kind: FailureKind | None, introduced: dict[str, Any] | None) -> dict[str, Any]:
-        """Return a case for the viewer.
+    def of_round(
+        self, cases: Sequence[Case], kinds: Mapping[int, FailureKind], introduced: Mapping[int, dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Return the cases of a round.
 
         Args:
-            case: The case.
-            kind: Of a failing case, what kind of failure it is.
-            introduced: Of a failing case, who introduced the failure.
+            cases: The cases, which are kept elsewhere as long as this is used.
+            kinds: What kind of failure those are that fail, by their :func:`id`.
+            introduced: Who introduced the failures, by the place of the case.
         """
-        if case.status != "passed":
-            return _case_data(case, kind, introduced)
-        key = case.id, case.origin, case.requirement, case.kind
-        found = self._passed.get(key)
-        if found is None:
-            bare = Case(id=case.id, status="passed", origin=case.origin, requirement=case.requirement, kind=case.kind)
-            found = self._passed[key] = _case_data(bare, None, None)
+        found = []
+        for place, case in enumerate(cases):
+            if case.status != "passed":
+                found.append(_case_data(case, kinds.get(id(case)), introduced.get(place)))
+                continue
+            # By identity, because they are read once where they say the same.
+            data = self._passed.get(id(case))
+            if data is None:
+                data = self._passed[id(case)] = _case_data(_without_texts(case), None, None)
+            found.append(data)
         return found
+
+
+def _without_texts(case: Case) -> Case:
+    return Case(id=case.id, status=case.status, origin=case.origin, requirement=case.requirement, kind=case.kind)
 
 
 def _case_data(case: Case, kind: FailureKind | None, introduced: dict[str, Any] | None) -> dict[str, Any]:

@@ -63,9 +63,10 @@ def lineage_of(attempt: StoredAttempt, *, id: str) -> Lineage:
         went = rounds[round_.index] = {}
         failing = kinds.get(round_.index, {})
         for case in round_.verdict.cases:
-            if case.id not in cases:
-                cases[case.id] = CaseFacts(case.origin, case.requirement, case.kind, case.intent)
-            went[case.id] = "p" if case.status == "passed" else failing.get(case.id, "k")
+            name = case.id
+            if name not in cases:
+                cases[name] = CaseFacts(case.origin, case.requirement, case.kind, case.intent)
+            went[name] = "p" if case.status == "passed" else failing.get(name, "k")
     return Lineage(id, record.declared_rounds, cases, rounds)
 
 
