@@ -30,7 +30,7 @@ const load = /** @type {Load} */ ((/** @type {string} */ name) => {
   let value = loaded.get(name);
   if (value) loaded.delete(name);
   else {
-    value = FILE_NAME.test(name) ? fetched(name) : Promise.reject(new Error(`“${visible(name)}” is not the name of anything in this report.`));
+    value = FILE_NAME.test(name) && isNamed(name) ? fetched(name) : Promise.reject(new Error(`“${visible(name)}” is not the name of anything in this report.`));
     // A file that is missing now may be there later: a report is written again while a session runs.
     value.catch(() => loaded.delete(name));
   }
@@ -38,6 +38,12 @@ const load = /** @type {Load} */ ((/** @type {string} */ name) => {
   forget(name);
   return value;
 });
+
+/** Whether the index names it; an address that somebody made up is no reason to look for a file. @param {string} name */
+function isNamed(name) {
+  const [kind, id = ""] = name.split("/");
+  return kind !== "attempts" || report.attempt(id) !== undefined;
+}
 
 /** @param {string} name of what was just used */
 function forget(name) {

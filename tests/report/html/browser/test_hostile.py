@@ -51,6 +51,9 @@ def test_hostile_texts_are_shown_as_texts(view: Open, place: Place) -> None:
     ],
 )
 def test_a_made_up_address_is_answered_by_a_page(view: Open, place: str) -> None:
-    page = view().open(place)
+    viewer = view()
+    page = viewer.open(place)
     assert page.locator("main h1").inner_text()
     assert page.evaluate(_STRANGE) == []
+    # What the page says to people it says to developers too.
+    viewer.problems = [each for each in viewer.problems if "this report" not in each]
