@@ -79,12 +79,12 @@ function leaderboardPart(place) {
   const ranked = [...rankings.values()].filter((each) => each.length > 1);
   const alone = [...rankings.values()].filter((each) => each.length === 1).flat();
   if (rankings.size === 1) ranked.push(...alone.splice(0).map((row) => [row]));
-  const shown = { place, scoresOf, whole: !dimension, fields: shownFields(rows, scoresOf, place) };
+  const how = { place, scoresOf, whole: !dimension, fields: shownFields(rows, scoresOf, place) };
   return [
     title,
     dimension && groupNote(rows, scoresOf, dimension, group),
-    ranked.map((each, number) => rankingTable(each, rankingName(each[0], ranked.length > 1 ? `Ranking ${number + 1}: ` : ""), shown)),
-    alone.length > 0 && rankingTable(alone, ranked.length ? "Rows that can be ranked with no other" : "Rows of which no two can be ranked together", shown),
+    ranked.map((each, number) => rankingTable(each, rankingName(each[0], ranked.length > 1 ? `Ranking ${number + 1}: ` : ""), how)),
+    alone.length > 0 && rankingTable(alone, ranked.length ? "Rows that can be ranked with no other" : "Rows of which no two can be ranked together", how),
     columnsToggle(rows, scoresOf, place),
     marksExplained(rows),
   ];
@@ -138,7 +138,7 @@ function ranks(rows, scoresOf) {
   return new Map(scored.map(({ row, value: its }) => [row, scored.findIndex((each) => each.value === its) + 1]));
 }
 
-/** @param {Row[]} rows @param {string} caption @param {Shown} shown */
+/** @param {Row[]} rows @param {string} caption @param {Shown} how */
 function rankingTable(rows, caption, { place, scoresOf, whole, fields }) {
   // A filter does not make an agent better: ranks are those among all rows of the ranking.
   const rank = ranks(report.index.rows.filter((row) => row.ranking === rows[0].ranking), scoresOf);
@@ -156,7 +156,7 @@ function rankingTable(rows, caption, { place, scoresOf, whole, fields }) {
   if (whole) columns.push(...spentColumns(rows));
   const items = [...rows].sort((one, other) => (rank.get(one) ?? Infinity) - (rank.get(other) ?? Infinity) || one.name.localeCompare(other.name));
   return table({
-    caption, columns, items, place, open: (row) => link("overview", [], { ...place.settings, row: row.id }),
+    caption, columns, items, place, open: (row) => rowLink(row.id),
     csv: whole ? "csv/leaderboard.csv" : undefined,
   });
 }
@@ -204,10 +204,16 @@ function attemptsEach({ scores: { attempts_min: least, attempts_max: most } }) {
   return least === most ? integer(most) : `${integer(least)}–${integer(most)}`;
 }
 
+/** The overview with a row opened.
+ * @param {string} id */
+function rowLink(id) {
+  return link("overview", [], { ...shown.place.settings, row: id });
+}
+
 /** @param {Row} row */
 function agentCell(row) {
   return h("span", { class: "agent-cell" },
-    h("span", null, named(row.name)),
+    h("a", { href: rowLink(row.id) }, named(row.name)),
     MARKS.filter((mark) => mark.count(row) > 0).map((mark) => badge(`${mark.sign} ${integer(mark.count(row))}`, mark.means, "warning")));
 }
 

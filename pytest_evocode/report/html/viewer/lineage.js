@@ -111,13 +111,14 @@ function laneAttempts({ attempts }, place) {
 }
 
 /** @template T
- * @param {AttemptSummary[]} attempts @param {(attempt: string, item: T) => string} states
+ * @param {AttemptSummary[]} attempts @param {string} table its ids are told apart by it, as tables share the setting of their order
+ * @param {(attempt: string, item: T) => string} states
  * @returns {Column<T>[]} */
-function laneColumns(attempts, states) {
+function laneColumns(attempts, table, states) {
   return attempts.map((one) => {
     const title = attemptLabel(one);
     return {
-      id: one.id, title, help: "Sorts by how often it broke",
+      id: `${table}-${one.id}`, title, help: "Sorts by how often it broke",
       /** @param {T} item */
       value: (item) => breaks(states(one.id, item)).broken.length,
       /** @param {T} item */
@@ -138,7 +139,6 @@ function requirementsPart(life, place) {
   const title = h("h2", null, "Requirements");
   const { data, attempts } = life;
   if (!data.requirements.length) return [title, empty("Cases of this task name no requirement.", "Add the requirement's id to each case; see the docs of native suites.")];
-  const shown = laneAttempts(life, place);
   /** @type {Column<Requirement>[]} */
   const columns = [
     { id: "requirement", title: "Requirement", value: (one) => one.id, cell: (one) => named(one.id) },
@@ -146,7 +146,7 @@ function requirementsPart(life, place) {
     { id: "retired", title: "Retired in", number: true, value: (one) => one.retired, cell: (one) => (one.retired === null ? "–" : integer(one.retired)) },
     { id: "kinds", title: "Kinds", value: (one) => one.kinds.join(", "), cell: (one) => named(one.kinds.join(", ")) },
     { id: "cases", title: "Cases", number: true, value: (one) => one.cases.length },
-    ...laneColumns(shown, (attempt, /** @type {Requirement} */ one) => requirementStates(life, attempt, one)),
+    ...laneColumns(laneAttempts(life, place), "life", (attempt, /** @type {Requirement} */ one) => requirementStates(life, attempt, one)),
   ];
   const choices = attempts.slice(0, 300).map((one) => /** @type {[string, string]} */ ([one.id, attemptLabel(one)]));
   return [
@@ -177,7 +177,7 @@ function lineagePart(life, place, left) {
   const rows = attempts.map((one) => {
     const states = caseStates(life, one.id, index);
     return {
-      label: attemptLabel(one), href: link("attempt", [one.id]), cells: states.replaceAll("k", "."), first: states.search(/[rncs]/),
+      label: attemptLabel(one), href: link("attempt", [one.id]), cells: states, first: states.search(/[rncs]/),
       /** @param {number} at */
       titles: (at) => `round ${at + 1}: ${own(STATES, states[at]) ?? "not run"}`,
       /** @param {number} at */
@@ -211,10 +211,10 @@ function casesPart(life, place) {
   /** @type {Column<NumberedCase>[]} */
   const columns = [
     { id: "case", title: "Case", value: (one) => one.id, cell: (one) => h("a", { href: address(one) }, named(one.id)) },
-    { id: "requirement", title: "Requirement", value: requirement, cell: (one) => named(requirement(one)) },
+    { id: "for", title: "Requirement", value: requirement, cell: (one) => named(requirement(one)) },
     { id: "kind", title: "Kind", value: (one) => one.kind, cell: (one) => named(one.kind) },
     { id: "origin", title: "From", help: "The round that brings it", value: (one) => one.origin, cell: (one) => named(one.origin) },
-    ...laneColumns(laneAttempts(life, place), (attempt, /** @type {NumberedCase} */ one) => caseStates(life, attempt, one.index)),
+    ...laneColumns(laneAttempts(life, place), "case", (attempt, /** @type {NumberedCase} */ one) => caseStates(life, attempt, one.index)),
   ];
   return table({ caption: "Cases over the rounds", columns, items, place, open: address, empty: "No case matches. Clear the search to see all." });
 }

@@ -12,10 +12,10 @@ function spendingPart(place) {
   const rows = filteredRows(place);
   const ids = new Set(rows.map((row) => row.id));
   const points = chosen.points.filter((point) => ids.has(point.row)).map((point) => ({
-    x: point.x, y: point.y, mark: point.front, label: report.row(point.row)?.name ?? point.row, href: link("overview", [], { ...place.settings, row: point.row }),
+    x: point.x, y: point.y, mark: point.front, label: report.row(point.row)?.name ?? point.row, href: rowLink(point.row),
   }));
-  const shown = new Set(chosen.points.map((point) => point.row));
-  const without = rows.filter((row) => !shown.has(row.id));
+  const onChart = new Set(chosen.points.map((point) => point.row));
+  const without = rows.filter((row) => !onChart.has(row.id));
   const xs = points.map((point) => point.x).filter((x) => x > 0);
   return [
     h("h2", null, "Score against what it takes"),

@@ -17,7 +17,7 @@ function taskGridPart(place) {
   ];
   for (const row of rows) {
     columns.push({
-      id: row.id, title: row.name, number: true,
+      id: `at-${row.id}`, title: row.name, number: true,
       value: (task) => { const its = cell(task, row); return its?.of ? its.passed / its.of : null; },
       cell: (task) => { const its = cell(task, row); return its ? gridCell(task, row, its) : h("span", { class: "quiet" }, "–"); },
     });
