@@ -157,7 +157,7 @@ function rankingTable(rows, caption, { place, scoresOf, whole, fields }) {
   const items = [...rows].sort((one, other) => (rank.get(one) ?? Infinity) - (rank.get(other) ?? Infinity) || one.name.localeCompare(other.name));
   return table({
     caption, columns, items, place, open: (row) => rowLink(row.id),
-    csv: whole ? "csv/leaderboard.csv" : undefined,
+    csv: whole && comparable ? "csv/leaderboard.csv" : undefined,
   });
 }
 

@@ -44,7 +44,7 @@ function overviewFacts() {
   return h("p", { class: "quiet" },
     `${counted(index.rows.length, "row")} of agents, `, h("a", { href: link("task") }, counted(index.tasks.length, "task")),
     ` with ${counted(rounds, "round")}, ${counted(index.attempts.length, "attempt")}, `,
-    h("a", { href: link("runs") }, counted(index.runs.length, "run")), `. Written ${timeOfDay(index.written)} by pytest-evocode ${index.version}.`);
+    h("a", { href: link("runs") }, counted(index.runs.length, "run")), ".");
 }
 
 /** @param {Place} place */
