@@ -96,7 +96,7 @@ def _summaries(processes: Processes) -> dict[str, dict[str, Any]]:
 def _notes(table: ScoreTable) -> Iterator[str]:
     """Yield what is to be known before rows are compared; what is of one row is in its own notes."""
     if table.rows:
-        yield from leaderboard(table, with_intervals=False).notes
+        yield from leaderboard(table, with_intervals=True).notes
         yield from identity_notes(table)
     if table.superseded:
         yield f"older attempts that newer ones replace do not count ({table.superseded}); --all-runs counts them"
