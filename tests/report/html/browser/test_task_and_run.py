@@ -10,7 +10,8 @@ from tests.report.html.browser.conftest import Open
 def test_the_heatmap_leads_to_rounds(view: Open) -> None:
     viewer = view()
     page = viewer.open("#/task/t0-ledger")
-    page.get_by_label("round 4", exact=False).first.click()
+    grid = page.get_by_role("grid", name="Outcome of each round")
+    grid.get_by_role("link", name="round 4").first.click()
     viewer.ready()
     assert viewer.place().startswith("#/round/t0-ledger-0-1/4")
 
