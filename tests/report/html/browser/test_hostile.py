@@ -10,10 +10,12 @@ from tests.report.html.browser.conftest import Open
 from tests.report.html.browser.viewing import PLACES, Place
 
 #: What the viewer makes none of, but for the scripts that bring its data.
-_STRANGE = """() => [...document.querySelectorAll(
-    "body script, body style, body link, body meta, img, iframe, object, embed, base, math, video, audio, [srcdoc], [action], [style*=url]"
-)].map(each => each.outerHTML.slice(0, 200)).filter(each => !/^<script src="(report|data[/][0-9a-z/-]+)[.]js"/.test(each))"""
-_LINKS = "() => [...document.querySelectorAll('[href], [src]')].map(each => each.getAttribute('href') ?? each.getAttribute('src'))"
+_STRANGE = """() => [...document.querySelectorAll("body script, body style, body link, body meta, "
+        + "img, iframe, object, embed, base, math, video, audio, [srcdoc], [action], [style*=url]")]
+    .map(each => each.outerHTML.slice(0, 200))
+    .filter(each => !/^<script src="(report|data[/][0-9a-z/-]+)[.]js"/.test(each))"""
+_LINKS = """() => [...document.querySelectorAll("[href], [src]")]
+    .map(each => each.getAttribute("href") ?? each.getAttribute("src"))"""
 _HANDLERS = """() => [...document.querySelectorAll("*")].flatMap(each => [...each.attributes])
     .filter(each => /^on/i.test(each.name)).map(each => each.name)"""
 #: Places of the viewer, and files of the report.

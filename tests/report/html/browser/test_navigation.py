@@ -141,7 +141,7 @@ def test_the_rows_that_are_compared_are_a_part_of_the_address(view: Open) -> Non
 
 
 def _numbers(row: str) -> list[float]:
-    return [float(each.replace("−", "-")) for each in re.findall(r"[+−]?\d+\.\d+", row)]
+    return [float(each.replace("\u2212", "-")) for each in re.findall(r"[+\u2212]?\d+\.\d+", row)]
 
 
 def test_rows_of_different_rankings_are_not_compared_and_the_page_says_why(view: Open) -> None:

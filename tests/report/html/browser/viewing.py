@@ -14,7 +14,8 @@ WIDTH, HEIGHT = 1200, 800
 PATIENCE = 30_000
 _WATCH = """
 window.violations = [];
-document.addEventListener("securitypolicyviolation", event => window.violations.push(event.violatedDirective + " " + event.blockedURI));
+document.addEventListener("securitypolicyviolation", event =>
+    window.violations.push(event.violatedDirective + " " + event.blockedURI));
 """
 #: A page is there when it has a heading and waits for nothing.
 _READY = "() => document.querySelector('main h1') && !document.querySelector('[aria-busy=true]')"
