@@ -7,10 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.results.records import Case, RoundRecord
 
 _LONGEST = 200_000  # characters of a text that names files
 _PATH = re.compile(r"[\w./@+~-]+")
+_ROLES = FileRoles()
+_DEEPEST = 30  # directories of a path
 _SHOWN = 100  # characters of a path
 
 
@@ -98,29 +101,35 @@ class _Blame:
             return None, "what the agent edited in it was not recorded"
         if not edits:
             return None, "no edit was recorded in it"
-        said = " as its calls say," if self._edits.stated else ""
+        said = "as its calls say, " if self._edits.stated else ""
         if named := _last_named(edits, (case.reason, case.actual)):
-            return named[0], f"{said} the last edit of {_short(named[1])}, which the failure names".lstrip()
+            return named[0], f"{said}the last edit of {_short(named[1])}, which the failure names"
         if not self._searched:
             self._searched = True
             self._in_output = _last_named(edits, (self._output,))
         steps = dict.fromkeys(step for step, _ in edits)
         if len(steps) == 1:
-            return edits[0][0], f"{said} the only edit in this round".lstrip()
+            return edits[0][0], f"{said}the only edit in this round"
+        if len(of_product := {step for step, path in edits if _ROLES.of(path) not in ("tests", "prose")}) == 1:
+            return of_product.pop(), f"{said}the only edit in this round of a file that is neither test nor prose"
         if self._in_output is not None:
             step, path = self._in_output
-            return step, f"{said} the last edit of {_short(path)}, which the suite's output names".lstrip()
+            return step, f"{said}the last edit of {_short(path)}, which the suite's output names"
         return None, f"{len(steps)} steps edited files in it, none of which the failure names"
 
 
 def _last_named(edits: Sequence[tuple[int, str]], texts: Iterable[str]) -> tuple[int, str] | None:
     """Return the last edit of a file that texts name."""
-    named = {token.removeprefix("./").rstrip(".") for text in texts for token in _PATH.findall(text[-_LONGEST:])}
-    if not named:
-        return None
-    absolute = tuple(each for each in named if each.startswith("/"))
-    for step, path in reversed(edits):
-        if path in named or any(each.endswith(f"/{path}") for each in absolute) or _is_end(path, named):
+    named: set[str] = set()
+    for text in texts:
+        for token in set(_PATH.findall(text[-_LONGEST:])):
+            path = token.removeprefix("./").rstrip(".")
+            named.add(path)
+            # The workspace may be anywhere.
+            parts = path.split("/", _DEEPEST) if path.startswith("/") else []
+            named.update("/".join(parts[begin:]) for begin in range(1, len(parts)))
+    for step, path in reversed(edits) if named else ():
+        if path in named or _is_end(path, named):
             return step, path
     return None
 
