@@ -106,7 +106,6 @@ function changesView(changes, round, step) {
 function verdictView(round) {
   const kinds = caseKinds(round.cases);
   const [passed, of] = round.counts;
-  const outcome = round.outcome === "error" ? `Error${round.fault ? ` (${round.fault})` : ""}` : capital(round.outcome);
   const sign = { passed: "✓", failed: "✗", error: "!" }[/** @type {string} */ (round.outcome)] ?? "·";
   const tone = { passed: "good", failed: "bad", error: "bad" }[/** @type {string} */ (round.outcome)] ?? "";
   const minus = of - passed;
@@ -116,8 +115,7 @@ function verdictView(round) {
     h(
       "p",
       { class: `outcome ${tone}` },
-      h("b", null, `${sign} ${outcome}`),
-      "po-?".includes(round.cell) ? "" : ` · ${cellName(round.cell)}`,
+      h("b", null, `${sign} ${capital(cellName(round.cell))}`),
       of > 0 && ` · ${integer(passed)} of ${integer(of)} cases passed`,
       kinds && minus > 0 && `: ${kinds}`,
     ),
