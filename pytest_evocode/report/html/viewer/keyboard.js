@@ -4,7 +4,7 @@
  * @type {WeakMap<Element, (by: 1 | -1) => void>} */
 const rowLists = new WeakMap();
 /** Since when the next letter goes to a page. */
-let goingSince = 0;
+let goingSince = -Infinity;
 
 /** @type {{ [key: string]: { help: string, run(event: KeyboardEvent): void } }} */
 const KEYS = {
@@ -24,7 +24,7 @@ function startKeyboard() {
       return;
     }
     const going = performance.now() - goingSince < 1500;
-    goingSince = 0;
+    goingSince = -Infinity;
     const run = going ? goTo(key) : (shown.page?.keys?.[key] ?? KEYS[key])?.run;
     if (!run) return;
     event.preventDefault();
