@@ -22,7 +22,7 @@ definePage({
       { uses: ["by"], make: groupControls },
       { uses: [...ROW_FILTERS, "by", "group", "score", "columns"], make: leaderboardPart },
       { uses: ["row"], make: (now) => rowPart(now, left) },
-      { uses: [...ROW_FILTERS, "points", "against"], make: spendingPart },
+      { uses: [...ROW_FILTERS, "points", "against", "of"], make: spendingPart },
       { uses: [...ROW_FILTERS, "by", "group"], make: taskGridPart },
       { uses: ROW_FILTERS, make: survivalPart },
       { uses: ROW_FILTERS, make: failuresPart },
@@ -107,7 +107,7 @@ function turnsThere(at, index, all) {
 function failuresPart(place) {
   const rows = filteredRows(place).filter((row) => Object.values(row.failures.rounds).some(Boolean));
   if (!rows.length) return null;
-  const kinds = [...new Set(rows.flatMap((row) => Object.keys(row.failures.rounds)))];
+  const kinds = [...new Set(rows.flatMap((row) => Object.keys(row.failures.rounds).filter((kind) => row.failures.rounds[kind])))];
   const bars = rows.slice(0, 40).map((row) => ({ label: row.name, values: kinds.map((kind) => row.failures.rounds[kind] ?? 0) }));
   return [
     h("h2", null, "Why rounds failed"),

@@ -10,24 +10,31 @@ function spendingPart(place) {
   if (!there.length) return null;
   const chosen = there.find((each) => each.score === (place.settings.points ?? each.score) && each.against === (place.settings.against ?? each.against)) ?? there[0];
   const rows = filteredRows(place);
-  const ids = new Set(rows.map((row) => row.id));
+  // Each ranking has a front of its own: points of two in one chart would be compared.
+  const rankings = [...grouped(rows, (row) => row.ranking).values()].sort((one, other) => other.length - one.length);
+  const ranking = rankings.find(([row]) => String(row.ranking) === place.settings.of) ?? rankings[0] ?? [];
+  const ids = new Set(ranking.map((row) => row.id));
   const points = chosen.points.filter((point) => ids.has(point.row)).map((point) => ({
     x: point.x, y: point.y, mark: point.front, label: report.row(point.row)?.name ?? point.row, href: rowLink(point.row),
   }));
   const onChart = new Set(chosen.points.map((point) => point.row));
-  const without = rows.filter((row) => !onChart.has(row.id));
+  const without = ranking.filter((row) => !onChart.has(row.id));
   const xs = points.map((point) => point.x).filter((x) => x > 0);
   return [
     h("h2", null, "Score against what it takes"),
     h("div", { class: "controls" },
       paretoChoice("Score", "points", place, there, chosen, "score", (score_) => titleOf(score_)),
-      paretoChoice("Against", "against", place, there, chosen, "against", (against) => AGAINST[/** @type {Pareto["against"]} */ (against)])),
-    points.length === 0 ? empty("No row of the filter has both numbers.", "Clear the filter or choose another amount.") : scatterChart({
+      paretoChoice("Against", "against", place, there, chosen, "against", (against) => AGAINST[/** @type {Pareto["against"]} */ (against)]),
+      rankings.length > 1 && h("span", null, select({
+        label: "Ranking", value: String(ranking[0].ranking), change: (value) => setSettings({ of: value }),
+        choices: rankings.map(([row, ...others]) => [String(row.ranking), `${rankingName(row, "")} (${counted(others.length + 1, "row")})`]),
+      }))),
+    points.length === 0 ? empty("No row of this ranking has both numbers.", "Choose another ranking or amount.") : scatterChart({
       title: `${titleOf(chosen.score)} against ${AGAINST[chosen.against]}`, x: `${AGAINST[chosen.against]} for each attempt at a task`, y: titleOf(chosen.score), points,
       // Cheap and expensive agents differ by factors; on a linear axis the cheap ones are one heap.
       logarithmic: xs.length === points.length && xs.length > 1 && Math.max(...xs) > 20 * Math.min(...xs),
     }),
-    h("p", { class: "quiet" }, "Marked rows are on the Pareto front: no other row of their ranking scores as much for less."),
+    h("p", { class: "quiet" }, "Marked rows are on the Pareto front: no other row scores as much for less."),
     without.length > 0 && h("details", null,
       h("summary", null, `Not shown, because an amount is not known (${integer(without.length)})`), longList(without, (row) => named(row.name))),
   ];
