@@ -11,7 +11,7 @@ from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.html.ids import row_id
-from pytest_evocode.report.html.rows import ranked, scores_of
+from pytest_evocode.report.html.rows import ranked
 
 MOST = 16
 """How many rows of a ranking, the best first, are all compared with each other; others are with the best one only."""
@@ -28,7 +28,7 @@ def comparisons_of(table: ScoreTable) -> dict[str, Any]:
 
     In each pair the better row comes first.
     """
-    groups = ranked(table, scores_of(table))
+    groups = ranked(table)
     pairs = [pair for group in groups for rows in _pairs(group) if (pair := _compared(table, *rows)) is not None]
     more = (
         [f"of more than {MOST} rows, those behind only with the best"]

@@ -14,7 +14,7 @@ from pytest_evocode.report.html.cells import cells_of
 from pytest_evocode.report.html.ids import attempt_id, task_id
 from pytest_evocode.report.html.points import pareto_of
 from pytest_evocode.report.html.processes import Processes, outcome_values, process_values, read_processes
-from pytest_evocode.report.html.rows import ranked, rows_of, scores_of
+from pytest_evocode.report.html.rows import ranked, rows_of
 from pytest_evocode.report.html.runs import runs_of
 from pytest_evocode.report.html.titles import titles
 from pytest_evocode.report.identities import identity_notes
@@ -68,8 +68,7 @@ def index_of(
 
     processes, unreadable = read_processes(table)
     failures = FoundFailures(roots, known, case_failures) if case_failures is not None else None
-    scores = scores_of(table)
-    rankings = ranked(table, scores)
+    rankings = ranked(table)
     return {
         "format": FORMAT,
         "title": title,
@@ -77,7 +76,7 @@ def index_of(
         "version": version("pytest-evocode"),
         "under_way": under_way,
         "directories": [str(root) for root in roots],
-        "rows": rows_of(table, rankings, scores, _summaries(processes), failures),
+        "rows": rows_of(table, rankings, _summaries(processes), failures),
         "tasks": tasks_of(table, results),
         "attempts": attempts_of(table, results, roots, cells_by_id, run=run, tasks=tasks),
         "runs": runs_of(results, roots),

@@ -43,7 +43,6 @@ _WITHOUT_FAULTS = ("dataset_score", "case_score", "sr")
 def rows_of(
     table: ScoreTable,
     rankings: Sequence[Sequence[ScoreRow]],
-    scores: Mapping[str, Scores],
     processes: Mapping[str, Mapping[str, Any]],
     failures: FoundFailures | None,
 ) -> list[dict[str, Any]]:
@@ -52,35 +51,25 @@ def rows_of(
     Args:
         table: The table.
         rankings: Its rows as :func:`ranked` returns them.
-        scores: The scores of its rows, by the rows' ids.
         processes: The summary of the process of rows, by their ids; rows where nothing was scored are not there.
         failures: What the rounds' cases told, where the records are without them.
     """
     return [
-        _row(table, row, number, scores[row_id(row)], processes.get(row_id(row)), failures)
+        _row(table, row, number, processes.get(row_id(row)), failures)
         for number, ranking in enumerate(rankings, 1)
         for row in ranking
     ]
 
 
-def scores_of(table: ScoreTable) -> dict[str, Scores]:
-    """Return the scores of all rows of a table, by the rows' ids."""
-    return {row_id(row): table.scores(row) for row in table.rows}
-
-
-def ranked(table: ScoreTable, scores: Mapping[str, Scores]) -> list[list[ScoreRow]]:
+def ranked(table: ScoreTable) -> list[list[ScoreRow]]:
     """Return the rows of a table by ranking, numbered as on the leaderboard, and in each the best first.
 
     Rows of single rounds that the leaderboard shows as columns of other rows are rankings of their own, the last.
-
-    Args:
-        table: The table.
-        scores: The scores of its rows, by the rows' ids.
     """
     paired = {id(table.single_rounds(row)) for row in table.rows}
 
     def best_first(row: ScoreRow) -> tuple[float, float, str]:
-        found = scores[row_id(row)]
+        found = table.scores(row)
         return -_or_last(found.dataset_score), -_or_last(found.sr), row.name
 
     board = sorted((row for row in table.rows if id(row) not in paired), key=best_first)
@@ -96,11 +85,11 @@ def _row(
     table: ScoreTable,
     row: ScoreRow,
     ranking: int,
-    scores: Scores,
     process: Mapping[str, Any] | None,
     failures: FoundFailures | None,
 ) -> dict[str, Any]:
-    faults, intervals, found = table.faults(row), table.intervals(row), failure_values(row, failures)
+    scores, faults, intervals = table.scores(row), table.faults(row), table.intervals(row)
+    found = failure_values(row, failures)
     parts, conditions = dict(row.subject.agent.parts), row.subject.conditions
     return {
         "id": row_id(row),
