@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -65,9 +65,8 @@ class TaskOfReport:
             for id_, found in stamps.items()
             if id_ in known and known[id_]["stamp"] == found and all(map(target.keep, known[id_]["files"]))
         }
-        own = f"data/tasks/{self.id}.js"
         is_same = before.get("stamp") == task_stamp and known.keys() == stamps.keys()
-        if is_same and len(unchanged) == len(stamps) and target.keep(own):
+        if is_same and len(unchanged) == len(stamps) and target.keep(self._own):
             return before
         lineages, attempts = [], {}
         for id_, attempt in self.attempts:
@@ -78,8 +77,18 @@ class TaskOfReport:
             else:
                 attempts[id_] = {"stamp": stamps[id_], **self._write_attempt(target, id_, whole, problems)}
         values = self._task_data(lineages)
-        target.write(own, packed(f"tasks/{self.id}", values))
+        target.write(self._own, packed(f"tasks/{self.id}", values))
         return {"stamp": task_stamp, "attempts": attempts, "requirements": failed_requirements(values)}
+
+    def names(self, state: State) -> Iterator[str]:
+        """Yield the names of the files that :meth:`write` wrote or kept when it returned ``state``."""
+        yield self._own
+        for each in state["attempts"].values():
+            yield from each["files"]
+
+    @property
+    def _own(self) -> str:
+        return f"data/tasks/{self.id}.js"
 
     def _stamp(self, attempt: StoredAttempt) -> str:
         return f"{stamp(attempt.path)} {int(self.is_under_way(attempt))} {self.directory or ''}"

@@ -17,10 +17,11 @@ from pytest_evocode.report.html.folder import claimed
 from pytest_evocode.report.html.ids import attempt_id, task_id
 from pytest_evocode.report.html.index import index_of
 from pytest_evocode.report.html.packed import packed
+from pytest_evocode.report.html.side_by_side import write_tasks
 from pytest_evocode.report.html.stamps import own_stamp
 from pytest_evocode.report.html.summaries import summary_json, summary_markdown
 from pytest_evocode.report.html.tables import csv_files
-from pytest_evocode.report.html.task_files import State, Target, TaskOfReport
+from pytest_evocode.report.html.task_files import State, TaskOfReport
 from pytest_evocode.report.leaderboard import leaderboard
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.tasks.atomic_write import replacing
@@ -49,7 +50,7 @@ def write_report(out: Path, contents: ReportContents) -> WrittenReport:
     with claimed(out) as folder:
         about = [own_stamp(), [str(root.resolve()) for root in contents.roots]]
         before = folder.state.get("tasks", {}) if folder.state.get("about") == about else {}
-        tasks = _write_tasks(folder, contents, before)
+        tasks = write_tasks(list(_tasks(contents)), folder, before, processes=1 if contents.under_way else None)
         index, comparisons = _overview(contents, tasks)
         folder.write("data/comparisons.js", packed("comparisons", comparisons))
         for name, content in _beside(contents, index, comparisons, tasks):
@@ -73,7 +74,7 @@ def write_single_file(path: Path, contents: ReportContents, *, most: int) -> Wri
         UsageError: It would be larger, or cannot be written.
     """
     target = _Collected(most)
-    tasks = _write_tasks(target, contents, {})
+    tasks = write_tasks(list(_tasks(contents)), target, {}, processes=1)
     index, comparisons = _overview(contents, tasks)
     target.write("data/comparisons.js", packed("comparisons", comparisons))
     target.write("data/index.js", packed("index", index))
@@ -110,14 +111,6 @@ class _Collected:
                 "before they show anything; write a folder without --single-file, choose fewer attempts with --run or "
                 "--tasks, or allow more with --most-megabytes"
             )
-
-
-def _write_tasks(target: Target, contents: ReportContents, before: Mapping[str, State]) -> dict[str, State]:
-    """Write the files of all tasks, and return what is to be known of each, by its id."""
-    found = {}
-    for task in _tasks(contents):
-        found[task.id] = task.write(target, before.get(task.id, {}))
-    return found
 
 
 def _problems(tasks: Mapping[str, State]) -> tuple[str, ...]:
