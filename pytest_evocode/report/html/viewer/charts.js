@@ -95,7 +95,7 @@ function figure(title, drawing, heads, rows) {
   return h("figure", { class: "chart" }, h("figcaption", null, title), drawing, data);
 }
 
-/** Points with names. Marked ones are filled diamonds, joined by steps.
+/** Points with names. Marked ones are filled diamonds.
  * @param {{ title: string, x: string, y: string, points: ChartPoint[], logarithmic?: boolean }} options
  * @returns {HTMLElement} */
 function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
@@ -112,9 +112,7 @@ function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
       text && svg("text", { x: text.x, y: text.y, "text-anchor": text.anchor }, name));
     return point.href ? svg("a", { href: point.href, "aria-label": said }, sign) : sign;
   });
-  const front = points.filter((each) => each.mark).sort((one, other) => one.x - other.x || one.y - other.y);
-  const steps = front.map((each, at) => (at ? `H${x(each.x)}V${y(each.y)}` : `M${x(each.x)} ${y(each.y)}`)).join("");
-  return figure(title, svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "group", "aria-label": title }, drawn, front.length > 1 && svg("path", { class: "front", d: steps }), signs),
+  return figure(title, svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "group", "aria-label": title }, drawn, signs),
     ["Name", xTitle, yTitle, "Marked"], points.map((each) => [each.href ? h("a", { href: each.href }, each.label) : each.label, tickText(each.x), score(each.y), each.mark ? "yes" : "no"]));
 }
 

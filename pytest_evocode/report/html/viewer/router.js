@@ -83,7 +83,8 @@ function heading(main, title, trail = []) {
   main.prepend(h("div", { class: "heading" },
     trail.length > 0 && h("nav", { class: "trail", "aria-label": "Above this page" },
       h("ol", null, trail.map(([text, href]) => h("li", null, h("a", { href }, text))))), top));
-  document.title = visible(`${title} · ${report.index.title ?? "Report"}`);
+  const name = report.index.title || "Report";
+  document.title = visible(title === name ? name : `${title} · ${name}`);
   if (!shown.focus) return;
   shown.focus = false;
   top.focus({ preventScroll: true });
