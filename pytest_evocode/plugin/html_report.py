@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
@@ -81,10 +82,13 @@ class HtmlReportPlugin:
         lines = told.strip().splitlines()
         if process.returncode:
             why = lines[-1] if lines else f"its process ended with {process.returncode}"
-            self._message = f"evocode: no report: {why}; write it with: evocode report {evocode.settings.results}"
+            self._message = (
+                f"evocode: no report: {why}; write it with: evocode report {self._short(evocode.settings.results)}"
+            )
         else:
             self._message = f"evocode report: {self._shown()}"
 
+    @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print where the report is, or why there is none."""
         if self._message:
@@ -133,6 +137,9 @@ class HtmlReportPlugin:
         return process
 
     def _shown(self) -> str:
-        """Return the page's path as short as it can be written from where pytest was started."""
-        relative = os.path.relpath(self._page, self._session.config.invocation_params.dir)
-        return str(self._page) if relative.startswith("..") else relative
+        return self._short(self._page)
+
+    def _short(self, path: Path) -> str:
+        """Return a path as short as it can be written from where pytest was started."""
+        relative = os.path.relpath(path, self._session.config.invocation_params.dir)
+        return str(path) if relative.startswith("..") else relative

@@ -31,6 +31,11 @@ class Waiting:
             (INDEX.parents[2] / "seen.js").write_bytes(INDEX.read_bytes())
         return RoundTranscript()
 
+def pytest_configure():
+    import pytest_evocode.plugin.html_report as plugin
+
+    plugin.FIRST_PAUSE = 0.2
+
 def pytest_evocode_make_agent(name):
     return Waiting() if name == "waiting" else None
 """
@@ -69,9 +74,8 @@ def test_workers_make_the_attempts_and_one_process_the_report(write_task: WriteT
 
 
 def test_a_report_is_written_while_rounds_end(
-    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
 ) -> None:
-    monkeypatch.setattr("pytest_evocode.plugin.html_report.FIRST_PAUSE", 0.2)
     write_task("a", 2)
     pytester.makeconftest(_WAITING)
     session = run_tasks("--evocode-report", "tasks", agent="waiting")
@@ -98,14 +102,17 @@ def test_a_directory_that_holds_something_else_is_refused_before_anything_is_run
 
 
 def test_a_report_that_cannot_be_written_is_told_and_fails_nothing(
-    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
 ) -> None:
-    child = "import sys; sys.exit('the disk is full') # {paths!r}"
-    monkeypatch.setattr("pytest_evocode.plugin.html_report._CHILD", child)
+    pytester.makeconftest(
+        "def pytest_configure():\n"
+        "    import pytest_evocode.plugin.html_report as plugin\n"
+        "    plugin._CHILD = 'import sys; sys.exit(\"the disk is full\")'\n"
+    )
     write_task("a", 1)
     session = run_tasks("--evocode-report", "tasks")
     assert session.exit_status == 0
-    session.has("evocode: no report: the disk is full; write it with: evocode report *evocode-results")
+    session.has("evocode: no report: the disk is full; write it with: evocode report evocode-results")
 
 
 def test_a_session_without_verdicts_takes_no_report(write_task: WriteTask, run_tasks: RunTasks) -> None:
