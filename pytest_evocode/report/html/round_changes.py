@@ -16,6 +16,7 @@ _MOST_FILES = 1000
 _ALIKE = 0.6  # of the lines of the longer text, from which on a removed and an added file are one that was renamed
 _FEWEST_LINES = 3  # of a text that was renamed and changed
 _LARGEST_RENAMED = 2000  # lines
+_MOST_COMPARED = 1000  # pairs of removed and added files
 
 
 @dataclass(slots=True)
@@ -79,13 +80,23 @@ class RoundChanges:
             for path, file in self._files.items()
             if file.existed and not file.exists and not file.unknown and (text := file.text.before)
         }
+        came = {
+            path: text
+            for path, file in sorted(self._files.items())
+            if file.exists and not file.existed and not file.unknown and (text := file.text.now)
+        }
         found: dict[str, str] = {}
-        for path, file in sorted(self._files.items()):
-            new = file.text.now if file.exists and not file.existed and not file.unknown else None
-            if not new or not gone:
-                continue
-            best = max(gone, key=lambda each: _likeness(gone[each], new))
-            if _likeness(gone[best], new) >= _ALIKE:
+        same = {text: path for path, text in sorted(gone.items(), reverse=True)}
+        for path, text in came.items():
+            if source := same.pop(text, None):
+                found[path] = source
+                del gone[source]
+        rest = {path: text for path, text in came.items() if path not in found}
+        if len(rest) * len(gone) > _MOST_COMPARED:
+            return found
+        for path, text in rest.items():
+            best = max(gone, key=lambda each: _likeness(gone[each], text), default="")
+            if best and _likeness(gone[best], text) >= _ALIKE:
                 found[path] = best
                 del gone[best]
         return found

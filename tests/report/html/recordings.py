@@ -17,6 +17,7 @@ from pytest_evocode.results.stored import StoredAttempt
 from pytest_evocode.trajectories.file_changes import File, describe_change, sha256_of
 
 REPOSITORY = Path(__file__).parents[3]
+RUN = "2026-01-02__03-04-05"
 TIME = "2026-01-02T03:04:05.678+00:00"
 Table = dict[str, Any]
 
@@ -123,7 +124,7 @@ def write_attempt(
     change: Callable[[Path], None] | None = None,
 ) -> Path:
     """Write an attempt whose rounds went as they say, and return its directory; ``change`` may damage it."""
-    directory = AttemptDirectory.of(results, task, "agent", "2026-01-02__03-04-05", 1)
+    directory = AttemptDirectory.of(results, task, "agent", RUN, 1)
     names = tuple(f"round-{index}" for index in range(1, max(declared, len(rounds)) + 1))
     records = []
     for index, played in enumerate(rounds, start=1):
@@ -152,7 +153,7 @@ def write_attempt(
 
 
 def _record(task: str, index: int, of: int, cases: Sequence[Case] | None) -> RoundRecord:
-    common = {"task": task, "agent": "agent", "attempt": 1, "round": f"round-{index}", "index": index}
+    common: dict[str, Any] = {"task": task, "agent": "agent", "attempt": 1, "round": f"round-{index}", "index": index}
     if cases is None:
         return RoundRecord(**common, declared_rounds=of, outcome="error", fault="infrastructure", cause="no daemon")
     passed = all(case.status == "passed" for case in cases)
