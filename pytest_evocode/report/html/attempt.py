@@ -8,15 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from pytest_evocode.errors import describe_validation
+from pytest_evocode.errors import RecordFault
 from pytest_evocode.metrics.failures import failing_cases
 from pytest_evocode.names import TASK_FILE, attempt_name
-from pytest_evocode.process.scores.records import AttemptProcess
 from pytest_evocode.report.html.bounded import bounded_value, read_bounded
 from pytest_evocode.report.html.cells import cell_of, cells_of
 from pytest_evocode.report.html.introduced import Introductions, RoundEdits
+from pytest_evocode.report.html.processes import read_process
 from pytest_evocode.report.html.round_data import CaseTexts, missing_round, process_data, round_data
 from pytest_evocode.report.html.trajectory import ShownTrajectory, trajectory_parts
 from pytest_evocode.results.records import FailureKind, RoundRecord
@@ -25,8 +23,6 @@ from pytest_evocode.results.stored import StoredAttempt
 WritePart = Callable[[int, int, list[dict[str, Any]]], None]
 """Takes a part of a round's trajectory: the round's index, the part's number from 1, and its steps (``Step[]``)."""
 
-_PROCESS = "process.json"
-_LARGEST_PROCESS = 64 * 2**20  # bytes
 _OUTPUT, _PASSED_OUTPUT = 256 * 2**10, 32 * 2**10  # bytes of what a suite printed
 _MOST_ARTIFACTS = 500
 _MADE_BY = 4000  # characters of a text
@@ -187,20 +183,12 @@ class _Making:
 
     def _read_process(self) -> dict[int, dict[str, Any]]:
         """Return the process of the rounds that were scored, by their indices."""
-        path = self._attempt.path / _PROCESS
-        again = "score it again with evocode process, or remove it"
         try:
-            if path.stat().st_size > _LARGEST_PROCESS:
-                self.problems.append(f"{path}: it is over {_LARGEST_PROCESS:,} bytes and not shown; {again}")
-                return {}
-            scored = AttemptProcess.model_validate_json(path.read_bytes())
-        except FileNotFoundError:
+            scored = read_process(self._attempt.path)
+        except RecordFault as error:
+            self.problems.append(str(error))
             return {}
-        except OSError as error:
-            self.problems.append(f"{path}: it cannot be read: {error.strerror}; {again}")
-            return {}
-        except ValidationError as error:
-            self.problems.append(f"{path}: it is no record of a process ({describe_validation(error)}); {again}")
+        if scored is None:
             return {}
         return {round_.index: process_data(round_) for round_ in scored.rounds}
 

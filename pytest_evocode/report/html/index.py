@@ -82,7 +82,7 @@ def index_of(
         "runs": runs_of(results, roots),
         "pareto": pareto_of(rankings),
         "notes": list(_notes(table)),
-        "problems": [*results.problems, *unreadable, *_left_out(table, results), *problems],
+        "problems": list(dict.fromkeys([*results.problems, *unreadable, *_left_out(table, results), *problems])),
         "titles": titles(),
         "process_outcome": outcome_values(processes, table.rows),
     }

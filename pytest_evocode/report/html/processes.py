@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from pytest_evocode.errors import describe_validation
+from pytest_evocode.errors import RecordFault, describe_validation
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, Interval
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.statistics.bounded import bounded_interval
@@ -22,9 +23,30 @@ from pytest_evocode.report.process import score_and_outcome
 
 PROCESS_FILE = "process.json"
 """What a session with ``--evocode-process`` writes beside an attempt's record."""
+_LARGEST = 64 * 2**20  # bytes
 
 Processes = Mapping[str, Sequence[AttemptProcess]]
 """By the ids of rows, what was scored of their attempts; each by the name of its row."""
+
+
+def read_process(attempt: Path) -> AttemptProcess | None:
+    """Return what was scored of the attempt in a directory; None where nothing was.
+
+    Raises:
+        RecordFault: The file cannot be read; the message says what to do.
+    """
+    path = attempt / PROCESS_FILE
+    again = "score it again with evocode process, or remove it"
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise RecordFault(f"{path}: it is over {_LARGEST:,} bytes and not shown; {again}")
+        return AttemptProcess.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise RecordFault(f"{path}: it cannot be read: {error.strerror}; {again}") from None
+    except ValidationError as error:
+        raise RecordFault(f"{path}: it is no record of a process ({describe_validation(error)}); {again}") from None
 
 
 def read_processes(table: ScoreTable) -> tuple[Processes, list[str]]:
@@ -34,17 +56,14 @@ def read_processes(table: ScoreTable) -> tuple[Processes, list[str]]:
     for row in table.rows:
         scored = []
         for attempt in row.attempts:
-            path = attempt.path / PROCESS_FILE
             try:
-                process = AttemptProcess.model_validate_json(path.read_bytes())
-            except (FileNotFoundError, NotADirectoryError):
+                process = read_process(attempt.path)
+            except RecordFault as error:
+                problems.append(str(error))
                 continue
-            except (OSError, ValidationError) as error:
-                why = describe_validation(error) if isinstance(error, ValidationError) else error.strerror
-                problems.append(f"{path}: no record of a process ({why}); skipped: remove it, and score it anew")
-                continue
-            known = {"agent": row.name, "task": attempt.record.task, "attempt": attempt.record.attempt}
-            scored.append(process.model_copy(update=known))
+            if process is not None:
+                known = {"agent": row.name, "task": attempt.record.task, "attempt": attempt.record.attempt}
+                scored.append(process.model_copy(update=known))
         if scored:
             found[row_id(row)] = scored
     return found, problems
