@@ -18,8 +18,8 @@ _LINKS = """() => [...document.querySelectorAll("[href], [src]")]
     .map(each => each.getAttribute("href") ?? each.getAttribute("src"))"""
 _HANDLERS = """() => [...document.querySelectorAll("*")].flatMap(each => [...each.attributes])
     .filter(each => /^on/i.test(each.name)).map(each => each.name)"""
-#: Places of the viewer, and files of the report.
-_OWN = re.compile(r"#|[0-9a-z_-]+(/[0-9a-z_-]+)*\.(js|css|csv|json|md)$")
+#: Places of the viewer, files of the report, and the icon that is none.
+_OWN = re.compile(r"#|data:,$|[0-9a-z_-]+(/[0-9a-z_-]+)*\.(js|css|csv|json|md)$")
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
