@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ def attempts_of(
     for stored in results.attempts:
         row, attempt = counting.get(stored.path, (None, stored))
         why = "" if row else _why_left_out(stored, beside.get(stored.path), run, tasks)
-        # As it was loaded, because what a partial attempt was selected for may count in full.
+        # A table counts partial attempts in full where a whole one was to be made; here they are as they were made.
+        attempt = replace(attempt, selected=stored.selected, finished=stored.finished)
         found.append(_attempt(attempt, row, attempt_id(stored, roots), cells_of(attempt), why))
     return sorted(found, key=lambda each: (each["task"], each["agent"], each["attempt"], each["run"], each["id"]))
 

@@ -93,6 +93,17 @@ def test_rounds_that_were_not_selected_and_not_reached_differ(tmp_path: Path) ->
     assert cells(tmp_path) == [".pp.", "p-."]
 
 
+def test_a_partial_attempt_that_counts_in_full_is_shown_as_it_was_made(tmp_path: Path) -> None:
+    write_attempt(tmp_path, outcomes="p", run=OLD, of=3, facts=FACTS)
+    known = {"ledger": SelectedTask(facts=FACTS)}
+    part = {"ledger": {"gpt": {1: (1,)}}}
+    write_session(tmp_path, {"ledger": {"gpt": [1]}}, run=OLD, partial=part, tasks=known)
+    write_session(tmp_path, {"ledger": {"gpt": [1]}}, run=NEW, tasks=known)
+    found = index(tmp_path)
+    assert [each["cells"] for each in found["attempts"]] == ["p.."]
+    assert [row["scores"]["dataset_score"] for row in found["rows"]] == [pytest.approx(100 / 3)]
+
+
 def test_the_round_that_a_session_is_at_is_under_way(tmp_path: Path) -> None:
     write_attempt(tmp_path, outcomes="pf", of=4, cases=["p", "f"], finished=False)
     write_attempt(tmp_path, "done", outcomes="pp-")
