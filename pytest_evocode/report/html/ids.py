@@ -63,7 +63,7 @@ def row_id(row: ScoreRow) -> str:
 
 
 def _id(text: str, what: str) -> str:
-    digest = hashlib.sha256(what.encode(errors="surrogateescape")).hexdigest()[:_DIGITS]
+    digest = hashlib.sha256(what.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
     return f"{text}-{digest}" if text else digest
 
 
