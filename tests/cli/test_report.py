@@ -8,7 +8,8 @@ import pytest
 
 from tests.cli.conftest import Evocode
 from tests.report.html.reports import value_in
-from tests.result_trees import write_attempt
+from tests.result_trees import write_attempt, write_files
+from tests.results.foreign.harbor_trials import JOB, TASK_TOML, result_of, suite, trajectory
 
 
 def test_a_report_is_written_beside_the_results_and_its_page_named(evocode: Evocode, tmp_path: Path) -> None:
@@ -85,3 +86,29 @@ def test_a_report_is_opened_where_there_is_a_browser(
     assert "no browser" not in evocode("report", "--open").err
     assert opened == [(tmp_path / "evocode-report" / "index.html").as_uri()]
     assert "note: there is no browser to open it with" in evocode("report", "--open").err
+
+
+def test_results_of_harbor_are_shown_with_their_cases_and_trajectories(evocode: Evocode, tmp_path: Path) -> None:
+    trial = tmp_path / "mesh" / "harbor_jobs" / "gpt-5.5" / JOB / "mesh__abcdefg"
+    steps = [{"step_name": "round-1"}, {"step_name": "round-2"}]
+    write_files(tmp_path / "mesh", {"task.toml": TASK_TOML})
+    write_files(
+        trial,
+        {
+            "result.json": result_of("mesh__abcdefg", step_results=steps),
+            "config.json": {},
+            "steps/round-1/verifier/reward.txt": "1\n",
+            "steps/round-1/verifier/test-stdout.txt": suite(4, 4),
+            "steps/round-1/agent/trajectory.json": trajectory(2, 0, 3),
+            "steps/round-2/verifier/reward.txt": "0\n",
+            "steps/round-2/verifier/test-stdout.txt": suite(3, 4),
+        },
+    )
+    assert evocode("report", "mesh", "-o", "pages").status == 0
+    (summary,) = value_in(tmp_path / "pages", "index")["attempts"]
+    assert summary["cells"] == "pr-"
+    attempt = value_in(tmp_path / "pages", f"attempts/{summary['id']}")
+    failing = [(case["id"], case["failure"]) for case in attempt["rounds"][1]["cases"] if case["status"] != "passed"]
+    assert failing == [("c4", "regression")]
+    assert attempt["rounds"][0]["trajectory"]["parts"] == 1
+    assert len(value_in(tmp_path / "pages", f"trajectories/{summary['id']}-1-1")) > 0

@@ -91,7 +91,9 @@ class TaskOfReport:
         return f"data/tasks/{self.id}.js"
 
     def _stamp(self, attempt: StoredAttempt) -> str:
-        return f"{stamp(attempt.path)} {int(self.is_under_way(attempt))} {self.directory or ''}"
+        # Its files may have changed since it was loaded, and then it has fewer rounds than they say.
+        loaded = len(attempt.record.rounds), attempt.finished, self.is_under_way(attempt)
+        return f"{stamp(attempt.path)} {loaded} {self.directory or ''}"
 
     def _write_attempt(self, target: Target, id_: str, attempt: StoredAttempt, problems: Sequence[str]) -> State:
         files = [f"data/attempts/{id_}.js"]
