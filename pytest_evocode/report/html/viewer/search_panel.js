@@ -76,6 +76,7 @@ function searchPanel(parts, left, options) {
     if (typeof made === "string") return;
     const { signal } = running;
     let drawn = 0;
+    let listed = 0;
     void searchSteps(parts, made, query, {
       stop: signal,
       progress(found, count, share) {
@@ -83,13 +84,14 @@ function searchPanel(parts, left, options) {
         // A list that grows with every slice would cost more than the search itself.
         if (share < 1 && hits.length && performance.now() - drawn < 200) return;
         drawn = performance.now();
+        const grown = found.length !== listed;
+        listed = found.length;
         hits = found;
         const more = count > found.length ? ` (the first ${integer(found.length)} are listed)` : "";
         whole = `${integer(count)} ${count === 1 ? "hit" : "hits"}${more}${share < 1 ? `, ${Math.floor(share * 100)} % searched` : ""}`;
         say();
-        list.setCount(hits.length);
-        if (jump && chosen < 0 && hits.length) choose(0);
-        else list.refresh();
+        if (grown) list.setCount(listed);
+        if (jump && chosen < 0 && listed) choose(0);
       },
     });
   }

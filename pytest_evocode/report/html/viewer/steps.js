@@ -1,6 +1,6 @@
 // One step of a trajectory as an element.
 
-const STEP_LIMIT = 4000;
+const STEP_LIMIT = 2000;
 const SHOWN_KINDS = /** @type {const} */ (["text", "reasoning", "calls", "outputs", "changes", "copied"]);
 /** @type {{ [source: string]: [string, string]}} */
 const SOURCES = { agent: ["A", "Agent"], user: ["U", "User"], system: ["S", "System"] };
