@@ -9,12 +9,13 @@ from pytest_evocode.process.evidence import Measure
 from pytest_evocode.process.scores.records import RoundProcess
 from pytest_evocode.report.html.bounded import bounded
 from pytest_evocode.report.html.cells import UNDER_WAY
-from pytest_evocode.results.records import Case, FailureKind, RoundRecord
+from pytest_evocode.results.records import Case, FailureKind, RoundRecord, Verdict
 
 _TEXT = 20_000  # characters of a text of a case, of which a suite may give 4,096
 _ID = 1000  # characters of what names a case
 _CAUSE = 20_000  # characters
 _MOST = 500  # flags, tools and the like
+_USAGE = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "requests")
 _EVIDENCE = 2000  # characters of a text of evidence
 
 
@@ -69,72 +70,6 @@ def _case_data(case: Case, kind: FailureKind | None, introduced: dict[str, Any] 
     }
 
 
-def round_data(
-    record: RoundRecord,
-    *,
-    cell: str,
-    cases: list[dict[str, Any]],
-    output: str,
-    omitted: int,
-    changes: list[dict[str, Any]] | None,
-    artifacts: list[str],
-    trajectory: dict[str, Any] | None,
-    process: dict[str, Any] | None,
-    node_id: str,
-) -> dict[str, Any]:
-    """Return a round that has a record; ``verdict`` and the like come from there, the rest as it is given."""
-    verdict = record.verdict
-    repeats = verdict.repeats if verdict is not None else None
-    usage = record.usage
-    return {
-        "index": record.index,
-        "name": record.round,
-        "cell": cell,
-        "outcome": record.outcome,
-        "cause": bounded(record.cause, _CAUSE),
-        "fault": record.fault,
-        "timed_out": record.timed_out,
-        "stopped": bounded(record.stopped, _CAUSE),
-        "reward": verdict.reward if verdict is not None else None,
-        "rewards": verdict.rewards if verdict is not None else {},
-        "counts": list(record.case_counts),
-        "flags": [bounded(flag, _EVIDENCE) for flag in verdict.flags[:_MOST]] if verdict is not None else [],
-        "rests_on": verdict.rests_on if verdict is not None else None,
-        "void": verdict is not None and verdict.void,
-        "changed_tools": list(verdict.changed_tools[:_MOST]) if verdict is not None else [],
-        "changed_counts": dict(verdict.changed.counts) if verdict is not None and verdict.changed is not None else {},
-        "repeats": None
-        if repeats is None
-        else {
-            "times": repeats.times,
-            "passed": repeats.passed,
-            "flaky": repeats.flaky,
-            "differing": list(repeats.differing),
-        },
-        "cases": cases,
-        "output": output,
-        "omitted": omitted,
-        "changes": changes,
-        "artifacts": artifacts,
-        "usage": None
-        if usage is None
-        else {
-            "prompt_tokens": usage.prompt_tokens,
-            "cached_tokens": usage.cached_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "cost_usd": usage.cost_usd,
-            "requests": usage.requests,
-        },
-        "tool_calls": record.tool_calls,
-        "phases": record.phases.known if record.phases is not None else {},
-        "agent_seconds": record.agent_seconds,
-        "verifier_seconds": record.verifier_seconds,
-        "node_id": node_id,
-        "trajectory": trajectory,
-        "process": process,
-    }
-
-
 def missing_round(
     index: int,
     name: str,
@@ -175,6 +110,46 @@ def missing_round(
         "node_id": node_id,
         "trajectory": trajectory,
         "process": None,
+    }
+
+
+def round_data(record: RoundRecord, **given: Any) -> dict[str, Any]:
+    """Return a round that has a record.
+
+    Args:
+        record: The record; its verdict's cases are not looked at.
+        given: What the record does not tell, by the names of the fields in ``RoundData``.
+    """
+    usage = record.usage
+    found = missing_round(record.index, record.round, given["cell"], given["node_id"], None, None) | {
+        "outcome": record.outcome,
+        "cause": bounded(record.cause, _CAUSE),
+        "fault": record.fault,
+        "timed_out": record.timed_out,
+        "stopped": bounded(record.stopped, _CAUSE),
+        "counts": list(record.case_counts),
+        "usage": None if usage is None else {name: getattr(usage, name) for name in _USAGE},
+        "tool_calls": record.tool_calls,
+        "phases": record.phases.known if record.phases is not None else {},
+        "agent_seconds": record.agent_seconds,
+        "verifier_seconds": record.verifier_seconds,
+    }
+    if record.verdict is not None:
+        found |= _verdict_data(record.verdict)
+    return found | given
+
+
+def _verdict_data(verdict: Verdict) -> dict[str, Any]:
+    repeats = verdict.repeats
+    return {
+        "reward": verdict.reward,
+        "rewards": verdict.rewards,
+        "flags": [bounded(flag, _EVIDENCE) for flag in verdict.flags[:_MOST]],
+        "rests_on": verdict.rests_on,
+        "void": verdict.void,
+        "changed_tools": list(verdict.changed_tools[:_MOST]),
+        "changed_counts": dict(verdict.changed.counts) if verdict.changed is not None else {},
+        "repeats": None if repeats is None else repeats.model_dump(mode="json"),
     }
 
 

@@ -53,20 +53,21 @@ def shown_step(raw: Any, id: int, *, model: str, watched: bool) -> ShownStep:
         values["metrics"] = {key: value for key, value in metrics.items() if key not in _HEAVY}
     values["step_id"] = id
     try:
-        step = Step.model_validate(values)
+        return _valid(Step.model_validate(values), id, model, watched)
     except ValidationError as error:
         return _invalid(values, id, describe_validation(error))
+    except RecursionError:
+        return _invalid({"source": values.get("source")}, id, "it is nested too deep")
+
+
+def _valid(step: Step, id: int, model: str, watched: bool) -> ShownStep:
     shown = ShownStep(_step_data(step, id, model))
     remarks = shown.data["remarks"]
     remarks += _notes(step)
     left = _CALLS
     seconds = {action.get("tool_call_id"): action.get("seconds") for action in actions_of(step)}
     lengths = _output_lengths(step)
-    try:
-        results = list(call_results(step))
-    except RecursionError:
-        return _invalid(values, id, "it is nested too deep")
-    for number, result in enumerate(results):
+    for number, result in enumerate(call_results(step)):
         if number == _MOST_CALLS:
             remarks.append(f"{len(step.tool_calls or ()) - number} more calls are left out")
             break

@@ -111,12 +111,12 @@ def test_a_long_text_is_cut_and_says_by_how_much(tmp_path: Path) -> None:
 def test_many_calls_of_one_step_do_not_make_a_part_too_large(tmp_path: Path) -> None:
     values = step(1)
     values["tool_calls"] = [
-        {"tool_call_id": f"c{n}", "function_name": "bash", "arguments": {"command": "y" * 50_000}} for n in range(900)
+        {"tool_call_id": f"c{n}", "function_name": "bash", "arguments": {"command": "y" * 50_000}} for n in range(600)
     ]
-    values["observation"] = {"results": [{"source_call_id": f"c{n}", "content": "x" * 50_000} for n in range(900)]}
+    values["observation"] = {"results": [{"source_call_id": f"c{n}", "content": "x" * 50_000} for n in range(600)]}
     _, [only] = read(tmp_path, trajectory(values))
     assert len(only["calls"]) == 500
-    assert "400 more calls are left out" in only["remarks"]
+    assert "100 more calls are left out" in only["remarks"]
     assert len(json.dumps(only)) < 2 * PART
 
 
@@ -196,6 +196,23 @@ def test_a_file_that_is_no_trajectory_is_a_problem(tmp_path: Path, content: byte
     assert steps == []
     assert found.problem.startswith(f"{tmp_path / 'trajectory.json'}: ")
     assert "restore it" in found.problem
+
+
+@pytest.mark.parametrize("depth", [150, 250, 900, 5000])
+def test_what_is_nested_very_deep_is_no_trouble(tmp_path: Path, depth: int) -> None:
+    deep = b"[" * depth + b'"a \\ud800 b"' + b"]" * depth
+    message = json.dumps(trajectory(step(1), {"step_id": 2, "source": "user", "message": "?"})).encode()
+    found, steps = read(tmp_path, message.replace(b'"?"', deep))
+    assert found.problem or len(steps) == 2
+    output = json.dumps(trajectory(step(1, output='{"a":' * depth + "1" + "}" * depth))).encode()
+    assert len(read(tmp_path, output)[1]) == 1
+
+
+@pytest.mark.parametrize("piece", ["\n", " ", "exit code ", "{", "<<A\n", "'", "a=", "$(", "/a/", "\x1b["])
+def test_an_output_of_one_thing_over_and_over_is_read_at_once(tmp_path: Path, piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+    _, [only] = read(tmp_path, trajectory(step(1, output=text, command=text)))
+    assert len(only["calls"]) == 1
 
 
 def test_half_a_surrogate_pair_is_no_damage(tmp_path: Path) -> None:
