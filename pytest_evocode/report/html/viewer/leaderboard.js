@@ -55,7 +55,7 @@ function groupControls(place) {
       [["", "all rounds"], ...dimensions.map((each) => /** @type {[string, string]} */ ([each, `one ${DIMENSIONS[each]}`]))], ["group"]),
     // A choice among thousands of rounds is no choice: the rows of the table lead to each.
     dimension && groups.length <= 200 && settingSelect("Which", "group", place, [["", "all, side by side"], ...groups.map(same)]),
-    dimension && settingSelect("Score", "score", place, [["", titleOf("dataset_score")],
+    dimension && place.settings.group === undefined && settingSelect("Score", "score", place, [["", titleOf("dataset_score")],
       ...[...MAIN_SCORES, ...MORE_SCORES].slice(1).filter((field) => groupHas(dimension, field)).map((field) => /** @type {[string, string]} */ ([field, titleOf(field)]))]));
 }
 
@@ -124,7 +124,8 @@ function groupNote(rows, scoresOf, dimension, group) {
   return h("p", null,
     `Scores over the rounds of ${DIMENSIONS[dimension]} `, h("strong", null, named(group)), ", without intervals. ",
     without.length > 0 && `A ${DIMENSIONS[dimension]} has no ${without.map((field) => titleOf(field)).join(", ")}. `,
-    h("a", { href: link("overview") }, "Show all rounds"));
+    "The charts below are over all rounds. ",
+    h("a", { href: link("overview", [], { ...shown.place.settings, by: null, group: null }) }, "Show the scores of all rounds"));
 }
 
 /** Ranks of rows of one ranking by what they are ranked by; equal ones share a rank.

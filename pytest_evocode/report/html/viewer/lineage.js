@@ -142,11 +142,11 @@ function requirementsPart(life, place) {
   /** @type {Column<Requirement>[]} */
   const columns = [
     { id: "requirement", title: "Requirement", value: (one) => one.id, cell: (one) => named(one.id) },
+    ...laneColumns(laneAttempts(life, place), "life", (attempt, /** @type {Requirement} */ one) => requirementStates(life, attempt, one)),
     { id: "introduced", title: "From round", number: true, value: (one) => one.introduced },
     { id: "retired", title: "Retired in", number: true, value: (one) => one.retired, cell: (one) => (one.retired === null ? "–" : integer(one.retired)) },
     { id: "kinds", title: "Kinds", value: (one) => one.kinds.join(", "), cell: (one) => named(one.kinds.join(", ")) },
     { id: "cases", title: "Cases", number: true, value: (one) => one.cases.length },
-    ...laneColumns(laneAttempts(life, place), "life", (attempt, /** @type {Requirement} */ one) => requirementStates(life, attempt, one)),
   ];
   const choices = attempts.slice(0, 300).map((one) => /** @type {[string, string]} */ ([one.id, attemptLabel(one)]));
   return [
@@ -211,10 +211,10 @@ function casesPart(life, place) {
   /** @type {Column<NumberedCase>[]} */
   const columns = [
     { id: "case", title: "Case", value: (one) => one.id, cell: (one) => h("a", { href: address(one) }, named(one.id)) },
+    ...laneColumns(laneAttempts(life, place), "case", (attempt, /** @type {NumberedCase} */ one) => caseStates(life, attempt, one.index)),
     { id: "for", title: "Requirement", value: requirement, cell: (one) => named(requirement(one)) },
     { id: "kind", title: "Kind", value: (one) => one.kind, cell: (one) => named(one.kind) },
     { id: "origin", title: "From", help: "The round that brings it", value: (one) => one.origin, cell: (one) => named(one.origin) },
-    ...laneColumns(laneAttempts(life, place), "case", (attempt, /** @type {NumberedCase} */ one) => caseStates(life, attempt, one.index)),
   ];
   return table({ caption: "Cases over the rounds", columns, items, place, open: address, empty: "No case matches. Clear the search to see all." });
 }

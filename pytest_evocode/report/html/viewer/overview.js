@@ -19,7 +19,7 @@ definePage({
     if (index.notes.length) main.append(note("info", h("p", null, "Before you compare:"), longList(index.notes, named, 8)));
     main.append(h("div", null, overviewFilter(place)));
     updateOverview = showSections(main, [
-      { uses: ["by"], make: groupControls },
+      { uses: ["by", "group"], make: groupControls },
       { uses: [...ROW_FILTERS, "by", "group", "score", "columns"], make: leaderboardPart },
       { uses: ["row"], make: (now) => rowPart(now, left) },
       { uses: [...ROW_FILTERS, "points", "against", "of"], make: spendingPart },

@@ -16,6 +16,7 @@ function showSections(main, sections, place) {
   const made = sections.map((section) => ({ ...section, holder: main.appendChild(h("div")), key: "" }));
   /** @param {Place} now */
   const update = (now) => {
+    const focus = focusKey();
     for (const each of made) {
       const key = JSON.stringify(each.uses.map((name) => now.settings[name] ?? ""));
       if (key === each.key) continue;
@@ -27,6 +28,7 @@ function showSections(main, sections, place) {
       const value = now.settings[control.getAttribute("data-setting") ?? ""] ?? "";
       if (field && field.value !== value) field.value = value;
     }
+    refocus(focus);
   };
   update(place);
   return update;
