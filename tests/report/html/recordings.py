@@ -15,6 +15,7 @@ from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import AttemptRecord, Case, RoundRecord, Verdict
 from pytest_evocode.results.stored import StoredAttempt
 from pytest_evocode.trajectories.file_changes import File, describe_change, sha256_of
+from tests.report.html.contract import faults
 
 REPOSITORY = Path(__file__).parents[3]
 RUN = "2026-01-02__03-04-05"
@@ -52,7 +53,7 @@ class Shown:
 
 
 def shown(directory: Path, *, under_way: bool = False) -> Shown:
-    """What the viewer gets of the attempt in a directory; it has to be JSON."""
+    """What the viewer gets of the attempt in a directory; it has to be as the contract says."""
     attempt, problems = with_cases(stored(directory))
     parts: dict[tuple[int, int], list[dict[str, Any]]] = {}
 
@@ -60,8 +61,8 @@ def shown(directory: Path, *, under_way: bool = False) -> Shown:
         parts[index, part] = steps
 
     data = attempt_data(attempt, id="x", write_part=write_part, under_way=under_way, problems=problems)
-    json.dumps(data, allow_nan=False)
-    json.dumps(list(parts.values()), allow_nan=False)
+    assert faults(data, "AttemptData") == []
+    assert [fault for part in parts.values() for step in part for fault in faults(step, "Step")] == []
     return Shown(data, parts)
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from pytest_evocode.environments import choose_engine
 from pytest_evocode.process.attempts import TaskFinder, score_attempt
 from pytest_evocode.report.html.cells import cells_of
 from pytest_evocode.report.html.stored_cases import with_cases
 from pytest_evocode.results.directory import write_run
 from pytest_evocode.results.records import RunRecord, SelectedTask
 from pytest_evocode.results.task_facts import TaskFacts
+from tests.process.record import play
 from tests.report.html.hostile import CORPUS
 from tests.report.html.recordings import (
     REPOSITORY,
@@ -72,6 +74,46 @@ def test_passed_cases_have_no_texts_and_failed_ones_have_all(tmp_path: Path) -> 
     assert (passed["requirement"], passed["kind"], passed["origin"]) == ("R1", "core", "round-1")
     assert [failed[name] for name in TEXTS] == ["said"] * 6
     assert failed["failure"] == "new miss"
+
+
+def test_a_round_has_what_its_verdict_rests_on(tmp_path: Path) -> None:
+    def mark(directory: Path) -> None:
+        path = directory / "result.json"
+        values = json.loads(path.read_text())
+        values["rounds"][0]["usage"] = {"prompt_tokens": 5, "cost_usd": 0.25}
+        values["rounds"][0]["verdict"] |= {
+            "flags": ["odd"],
+            "rests_on": "fork",
+            "changed": {"counts": {"libraries": 2}, "address": "0" * 64},
+            "changed_tools": ["/usr/bin/python"],
+            "repeats": {"times": 3, "passed": 2, "flaky": True, "differing": ["a"]},
+        }
+        path.write_text(json.dumps(values))
+
+    found = shown(write_attempt(tmp_path, Played([passing("a")]), change=mark)).round(1)
+    assert (found["flags"], found["rests_on"], found["void"]) == (["odd"], "fork", False)
+    assert (found["changed_tools"], found["changed_counts"]) == (["/usr/bin/python"], {"libraries": 2})
+    assert found["repeats"] == {"times": 3, "passed": 2, "flaky": True, "differing": ["a"]}
+    assert (found["usage"]["cost_usd"], found["usage"]["completion_tokens"]) == (0.25, None)
+
+
+@pytest.mark.slow
+def test_an_attempt_that_was_just_played_has_what_its_suites_printed(tmp_path: Path) -> None:
+    engine, _ = choose_engine("sandbox")
+    try:
+        records, directory = play(REPOSITORY / "example_tasks/transfers/recorded/reckless.toml", engine, tmp_path)
+    finally:
+        engine.close()
+    found = shown(tmp_path)
+    assert found.data["problems"] == []
+    assert [each["outcome"] for each in found.data["rounds"]] == [record.outcome for record in records]
+    assert all(each["output"] and each["omitted"] == 0 for each in found.data["rounds"])
+    broken = [case for case in found.round(2)["cases"] if case["failure"] == "regression"]
+    assert {case["introduced"]["round"] for case in broken} == {2}
+    assert {case["introduced"]["step"] for case in broken} == {2}
+    edit = next(each for each in found.steps(2) if each["id"] == 2)
+    assert "wallet/api.py" in {change["path"] for call in edit["calls"] for change in call["changes"]}
+    assert stored(tmp_path).path == directory
 
 
 def test_rounds_without_a_record_say_why(tmp_path: Path) -> None:

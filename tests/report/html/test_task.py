@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from pytest_evocode.report.html.stored_cases import with_cases
 from pytest_evocode.report.html.task import lineage_of, task_data
 from pytest_evocode.results.records import Case
 from pytest_evocode.tasks import Task, load_task
+from tests.report.html.contract import faults
 from tests.report.html.recordings import REPOSITORY, Played, failing, passing, recorded, stored, write_attempt
 
 RECIPES = REPOSITORY / "example_tasks" / "recipes"
@@ -22,7 +22,7 @@ def shown_task(*directories: Path, task: Task | None = None, name: str = "ledger
     """What the viewer gets of a task with the attempts in some directories."""
     lineages = [lineage_of(with_cases(stored(each))[0], id=f"a{number}") for number, each in enumerate(directories)]
     data = task_data(name, lineages, task, id="t")
-    json.dumps(data, allow_nan=False)
+    assert faults(data, "TaskData") == []
     return data
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_evocode.report.html.call_purposes import purpose_of, use_of
 from pytest_evocode.report.html.trajectory import PART, ShownTrajectory, trajectory_parts
+from tests.report.html.contract import faults
 from tests.report.html.hostile import CORPUS
 from tests.report.html.recordings import change, recorded, shown, step, trajectory
 
@@ -38,7 +39,7 @@ def read(tmp_path: Path, document: Any) -> tuple[ShownTrajectory, list[dict[str,
 
     def write(part: int, of_part: list[dict[str, Any]]) -> None:
         numbers.append(part)
-        json.dumps(of_part, allow_nan=False)
+        assert [fault for each in of_part for fault in faults(each, "Step")] == []
         steps.extend(of_part)
 
     found = trajectory_parts(path, write)
