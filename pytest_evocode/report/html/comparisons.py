@@ -12,35 +12,39 @@ from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.html.ids import row_id
 from pytest_evocode.report.html.rows import ranked
+from pytest_evocode.report.rankings import can_be_compared
 
 MOST = 16
-"""How many rows of a ranking, the best first, are all compared with each other; others are with the best one only."""
+"""How many rows, in all and of each ranking, are all compared; others are with the best of their ranking only."""
 _METRICS: tuple[Metric, ...] = ("dataset_score", "case_score", "mt_at_k")
 SR_BY_TASK = "sr_by_task"
 """The field of the share of single rounds passed as the mean over tasks, which SR itself is not."""
 _NOTE = (
-    "Rows of one ranking are compared: of one mode, under the same conditions, over the same rounds of the same tasks"
+    "Rows of one mode are compared, under the same conditions and at the same contents of tasks, over the rounds that "
+    "were selected for both"
 )
 
 
 def comparisons_of(table: ScoreTable) -> dict[str, Any]:
-    """Return the comparisons of rows that are of one ranking, as JSON values.
+    """Return the comparisons of rows that can be compared, as JSON values.
 
-    In each pair the better row comes first.
+    In each pair the row of the first ranking comes first, and in one ranking the better row.
     """
-    groups = ranked(table)
-    pairs = [pair for group in groups for rows in _pairs(group) if (pair := _compared(table, *rows)) is not None]
-    more = (
-        [f"of more than {MOST} rows, those behind only with the best"]
-        if max(map(len, groups), default=0) > MOST
-        else []
-    )
-    return {"pairs": pairs, "note": "; ".join([_NOTE, *more])}
+    rankings = ranked(table)
+    pairs = [pair for rows in _pairs(rankings) if (pair := _compared(table, *rows)) is not None]
+    many = sum(map(len, rankings)) > MOST
+    note = f"{_NOTE}; of more than {MOST} rows, those behind only with the best of their ranking" if many else _NOTE
+    return {"pairs": pairs, "note": note}
 
 
-def _pairs(ranking: Sequence[ScoreRow]) -> Iterator[tuple[ScoreRow, ScoreRow]]:
-    yield from combinations(ranking[:MOST], 2)
-    yield from ((ranking[0], row) for row in ranking[MOST:])
+def _pairs(rankings: Sequence[Sequence[ScoreRow]]) -> Iterator[tuple[ScoreRow, ScoreRow]]:
+    for best, *others in rankings:
+        yield from combinations([best, *others[: MOST - 1]], 2)
+        yield from ((best, row) for row in others[MOST - 1 :])
+    rows = [(number, row) for number, ranking in enumerate(rankings) for row in ranking]
+    for (one, first), (other, second) in combinations(rows[:MOST], 2):
+        if one != other and can_be_compared(first, second):
+            yield first, second
 
 
 def _compared(table: ScoreTable, first: ScoreRow, second: ScoreRow) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Rows of one ranking are compared with the numbers of ``evocode compare``, and others are not."""
+"""Rows that can be compared are, with the numbers of ``evocode compare``, and others are not."""
 
 from __future__ import annotations
 
@@ -66,12 +66,23 @@ def test_numbers_are_those_of_evocode_compare(tmp_path: Path, tasks: int) -> Non
         assert pair["same_attempts"]
 
 
-def test_rows_of_different_rankings_are_not_compared(tmp_path: Path) -> None:
+def test_rows_of_different_modes_conditions_or_tasks_are_not_compared(tmp_path: Path) -> None:
     write_attempt(tmp_path, "a", "one")
     write_attempt(tmp_path, "a", "two", mode="fail-stop")
     write_attempt(tmp_path, "a", "three", environment="docker")
     write_attempt(tmp_path, "b", "four")
     assert compared(tmp_path) == {}
+
+
+def test_rows_over_different_tasks_are_compared_over_those_that_both_have(tmp_path: Path) -> None:
+    write_attempt(tmp_path, "a", "one", "pp")
+    write_attempt(tmp_path, "b", "one", "ff")
+    write_attempt(tmp_path, "a", "two", "pf")
+    write_attempt(tmp_path, "c", "two", "pp")
+    (pair,) = compared(tmp_path).values()
+    assert {*pair["only_first"], *pair["only_second"]} == {"b", "c"}
+    assert [each["tasks"] for each in pair["differences"]] == [1, 1, 1]
+    assert abs(pair["differences"][0]["difference"]) == 50.0
 
 
 def test_the_best_of_attempts_is_compared_for_equal_k_only(tmp_path: Path) -> None:

@@ -57,9 +57,6 @@ function rowChoice(place, pair) {
 /** Why there are no differences; "" if there may be. @param {RowPair} pair */
 function whyNotCompared({ first, second }) {
   if (first === second) return "Both sides are the same row. Choose another, or compare two of its attempts below.";
-  if (first.ranking !== second.ranking) {
-    return `${first.name} (${first.mode}) and ${second.name} (${second.mode}) are of different rankings: they were measured in different ways, so a difference of scores would say nothing about the agents. Their attempts can be looked at below.`;
-  }
   return "";
 }
 
@@ -68,10 +65,13 @@ function pairSections({ first, second }, comparisons, place) {
   const found = comparisons.pairs.find((pair) => pair.first === first.id && pair.second === second.id);
   const reverse = comparisons.pairs.find((pair) => pair.first === second.id && pair.second === first.id);
   const pair = found ?? (reverse && turned(reverse));
+  const apart = first.ranking !== second.ranking;
+  if (!pair && apart) return [note("info", `${first.name} (${first.mode}) and ${second.name} (${second.mode}) are of different rankings: they were measured in different ways, so a difference of scores would say nothing about the agents. Their attempts can be looked at below.`)];
   if (!pair) return [note("info", `There is no comparison of these two rows. ${comparisons.note}`)];
   const missing = [...lackOf(pair.only_first, second), ...lackOf(pair.only_second, first)];
   return [
     h("h2", null, "Differences"),
+    apart ? note("info", "The two were not run over the same rounds of the same tasks. Compared is what both were run over.") : "",
     ...missing.map((text) => note("warning", text)),
     pair.same_attempts ? "" : note("warning", "The two do not have equally many attempts at each round, so scores of the best attempt, such as MT@k, are not compared."),
     differenceTable(pair.differences, first, second),

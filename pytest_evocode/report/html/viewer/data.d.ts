@@ -344,7 +344,8 @@ interface Difference {
 }
 
 interface Comparisons {
-  /** For pairs of rows of one ranking: `second` minus `first`. Of many rows only pairs with the best ones. */
+  /** For pairs of rows of one mode, conditions and contents of tasks, over the rounds that were selected for both:
+   * `second` minus `first`. Of many rows only pairs with the best ones. */
   pairs: {
     first: string;
     second: string;
