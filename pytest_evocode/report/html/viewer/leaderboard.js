@@ -176,7 +176,7 @@ function scoreColumn(field, scoresOf, whole) {
       return h("span", { class: "score-cell" },
         intervalBar(value ?? null, range, 0, 100, `${titleOf(field)} of ${row.name}`),
         h("span", null, score(value)),
-        whole && h("small", { class: "quiet" }, range ? `${score(range.low)} to ${score(range.high)}` : "no interval"));
+        range && h("small", { class: "quiet" }, `${score(range.low)} to ${score(range.high)}`));
     },
   };
 }

@@ -81,6 +81,9 @@ const HEIGHTS = { p: 6, r: 16, n: 12, c: 9, s: 3 };
 /** A lane: what held from when to when, as bars with a letter where a failure begins, and a tick where it ends.
  * @param {string} states @param {string} label @param {number} [least] width */
 function lane(states, label, least = 96) {
+  const words = lifeInWords(states);
+  // Of more rounds than pixels, each bar stands for several: the worst of them.
+  if (states.length > 640) states = coarse(states, Math.ceil(states.length / 320));
   const width = Math.min(Math.max(states.length * 16, least), 320);
   const step = width / Math.max(states.length, 1);
   const { met, missed, repaired } = breaks(states);
@@ -99,7 +102,17 @@ function lane(states, label, least = 96) {
     if (sign && step >= 12) parts.push(svg("text", { class: "lane-sign", x: (from + 0.5) * step, y: 12, "text-anchor": "middle" }, sign));
     from = to;
   }
-  return svg("svg", { class: "lane", role: "img", "aria-label": label && `${label}: ${lifeInWords(states)}`, "aria-hidden": label ? null : "true", width, height: 16, viewBox: `0 0 ${width} 16` }, parts);
+  return svg("svg", { class: "lane", role: "img", "aria-label": label && `${label}: ${words}`, "aria-hidden": label ? null : "true", width, height: 16, viewBox: `0 0 ${width} 16` }, parts);
+}
+
+/** @param {string} states @param {number} size of the groups */
+function coarse(states, size) {
+  let some = "";
+  for (let from = 0; from < states.length; from += size) {
+    const part = states.slice(from, from + size);
+    some += [...WORST].find((state) => part.includes(state)) ?? part[0];
+  }
+  return some;
 }
 
 /** The attempts that have lanes: the chosen one, or the first of each row.

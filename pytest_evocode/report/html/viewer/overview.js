@@ -105,15 +105,17 @@ function turnsThere(at, index, all) {
 
 /** @param {Place} place */
 function failuresPart(place) {
-  const rows = filteredRows(place).filter((row) => Object.values(row.failures.rounds).some(Boolean));
-  if (!rows.length) return null;
-  const kinds = [...new Set(rows.flatMap((row) => Object.keys(row.failures.rounds).filter((kind) => row.failures.rounds[kind])))];
-  const bars = rows.slice(0, 40).map((row) => ({ label: row.name, values: kinds.map((kind) => row.failures.rounds[kind] ?? 0) }));
-  return [
-    h("h2", null, "Why rounds failed"),
-    stackedBars({ title: "Failed rounds by what went wrong", parts: kinds, bars, format: integer }),
-    rows.length > bars.length && h("p", { class: "quiet" }, `The first ${bars.length} of ${integer(rows.length)} rows.`),
-  ];
+  const rows = filteredRows(place);
+  const charts = /** @type {const} */ (["rounds", "cases"]).map((of) => {
+    const failing = rows.filter((row) => Object.values(row.failures[of]).some(Boolean));
+    const parts = [...new Set(failing.flatMap((row) => Object.keys(row.failures[of]).filter((kind) => row.failures[of][kind])))];
+    const bars = failing.slice(0, 40).map((row) => ({ label: row.name, values: parts.map((kind) => own(row.failures[of], kind) ?? 0), href: rowLink(row.id) }));
+    return bars.length > 0 && [
+      stackedBars({ title: of === "rounds" ? "Failed rounds by what went wrong" : "Failing cases by kind", parts, bars, format: integer }),
+      failing.length > bars.length && h("p", { class: "quiet" }, `The first ${bars.length} of ${counted(failing.length, "row")}.`),
+    ];
+  });
+  return charts.some(Boolean) && [h("h2", null, "Why rounds failed"), charts];
 }
 
 /** What the scores leave out, and why. */

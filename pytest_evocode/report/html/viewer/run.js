@@ -112,8 +112,10 @@ function timesPart(run) {
 
 /** @param {RunSummary} run */
 function commandsPart(run) {
-  const lines = [...(run.arguments.length ? [/** @type {[string, string]} */ (["As it was started", startLine(run.arguments)])] : []), ...run.commands];
-  return lines.length > 0 && [h("h2", null, "Commands"), h("dl", { class: "commands" }, lines.map(([what, command]) => {
+  const started = startLine(run.arguments);
+  /** @type {[string, string][]} */
+  const lines = run.commands.some(([, command]) => command === started) ? run.commands : [["as it was started", started], ...run.commands];
+  return [h("h2", null, "Commands"), h("dl", { class: "commands" }, lines.map(([what, command]) => {
     const copy = copyButton(command, "Copy");
     copy.setAttribute("aria-label", visible(`Copy: ${what}`));
     return h("div", null, h("dt", null, named(what)), h("dd", null, h("code", null, shownText(command, { tag: "span" })), copy));

@@ -55,6 +55,7 @@ def test_the_groups_of_a_dimension_stand_side_by_side_and_lead_to_each(view: Ope
     page.get_by_label("Which").select_option("feature")
     expect(page.get_by_text("Scores over the rounds of activity feature")).to_be_visible()
     expect(page.get_by_text("has no MT@k", exact=False)).to_be_visible()
+    expect(page.get_by_label("Which")).to_be_focused()
     assert "group=feature" in viewer.place()
 
 
@@ -65,6 +66,14 @@ def test_a_row_shows_why_its_rounds_failed_and_what_is_missing(view: Open) -> No
     expect(row).to_contain_text("selected and left nothing")
     row.get_by_role("button", name="Close").click()
     expect(row).to_have_count(0)
+
+
+def test_each_ranking_has_a_chart_of_its_own(view: Open) -> None:
+    page = view().open("#/overview")
+    chart = page.get_by_role("group", name="Dataset Score against cost")
+    expect(chart.get_by_role("link")).to_have_count(2)
+    page.get_by_label("Ranking").select_option(label="Fail-stop, 30 rounds of 4 tasks (1 row)")
+    expect(chart.get_by_role("link")).to_have_count(1)
 
 
 def test_a_cell_of_the_grid_leads_to_its_task(view: Open) -> None:

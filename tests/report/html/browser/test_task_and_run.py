@@ -68,7 +68,7 @@ def test_the_list_of_tasks_leads_to_each(view: Open) -> None:
 
 def test_a_run_says_how_it_was_started_and_how_to_continue(view: Open) -> None:
     page = view().open("#/runs")
-    page.get_by_role("link", name="2026-11-20 claude-code").first.click()
+    page.get_by_role("table", name="Runs of this report").get_by_role("link", name="2026-11-20 claude-code").click()
     expect(page.get_by_text("pytest --evocode-agent=claude-code -n 4 tasks/")).to_be_visible()
     expect(page.get_by_text("pytest --evocode-resume=run-0")).to_be_visible()
     expect(page.get_by_role("button", name="Copy: Continue it")).to_be_visible()
