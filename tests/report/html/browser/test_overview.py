@@ -52,6 +52,7 @@ def test_the_groups_of_a_dimension_stand_side_by_side_and_lead_to_each(view: Ope
     page.get_by_label("Scores of").select_option("activity")
     groups = page.get_by_role("table", name="Dataset Score by activity")
     expect(groups.get_by_role("row")).to_have_count(4)
+    page.get_by_label("Which").focus()
     page.get_by_label("Which").select_option("feature")
     expect(page.get_by_text("Scores over the rounds of activity feature")).to_be_visible()
     expect(page.get_by_text("has no MT@k", exact=False)).to_be_visible()
