@@ -48,5 +48,8 @@ def test_axe_finds_nothing_serious(view: Open, place: Place, scheme: str) -> Non
 @places
 @pytest.mark.parametrize("kind", ["empty", "alone"])
 def test_a_page_of_a_report_with_little_in_it_says_what_to_do(view: Open, place: Place, kind: str) -> None:
-    page = view(kind).open(place.hash)
+    viewer = view(kind)
+    page = viewer.open(place.hash)
+    # What the page says of an attempt that is not there is said to developers too.
+    viewer.problems = [each for each in viewer.problems if "this report" not in each]
     assert len(page.locator("main").inner_text()) > 20

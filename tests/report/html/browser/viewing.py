@@ -35,7 +35,7 @@ PLACES = [
     Place("overview", "#/overview", "claude-code"),
     Place("task", "#/task/t0-ledger", "ledger"),
     Place("attempt", "#/attempt/t0-ledger-0-1", "claude-code"),
-    Place("round", "#/round/t0-ledger-0-1/2", "12 of"),
+    Place("round", "#/round/t0-ledger-0-1/2", "cases passed"),
     Place("round-changes", "#/round/t0-ledger-0-1/2?tab=changes", "ledger/report.py"),
     Place("round-process", "#/round/t0-ledger-0-1/2?tab=process", "RigorScore"),
     Place("trajectory", "#/trajectory/t0-ledger-0-1/2", "step 4"),
