@@ -157,7 +157,7 @@ function showTrajectory(main, place, left, attempt, round) {
     context.hit = null;
     const index = await parts.find(step, left);
     if (index !== null) select(index, step);
-    else if (!left.aborted) said.textContent = `There is no step ${step} in this round.`;
+    else if (!left.aborted) said.textContent = `Step ${step} was not found in this round.`;
   }
   /** @type {AbortController | null} */
   let jumping = null;

@@ -88,7 +88,7 @@ def test_keys_lead_to_the_rounds_beside_it(view: Open) -> None:
 
 def test_changed_files_lead_to_the_steps_that_changed_them(view: Open) -> None:
     page = view().open(f"{PASSED}?tab=changes")
-    page.get_by_role("tabpanel").get_by_role("link", name="step 2").first.click()
+    page.get_by_role("tabpanel").get_by_role("link", name="2", exact=True).first.click()
     page.locator(".step.selected", has_text="step 2").wait_for()
 
 
