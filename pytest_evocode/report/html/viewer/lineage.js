@@ -99,7 +99,7 @@ function lane(states, label, least = 96) {
       parts.push(svg("rect", { class: `lane-${HEIGHTS[state] ? state : "none"}`, x: from * step, y: 8 - height / 2, width: Math.max((to - from) * step - (step > 3 ? 1 : 0), 1), height }));
     }
     const sign = FAILING.includes(state) ? state.toUpperCase() : ends.includes(from + 1) ? "✓" : "";
-    if (sign && step >= 12) parts.push(svg("text", { class: "lane-sign", x: (from + 0.5) * step, y: 12, "text-anchor": "middle" }, sign));
+    if (sign && step >= 12) parts.push(svg("text", { class: `lane-sign on-${state}`, x: (from + 0.5) * step, y: 12, "text-anchor": "middle" }, sign));
     from = to;
   }
   return svg("svg", { class: "lane", role: "img", "aria-label": label && `${label}: ${words}`, "aria-hidden": label ? null : "true", width, height: 16, viewBox: `0 0 ${width} 16` }, parts);
