@@ -77,8 +77,8 @@ function pairSections({ first, second }, comparisons, place) {
     differenceTable(pair.differences, first, second),
     h("h2", null, "Flips"),
     h("p", null, `Rounds that one side passes in more than half of its attempts and the other does not: ${pair.flips.length}. `,
-      `Sign test over rounds: p = ${pValue(pair.flips_p_value)}; `,
-      pair.flips_by_task_p_value === null ? "too few tasks for a test over tasks." : `over tasks: p = ${pValue(pair.flips_by_task_p_value)}. Rounds of a task hang together, so this is the one to go by.`),
+      `Sign test over rounds: ${pText(pair.flips_p_value)}; `,
+      pair.flips_by_task_p_value === null ? "too few tasks for a test over tasks." : `over tasks: ${pText(pair.flips_by_task_p_value)}. Rounds of a task hang together, so this is the one to go by.`),
     flipTable(pair.flips, first, second, place),
   ];
 }
@@ -104,6 +104,11 @@ function turned(pair) {
 /** @param {number | null} value */
 function pValue(value) {
   return value === null ? "–" : value < 0.001 ? "< 0.001" : value.toFixed(3);
+}
+
+/** @param {number} value */
+function pText(value) {
+  return value < 0.001 ? "p < 0.001" : `p = ${pValue(value)}`;
 }
 
 /** @param {number} value */
