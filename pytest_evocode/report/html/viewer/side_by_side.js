@@ -174,7 +174,7 @@ function workspacesBeside(sides) {
     shown.length === 0 && unknown.length === 0 && h("p", null, "Neither changed a file in this round."),
     shown.length < paths.length && note("info", `The first ${shown.length} of ${paths.length} files are shown.`),
     shown.map((path) => h("details", { open: shown.length < 6 },
-      h("summary", null, shownText(path, { tag: "span", limit: 300 }), ` ${whoChanged(path, files)}`),
+      h("summary", null, shownText(path, { tag: "span", limit: 300 }), unknown.length === 0 && ` ${whoChanged(path, files)}`),
       h("div", { class: "beside" }, sides.map(({ attempt, round }, side) => {
         const change = files[side]?.get(path);
         const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round?.index ?? 0], { step: String(number) });
