@@ -50,8 +50,8 @@ function cellGrid({ caption, rows, columns, left }) {
   function draw(anew = false) {
     if (!grid.clientWidth) return;
     const view = {
-      from: span(grid.scrollLeft, -1), to: span(grid.scrollLeft + grid.clientWidth, 2),
-      first: span(grid.scrollTop, -1), last: span(grid.scrollTop + grid.clientHeight, 2),
+      from: span(grid.scrollLeft, 0), to: span(grid.scrollLeft + grid.clientWidth - side, 1),
+      first: span(grid.scrollTop, 0), last: span(grid.scrollTop + grid.clientHeight - top, 1),
     };
     view.to = Math.min(view.to, columns.length);
     view.last = Math.min(view.last, rows.length);

@@ -31,7 +31,7 @@ function integer(value) {
 function money(value) {
   if (!isKnown(value)) return UNKNOWN;
   const size = Math.abs(value);
-  return `$${fixed(value, size >= 100 ? 0 : size >= 0.1 || size === 0 ? 2 : 4)}`;
+  return `${value < 0 ? "−" : ""}$${fixed(size, size >= 100 ? 0 : size >= 0.1 || size === 0 ? 2 : 4)}`;
 }
 
 /** @param {number | null | undefined} seconds */

@@ -12,9 +12,14 @@ const HIDDEN_RUNS = new RegExp(`(${HIDDEN.source})\\1*`, "gu");
 const ESCAPES =
   /\x1b\[([0-9;:]{0,100})m|(?:\x1b\[|\x9b)[0-?]{0,100}[ -/]{0,9}[@-~]|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)|\x1b[ -/]{0,9}[0-~]/g;
 
+/** Longer texts are no names: whoever wants all of them takes `shownText`. */
+const LONGEST_NAME = 20000;
+
 /** The text with what is hidden in it as ⟨U+202E⟩, for places where there can be no marks, such as titles.
- * @param {string} text */
+ * @param {string} text
+ * @returns {string} */
 function visible(text) {
+  if (text.length > LONGEST_NAME) return `${visible(text.slice(0, LONGEST_NAME))} …`;
   return HIDDEN.test(text) ? text.replace(HIDDEN_RUNS, codePoints) : text;
 }
 

@@ -66,7 +66,6 @@ function virtualList({ count, render, estimate, label, left }) {
   let anchor = { index: 0, above: 0 };
   /** A place that was asked for, until somebody scrolls. @type {number | null} */
   let wanted = null;
-  let queued = 0;
 
   const sizes = new ResizeObserver((entries) => {
     let changed = false;
@@ -78,13 +77,13 @@ function virtualList({ count, render, estimate, label, left }) {
   });
   sizes.observe(element);
 
-  /** Keep the anchor where it is with the heights as they are known now, and draw. */
-  function settle() {
+  /** Keep the anchor where it is with the heights as they are known now, and draw. @param {number} [again] */
+  function settle(again = 0) {
     if (left.aborted || !element.clientHeight) return;
     inner.style.height = `${heights.above(count)}px`;
     const top = wanted === null ? heights.above(anchor.index) + anchor.above : heights.above(wanted);
     if (Math.abs(element.scrollTop - top) >= 1) element.scrollTop = top;
-    draw();
+    draw(again);
   }
   function scrolled() {
     const { scrollTop } = element;
@@ -92,13 +91,13 @@ function virtualList({ count, render, estimate, label, left }) {
     anchor = { index, above: scrollTop - heights.above(index) };
     draw();
   }
-  function draw() {
+  /** @param {number} [again] how often what was measured has moved it */
+  function draw(again = 0) {
     if (!element.clientHeight || left.aborted) return;
     const { scrollTop, clientHeight } = element;
     const from = heights.at(Math.max(scrollTop - BEYOND, 0));
     const to = count ? Math.min(heights.at(scrollTop + clientHeight + BEYOND) + 1, count) : 0;
     for (const [index, node] of drawn) {
-      // What has the focus stays, or the keys would be lost with it.
       if (index >= from && index < to) continue;
       sizes.unobserve(node);
       node.remove();
@@ -118,14 +117,8 @@ function virtualList({ count, render, estimate, label, left }) {
     // Measured at once, so that nothing is painted where it does not stay.
     let moved = false;
     for (const [index, node] of drawn) moved = heights.set(index, node.offsetHeight) || moved;
-    if (moved && !queued) {
-      queued = requestAnimationFrame(() => {
-        queued = 0;
-        settle();
-      });
-    }
-    items.style.top = `${heights.above(from)}px`;
-    inner.style.height = `${heights.above(count)}px`;
+    // At once and not in the next frame, before which it would be painted in the wrong place.
+    if (moved && again < 5) settle(again + 1);
   }
   /** @param {number} index @param {number} to */
   function nextDrawn(index, to) {
