@@ -27,6 +27,7 @@ NAMES = (
     "programs",
     "snapshots",
     "correlation",
+    "report",
 )
 
 

@@ -1,4 +1,4 @@
-"""The names of agents and attempts in node ids and directories, and of the file that makes a directory a task."""
+"""Names of agents and attempts in node ids and directories, of reports, and of the file that makes a task."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 
 #: The file that makes a directory a task.
 TASK_FILE = "task.toml"
+#: Where an HTML report goes unless another directory is named.
+REPORT_DIRECTORY = "evocode-report"
 
 
 def attempt_name(agent: str, number: int) -> str:

@@ -30,6 +30,7 @@ _SUMMARIES = {
     "plan": "Tell how many tasks and attempts a comparison takes.",
     "process": "Score how disciplined the engineering was.",
     "regrade": "Verify finished rounds again with today's tests.",
+    "report": "Write results as pages to look at.",
     "results": "Print the scores of each agent.",
     "schema": "Print the JSON Schema of task.toml.",
     "shell": "Open a shell in the workspace as it is after a round.",

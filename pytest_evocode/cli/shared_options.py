@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import wraps
@@ -14,11 +14,11 @@ import click
 from pytest_evocode.cli.printing import echo
 from pytest_evocode.errors import UsageError
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable, score_table
-from pytest_evocode.names import TASK_FILE, attempt_name
-from pytest_evocode.report.identities import identity_notes
+from pytest_evocode.names import TASK_FILE
+from pytest_evocode.report.notes import table_notes
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.foreign.tasks import read_task_directories
-from pytest_evocode.results.loading import Results, StoredAttempt, load_results
+from pytest_evocode.results.loading import Results, load_results
 from pytest_evocode.results.merging import missing_shards
 from pytest_evocode.results.task_facts import TaskFacts
 from pytest_evocode.tasks import Task
@@ -101,6 +101,10 @@ class AttemptSelection:
 
         What does not count and what is missing is told on standard error.
         """
+        return self.read_all(cases=cases)[1]
+
+    def read_all(self, *, cases: bool = False) -> tuple[Results, ScoreTable]:
+        """Read the same, and return what was loaded too, whether it counts or not."""
         tasks = read_tasks(self.task_directory)
         results = read_results(self.directories, cases=cases, tasks=tasks)
         table = score_table(results, run=self.run, all_runs=self.all_runs, any_version=self.any_version, tasks=tasks)
@@ -114,7 +118,7 @@ class AttemptSelection:
             echo(
                 f"note: shard {number} of {of} is not here, and its attempts count as not passed; name it too", err=True
             )
-        return table
+        return results, table
 
 
 def selection_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -202,50 +206,7 @@ def no_results(directories: Sequence[Path], problems: bool) -> str:
     return f"there are no results in {where}{' that can be counted; the warnings say why' if problems else ''}"
 
 
-def _notes_on_parts(row: ScoreRow) -> Iterator[str]:
-    """Yield which attempts only a part of the rounds was selected for, whether they count or not."""
-    if partial := [_part(attempt) for attempt in row.attempts if attempt.partial]:
-        yield f"{row.name}: partial, only these rounds were selected and count: {join_first(partial)}"
-    if beside := [_part(attempt) for attempt in row.beside]:
-        yield f"{row.name}: partial, and not counted beside an attempt with all its rounds: {join_first(beside)}"
-
-
-def _part(attempt: StoredAttempt) -> str:
-    which = attempt_name(attempt.record.task, attempt.record.attempt)
-    return f"{which} {' '.join(attempt.round_names)} ({attempt.run})"
-
-
 def print_notes(table: ScoreTable) -> None:
     """Tell on standard error what does not count, what is missing and what is uncertain in the numbers of a table."""
-    notes = []
-    if table.superseded:
-        notes.append(
-            f"older attempts that newer ones replace do not count ({table.superseded}); --all-runs counts them"
-        )
-    for row in table.rows:
-        unfinished = [attempt for attempt in row.attempts if not attempt.finished]
-        if unfinished:
-            places = [f"{attempt.record.task} ({attempt.run})" for attempt in unfinished]
-            notes.append(f"{row.name}: not finished, missing rounds count as not passed: {join_first(places)}")
-        notes += _notes_on_parts(row)
-        if row.missing:
-            places = [f"{task} attempt {number}" for task, number in row.missing]
-            notes.append(f"{row.name}: no readable record, counted as not passed: {join_first(places)}")
-        if row.uncounted:
-            notes.append(
-                f"{row.name}: no record tells how many rounds these tasks have, so each of them counts as one; name "
-                f"their directory with --tasks: {join_first(row.uncounted)}"
-            )
-    unknown = {
-        attempt.record.task
-        for row in table.rows
-        for attempt in row.attempts
-        if attempt.layout != "evocode" and attempt.record.facts is None
-    }
-    if unknown:
-        notes.append(
-            "of these tasks only the rounds that were run are known, name their directory with --tasks: "
-            f"{join_first(sorted(unknown))}"
-        )
-    for note in (*identity_notes(table), *notes):
+    for note in table_notes(table):
         echo(f"note: {note}", err=True)

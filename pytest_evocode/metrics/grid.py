@@ -41,6 +41,8 @@ class TaskRounds:
 
     def tries(self, index: int) -> int:
         """Return for how many attempts a round was selected."""
+        if not self.partial:
+            return len(self.attempts)
         return sum(index in self.partial.get(number, (index,)) for number in self.attempts)
 
     def records(self) -> Iterator[RoundRecord]:

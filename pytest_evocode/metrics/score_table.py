@@ -12,7 +12,7 @@ from pytest_evocode.metrics.faults import Faults, faults
 from pytest_evocode.metrics.flaky import FlakyRound, flaky_rounds
 from pytest_evocode.metrics.grid import Grid, Part
 from pytest_evocode.metrics.grouping import Grouping, Place, called, when
-from pytest_evocode.metrics.intervals import Interval, intervals, intervals_or_reasons
+from pytest_evocode.metrics.intervals import Interval, intervals_or_reasons
 from pytest_evocode.metrics.known_tasks import known_facts, known_rounds
 from pytest_evocode.metrics.over_attempts import Headline, OverAttempts, over_attempts
 from pytest_evocode.metrics.scores import Scores, scores
@@ -170,6 +170,11 @@ class ScoreTable:
     """How many attempts do not count because a newer one has the same number; without those that are beside."""
     any_version: bool = False
     """Whether attempts at different contents of a task are in one row."""
+    # What takes a second of 10,000 rounds, and is asked for several times. With the row, lest another gets its id().
+    _scores: dict[int, tuple[ScoreRow, Scores]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _intervals: dict[int, tuple[ScoreRow, dict[str, Interval | str]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def single_rounds(self, row: ScoreRow) -> ScoreRow | None:
         """Return the row with the single rounds of the agent whose chains ``row`` has; None where there is none."""
@@ -191,7 +196,9 @@ class ScoreTable:
 
     def scores(self, row: ScoreRow) -> Scores:
         """Return all scores of a row; SR and Gap come from the single rounds of the same agent."""
-        return scores(*self.grids(row), row.strategies)
+        if id(row) not in self._scores:
+            self._scores[id(row)] = row, scores(*self.grids(row), row.strategies)
+        return self._scores[id(row)][1]
 
     def faults(self, row: ScoreRow) -> Faults | None:
         """Return what infrastructure errors did to a row's scores; None where there is no such error."""
@@ -199,11 +206,14 @@ class ScoreTable:
 
     def intervals(self, row: ScoreRow) -> dict[str, Interval | None]:
         """Return the intervals of a row's scores, by the names of the scores."""
-        return intervals(*self.grids(row), row.strategies)
+        found = self.intervals_or_reasons(row)
+        return {name: each if isinstance(each, Interval) else None for name, each in found.items()}
 
     def intervals_or_reasons(self, row: ScoreRow) -> dict[str, Interval | str]:
         """Return the same with the reason where there is no interval."""
-        return intervals_or_reasons(*self.grids(row), row.strategies)
+        if id(row) not in self._intervals:
+            self._intervals[id(row)] = row, intervals_or_reasons(*self.grids(row), row.strategies)
+        return dict(self._intervals[id(row)][1])
 
 
 def score_table(

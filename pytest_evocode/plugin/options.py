@@ -14,7 +14,7 @@ import pytest
 #: What ``--evocode-resume`` without a name continues.
 LATEST = "latest"
 #: Options that may stand alone, and the values that they then have.
-_BARE = {"--evocode-resume": LATEST, "--evocode-shell": "failed"}
+_BARE = {"--evocode-resume": LATEST, "--evocode-shell": "failed", "--evocode-report": ""}
 _PREFIX = "--evocode-"
 
 
@@ -124,6 +124,13 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
         const=LATEST,
         metavar="RUN",
         help="continue a run's unfinished attempts (default: newest)",
+    )
+    group.addoption(
+        "--evocode-report",
+        nargs="?",
+        const=_BARE["--evocode-report"],
+        metavar="DIR",
+        help="write an HTML report to DIR (default: evocode-report beside the results)",
     )
     group.addoption("--evocode-shard", metavar="I/N", help="make only the I-th of N equal parts of the attempts")
     group.addoption(

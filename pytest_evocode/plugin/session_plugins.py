@@ -51,6 +51,10 @@ def register_session_plugins(config: pytest.Config) -> None:
         from pytest_evocode.plugin.process import ProcessPlugin
 
         plugins.register(ProcessPlugin(session, settings.process), "evocode-process")
+    if settings.report is not None and session.worker_input is None and not config.option.collectonly:
+        from pytest_evocode.plugin.html_report import HtmlReportPlugin
+
+        plugins.register(HtmlReportPlugin(session), "evocode-report")
     if settings.check and session.worker_input is None:
         from pytest_evocode.plugin.checks import CachedChecks
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import pytest
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.names import protocol
+from pytest_evocode.names import REPORT_DIRECTORY, protocol
 from pytest_evocode.plugin.options import nearest
 from pytest_evocode.plugin.pytest_private import names_of_settings
 
@@ -37,6 +37,8 @@ class Settings:
     """The engine's name, or ``auto``."""
     results: Path
     """The results directory, absolute."""
+    report: Path | None
+    """The directory of the HTML report, absolute; None where none is written."""
     cases: Literal["summary", "subtests"]
     case: tuple[str, ...]
     """What the only cases are called that are run, with wildcards, for no verdict; empty to run all."""
@@ -122,6 +124,7 @@ def read_settings(config: pytest.Config) -> Settings:
         )
     if config.getoption("reruns", None):
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
+    results = (config.invocation_params.dir / config.getoption("evocode_results")).resolve()
     settings = Settings(
         agents=_read_agents(config),
         attempts=config.getoption("evocode_attempts"),
@@ -129,7 +132,8 @@ def read_settings(config: pytest.Config) -> Settings:
         from_round=config.getoption("evocode_from"),
         speculate=config.getoption("evocode_speculate"),
         environment=config.getoption("evocode_env"),
-        results=(config.invocation_params.dir / config.getoption("evocode_results")).resolve(),
+        results=results,
+        report=_read_report(config, results),
         cases=_read_cases(config),
         case=case,
         fail_under=config.getoption("evocode_fail_under"),
@@ -173,7 +177,7 @@ def _refuse_unknown_settings(config: pytest.Config) -> None:
 
 def _refuse_options_of_runs(config: pytest.Config, why: str, others: tuple[str, ...]) -> None:
     """Raise pytest.UsageError for options that are about agents' attempts, and for some others."""
-    names = ("pin", "resume", "fail-under", "shell", "keep", "shard", "mode", "from", "process", "snapshots")
+    names = ("pin", "resume", "fail-under", "report", "shell", "keep", "shard", "mode", "from", "process", "snapshots")
     for name in (*others, *names):
         if _is_given(config, name):
             raise pytest.UsageError(f"{why}; leave out --evocode-{name}")
@@ -183,7 +187,7 @@ def _read_case(config: pytest.Config) -> tuple[str, ...]:
     """Return what the only cases are called that are run; raises pytest.UsageError beside what needs verdicts."""
     patterns = tuple(config.getoption("evocode_case") or ())
     if patterns:
-        for name in ("check", "pin", "resume", "fail-under", "shard", "snapshots", "process"):
+        for name in ("check", "pin", "resume", "fail-under", "report", "shard", "snapshots", "process"):
             if _is_given(config, name):
                 raise pytest.UsageError(
                     f"--evocode-case runs some cases for their author, which is no verdict; leave out --evocode-{name}"
@@ -253,6 +257,14 @@ def _read_reuse(config: pytest.Config) -> bool:
         if config.getoption(f"evocode_{name}"):
             raise pytest.UsageError(f"--evocode-reuse takes no turn, and --evocode-{name} {why}; leave one of them out")
     return True
+
+
+def _read_report(config: pytest.Config, results: Path) -> Path | None:
+    given: str | None = config.getoption("evocode_report")
+    if given is None:
+        return None
+    # Beside the results, because whoever looks for them finds it there.
+    return (config.invocation_params.dir / given).resolve() if given else results.parent / REPORT_DIRECTORY
 
 
 def _read_shard(config: pytest.Config) -> tuple[int, int] | None:

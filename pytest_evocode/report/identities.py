@@ -52,13 +52,18 @@ def _changed_tasks(table: ScoreTable) -> Iterator[str]:
         if who in told or not row.changed:
             continue
         told.add(who)
-        tasks = [f"{task} ({_counts(hashes)})" for task, hashes in row.changed.items()]
-        if table.any_version:
-            rule = "attempts before and after that are counted together, as --any-version asks for"
-        else:
-            rule = "attempts before and after that are not scored together (--any-version mixes them)"
         where = f" ({row.mode})" if row.mode != "chain" else ""
-        yield f"{row.label}{where}: tasks have changed, and {rule}: {join_first(tasks)}"
+        yield f"{row.label}{where}: {changed_tasks(row, any_version=table.any_version)}"
+
+
+def changed_tasks(row: ScoreRow, *, any_version: bool) -> str:
+    """Return which tasks of a row have changed between its attempts, and how these count."""
+    tasks = [f"{task} ({_counts(hashes)})" for task, hashes in row.changed.items()]
+    if any_version:
+        rule = "attempts before and after that are counted together, as --any-version asks for"
+    else:
+        rule = "attempts before and after that are not scored together (--any-version mixes them)"
+    return f"tasks have changed, and {rule}: {join_first(tasks)}"
 
 
 def _counts(hashes: Mapping[str, int]) -> str:

@@ -19,7 +19,7 @@ from pytest_evocode.report.rankings import ranking_notes, rankings, rounds_of
 from pytest_evocode.report.scores import MARK, format_interval, format_part, format_range, marked
 from pytest_evocode.report.tables import NOT_MEASURED, format_number, format_thousands
 
-_TITLES = {
+TITLES = {
     "dataset_score": "Dataset Score",
     "case_score": "Case Score",
     "avg_rounds": "Avg Rounds",
@@ -35,6 +35,7 @@ _TITLES = {
     "tasks": "Tasks",
     "rounds": "Rounds",
 }
+"""The titles of columns by fields of :class:`~pytest_evocode.metrics.scores.Scores`."""
 #: Behind the name of an agent of which not all rounds were selected.
 PARTIAL = "†"
 _MARKED = ("dataset_score", "case_score", "perfect_tasks", "final_round_completion", "mean_reward", "mt_at_k", "sr")
@@ -45,7 +46,7 @@ _DEPEND_ON_K = ("perfect_tasks", "final_round_completion", "hard_tasks", "mt_at_
 #: Columns of the Markdown table that are left out where no agent has a number in them.
 _IF_MEASURED = ("SR 95 %", f"SR{SUFFIX}", "Avg Turns", "Output Tok.")
 _WITHOUT_FAULTS = "_without_faults"
-_LEFT_OUT = {field: LEFT_OUT[title] for field, title in _TITLES.items() if title in LEFT_OUT}
+_LEFT_OUT = {field: LEFT_OUT[title] for field, title in TITLES.items() if title in LEFT_OUT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def _values(
 ) -> dict[str, Any]:
     """Return k and the scores of a row, with the ends of intervals and the scores without faults behind them."""
     values: dict[str, Any] = {"k_min": scores.fewest_attempts, "k_max": scores.attempts}
-    for field in _TITLES:
+    for field in TITLES:
         values[field] = getattr(scores, field)
         if intervals and field in _WITH_INTERVAL:
             values |= _ends(field, intervals[field])
@@ -126,7 +127,7 @@ def _notes(
     if any(entry.get(f"{field}_low", 0) is None is not entry[field] for entry in entries for field in _WITH_INTERVAL):
         yield f"95 %: {NO_INTERVAL}"
     if any(entry["not_comparable"] for entry in entries):
-        *names, last = (_TITLES[field] for field in _DEPEND_ON_K)
+        *names, last = (TITLES[field] for field in _DEPEND_ON_K)
         yield (
             f"{', '.join(names)} and {last} depend on k, the number of attempts at each task, which is not the same "
             "for all: do not rank by them (evocode analyses has pass@k at a k that all have)"
@@ -164,7 +165,7 @@ def _cells(entry: Mapping[str, Any]) -> dict[str, str]:
     """Return the cells of a row by the titles of their columns."""
     k = format_range(entry["k_min"], entry["k_max"])
     cells = {"k": k}
-    for field, title in _TITLES.items():
+    for field, title in TITLES.items():
         cells[title] = _mark(entry, field, _text(entry, field))
         if field in entry["not_comparable"] and cells[title] != NOT_MEASURED:
             cells[title] += f" (k={k})"

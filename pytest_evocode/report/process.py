@@ -105,7 +105,7 @@ def _sensitivity_lines(agents: Mapping[str, ProcessSummary], weights: Mapping[st
 
 def outcome_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> Iterator[str]:
     """Yield RigorScore and outcome side by side, by task, and how they correlate."""
-    pairs = _pairs(attempts, weights)
+    pairs = score_and_outcome(attempts, weights)
     if not pairs:
         return
     yield ""
@@ -122,7 +122,8 @@ def outcome_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, floa
         yield f"all agents, within tasks: {_correlation_text(within_tasks(pairs))}"
 
 
-def _pairs(attempts: Iterable[AttemptProcess], weights: Mapping[str, float]) -> Pairs:
+def score_and_outcome(attempts: Iterable[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> Pairs:
+    """Return RigorScore and outcome by agent and task, where both are known."""
     pairs: dict[str, dict[str, tuple[float, float]]] = {}
     for agent, tasks in by_task(attempts).items():
         for task, found in tasks.items():

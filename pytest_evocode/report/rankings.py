@@ -32,10 +32,14 @@ def _size(grid: Grid) -> tuple[int, int]:
 
 
 def _is_one_ranking(first: ScoreRow, second: ScoreRow) -> bool:
+    return rounds_of(first.grid) == rounds_of(second.grid) and can_be_compared(first, second)
+
+
+def can_be_compared(first: ScoreRow, second: ScoreRow) -> bool:
+    """Return whether two rows can be compared over what both have: in mode, conditions and contents of tasks."""
     conditions = zip(_conditions(first), _conditions(second), strict=True)
     return (
         _mode(first) == _mode(second)
-        and rounds_of(first.grid) == rounds_of(second.grid)
         and not differing_contents(first, second)
         and all(one == other for one, other in conditions if one and other)
     )

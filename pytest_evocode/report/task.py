@@ -29,7 +29,7 @@ def task_lines(task: Task, pinned: Pinned, *, stale: bool = False, paint: Paint 
     """
     rounds = [round_.name for round_ in task.rounds]
     written = {requirement.id for requirement in task.requirements}
-    only_pinned = [each for each in _pinned_requirements(pinned, rounds) if each.id not in written]
+    only_pinned = [each for each in pinned_requirements(pinned, rounds) if each.id not in written]
     requirements = sorted([*task.requirements, *only_pinned], key=lambda each: rounds.index(each.introduced))
     table = [("round", "changes", "cases", "requirements")]
     for round_ in task.rounds:
@@ -46,8 +46,13 @@ def task_lines(task: Task, pinned: Pinned, *, stale: bool = False, paint: Paint 
     yield from map(printable, _notes(task, pinned, stale=stale, nameless=not requirements))
 
 
-def _pinned_requirements(pinned: Pinned, rounds: Sequence[str]) -> Iterator[Requirement]:
-    """Yield the requirements that pinned cases name, each active from the first round with such a case to the last."""
+def pinned_requirements(pinned: Pinned, rounds: Sequence[str]) -> Iterator[Requirement]:
+    """Yield the requirements that cases name, each active from the first round with such a case to the last.
+
+    Args:
+        pinned: The cases of rounds, as they are pinned or as they were run.
+        rounds: The names of the task's rounds.
+    """
     known = [name for name in rounds if name in pinned]
     for id in dict.fromkeys(id for name in known for id in pinned[name].values() if id):
         having = [index for index, name in enumerate(known) if id in pinned[name].values()]

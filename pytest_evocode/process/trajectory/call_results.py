@@ -17,7 +17,7 @@ from pytest_evocode.trajectories.atif import Step, ToolCall, actions_of
 _HEAD = 16_384
 
 _EXIT_CODE = re.compile(
-    r"(?:^|\n)\W*(?:exit[ _]code|exited with(?: code| status)?|return code|returncode)[:= ]+(-?\d+)", re.IGNORECASE
+    r"(?:^|\n)[^\w\n]*(?:exit[ _]code|exited with(?: code| status)?|return code|returncode)[:= ]+(-?\d+)", re.IGNORECASE
 )
 _EXIT_TAG = re.compile(r"<(?:exit_code|returncode|exit_status)>\s*(-?\d+)")
 

@@ -1,0 +1,106 @@
+"""The directory that a report is written to: claimed, locked, and changed only where something is new."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pytest_evocode.errors import UsageError
+from pytest_evocode.tasks.atomic_write import replacing
+
+#: Says that a directory is a report, and what the report was made from.
+MARKER = ".evocode-report.json"
+_WHAT = "a report of pytest-evocode; it may be written again at any time"
+_DATA = "data"
+
+
+class ReportFolder:
+    """A claimed and locked directory; see :func:`claimed`."""
+
+    def __init__(self, path: Path, state: dict[str, Any]) -> None:
+        self.path = path
+        self.state = state
+        """What :meth:`finish` was given when the report was last written; empty if it never was."""
+        self.written = 0
+        """How many files were written, because they were new or other than before."""
+        self._names: set[str] = set()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, unless it has this content; ``name`` is its path in the report."""
+        path = self.path / name
+        self._names.add(name)
+        with contextlib.suppress(OSError):
+            if path.stat().st_size == len(content) and path.read_bytes() == content:
+                return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(content)
+        self.written += 1
+
+    def keep(self, name: str) -> bool:
+        """Leave a file as it is; return False where it is not there, so that it has to be written."""
+        self._names.add(name)
+        return (self.path / name).is_file()
+
+    def finish(self, state: dict[str, Any]) -> None:
+        """Remove what earlier reports had and this one has not, and note what it was made from."""
+        top = self.path / _DATA
+        for directory, _, files in os.walk(top):
+            for file in files:
+                path = Path(directory, file)
+                if path.relative_to(self.path).as_posix() not in self._names:
+                    path.unlink(missing_ok=True)
+        text = json.dumps({"what": _WHAT, **state}, separators=(",", ":")) + "\n"
+        with replacing(self.path / MARKER) as marker:
+            marker.write(text.encode())
+
+
+@contextlib.contextmanager
+def claimed(path: Path) -> Iterator[ReportFolder]:
+    """Yield a directory to write a report to, made where there is none; another process that writes it too has to wait.
+
+    Raises:
+        UsageError: There is something else, or it cannot be written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except FileExistsError:
+        raise UsageError(f"{path} is a file; name a directory for the report") from None
+    except OSError as error:
+        raise UsageError(f"{path}: no report can be written there: {error.strerror}; name another directory") from None
+    try:
+        # Not filelock, which would leave a file in the report.
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield ReportFolder(path, _claim(path))
+    except OSError as error:
+        where = error.filename or path
+        raise UsageError(f"{where}: the report cannot be written: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+
+
+def _claim(path: Path) -> dict[str, Any]:
+    """Mark a directory as a report and return what its marker says; raises UsageError if it holds something else."""
+    marker = path / MARKER
+    try:
+        text = marker.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if any(name for name in os.listdir(path) if not name.startswith(f".{MARKER[:40]}")):
+            raise UsageError(
+                f"{path} holds something else than a report, and is left as it is; name a new or empty directory"
+            ) from None
+        # At once, so that a report that is not finished can be written again.
+        with replacing(marker) as file:
+            file.write(json.dumps({"what": _WHAT}).encode() + b"\n")
+        return {}
+    try:
+        state = json.loads(text)
+    except ValueError:
+        return {}
+    return state if isinstance(state, dict) else {}

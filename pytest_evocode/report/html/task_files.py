@@ -1,0 +1,138 @@
+"""The files of one task in a report: its own, and those of its attempts; written anew only where they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pytest_evocode.errors import TaskError
+from pytest_evocode.names import TASK_FILE
+from pytest_evocode.report.html.attempt import attempt_data
+from pytest_evocode.report.html.case_failures import case_failures_of
+from pytest_evocode.report.html.cells import cells_of
+from pytest_evocode.report.html.failed_requirements import failed_requirements
+from pytest_evocode.report.html.packed import packed
+from pytest_evocode.report.html.stamps import stamp
+from pytest_evocode.report.html.stored_cases import with_cases
+from pytest_evocode.report.html.task import Lineage, lineage_of, task_data
+from pytest_evocode.results.loading import StoredAttempt
+from pytest_evocode.tasks import Task, load_task
+from pytest_evocode.tasks.lockfile import content_hash
+
+State = dict[str, Any]
+"""What the report knows of a task between two times that it is written, as JSON has it."""
+
+
+class Target(Protocol):
+    """Where files of a report go."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file."""
+
+    def keep(self, name: str) -> bool:
+        """Leave a file as it is; return False where it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOfReport:
+    """A task with the attempts at it."""
+
+    id: str
+    name: str
+    attempts: Sequence[tuple[str, StoredAttempt]]
+    """With their ids."""
+    directory: Path | None
+    """Where the task is found; None where it is not."""
+    is_under_way: Callable[[StoredAttempt], bool]
+
+    def write(self, target: Target, before: State) -> State:
+        """Write what changed of the task's files.
+
+        Args:
+            target: Where to.
+            before: What this returned when the report was last written; empty where it never was.
+
+        Returns:
+            The stamps of what the files were made from, the files' names, and what the index wants of attempts.
+        """
+        known = before.get("attempts", {})
+        stamps = {id_: self._stamp(attempt) for id_, attempt in self.attempts}
+        task_stamp = stamp(self.directory) if self.directory is not None else ""
+        unchanged = {
+            id_
+            for id_, found in stamps.items()
+            if id_ in known and known[id_]["stamp"] == found and all(map(target.keep, known[id_]["files"]))
+        }
+        is_same = before.get("stamp") == task_stamp and known.keys() == stamps.keys()
+        if is_same and len(unchanged) == len(stamps) and target.keep(self._own):
+            return before
+        lineages, attempts = [], {}
+        for id_, attempt in self.attempts:
+            whole, problems = with_cases(attempt)
+            lineages.append(lineage_of(whole, id=id_))
+            if id_ in unchanged:
+                attempts[id_] = known[id_]
+            else:
+                attempts[id_] = {"stamp": stamps[id_], **self._write_attempt(target, id_, whole, problems)}
+        values = self._task_data(lineages)
+        target.write(self._own, packed(f"tasks/{self.id}", values))
+        return {"stamp": task_stamp, "attempts": attempts, "requirements": failed_requirements(values)}
+
+    def names(self, state: State) -> Iterator[str]:
+        """Yield the names of the files that :meth:`write` wrote or kept when it returned ``state``."""
+        yield self._own
+        for each in state["attempts"].values():
+            yield from each["files"]
+
+    @property
+    def _own(self) -> str:
+        return f"data/tasks/{self.id}.js"
+
+    def _stamp(self, attempt: StoredAttempt) -> str:
+        # Its files may have changed since it was loaded, and then it has fewer rounds than they say.
+        loaded = len(attempt.record.rounds), attempt.finished, self.is_under_way(attempt)
+        return f"{stamp(attempt.path)} {loaded} {self.directory or ''}"
+
+    def _write_attempt(self, target: Target, id_: str, attempt: StoredAttempt, problems: Sequence[str]) -> State:
+        files = [f"data/attempts/{id_}.js"]
+
+        def write_part(index: int, part: int, steps: list[dict[str, Any]]) -> None:
+            name = f"trajectories/{id_}-{index}-{part}"
+            files.append(f"data/{name}.js")
+            target.write(files[-1], packed(name, steps))
+
+        values = attempt_data(
+            attempt,
+            id=id_,
+            write_part=write_part,
+            task_file=None if self.directory is None else self.directory / TASK_FILE,
+            under_way=self.is_under_way(attempt),
+            problems=problems,
+        )
+        target.write(files[0], packed(f"attempts/{id_}", values))
+        return {
+            "files": files,
+            "problems": values["problems"],
+            "cells": cells_of(attempt, under_way=self.is_under_way(attempt)),
+            # JSON has no numbers as keys.
+            "failures": [[index, kinds] for index, kinds in case_failures_of(attempt).items()],
+        }
+
+    def _task_data(self, lineages: Sequence[Lineage]) -> dict[str, Any]:
+        task, note = self._read()
+        return task_data(self.name, lineages, task, id=self.id, note=note)
+
+    def _read(self) -> tuple[Task | None, str]:
+        """Return the task, where it can be read, and what is to be known of it."""
+        if self.directory is None:
+            return None, ""
+        try:
+            task = load_task(self.directory)
+        except (TaskError, OSError) as error:
+            return None, f"The task cannot be read: {error}"
+        hashes = {attempt.record.task_hash for _, attempt in self.attempts} - {""}
+        if hashes and content_hash(self.directory) not in hashes:
+            return task, "The task's files have changed since these attempts were made."
+        return task, ""

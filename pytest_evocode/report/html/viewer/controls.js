@@ -1,0 +1,106 @@
+/** Small controls that pages share. */
+
+/** @param {string} text what is copied @param {string} label
+ * @returns {HTMLButtonElement} */
+function copyButton(text, label) {
+  const button = h("button", { type: "button", class: "copy", onclick: () => void copy() }, label);
+  async function copy() {
+    let done = false;
+    try {
+      await navigator.clipboard.writeText(text);
+      done = true;
+    } catch {
+      done = copyBySelection(text);
+    }
+    button.textContent = done ? "Copied" : "Select and copy it by hand";
+    announce(button.textContent);
+    setTimeout(() => (button.textContent = label), 2000);
+  }
+  return button;
+}
+
+/** For pages that are opened from disk, where some browsers have no clipboard. @param {string} text */
+function copyBySelection(text) {
+  const field = h("textarea", { class: "hidden", "aria-hidden": "true", tabindex: "-1" });
+  field.value = text;
+  const focused = document.activeElement;
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return done;
+}
+
+/** @param {{ label: string, value: string, choices: [string, string][], change(value: string): void }} options
+ * @returns {HTMLElement} */
+function select({ label, value, choices, change }) {
+  const list = h("select", { onchange: () => change(list.value) },
+    choices.map(([key, title]) => h("option", { value: key, selected: key === value }, title)));
+  return h("label", { class: "field" }, h("span", null, label), " ", list);
+}
+
+/** Tabs, the one that is shown being a setting of the place.
+ * @param {{ label: string, place: Place, setting: string, items: { id: string, title: string, show(): Child }[] }} options
+ * @returns {HTMLElement} */
+function tabs({ label, place, setting, items }) {
+  const panel = h("div", { role: "tabpanel", tabindex: "0", id: newId() });
+  const buttons = items.map((item, index) => h("button", {
+    type: "button", role: "tab", id: newId(), "aria-controls": panel.id, onclick: () => choose(index, true),
+  }, item.title));
+  /** @param {number} index @param {boolean} [chosen] */
+  function choose(index, chosen = false) {
+    buttons.forEach((button, place_) => {
+      button.setAttribute("aria-selected", String(place_ === index));
+      button.tabIndex = place_ === index ? 0 : -1;
+    });
+    const item = items[index];
+    const button = buttons[index];
+    if (!item || !button) return;
+    panel.setAttribute("aria-labelledby", button.id);
+    panel.replaceChildren(h("div", null, item.show()));
+    if (chosen) setSettings({ [setting]: index ? item.id : null }, { quiet: true });
+  }
+  /** @param {Event} event */
+  function keys(event) {
+    const { key } = /** @type {KeyboardEvent} */ (event);
+    const now = buttons.indexOf(/** @type {HTMLButtonElement} */ (event.target));
+    const last = items.length - 1;
+    const next = key === "ArrowRight" ? now + 1 : key === "ArrowLeft" ? now - 1 : key === "Home" ? 0 : key === "End" ? last : null;
+    if (next === null || now < 0) return;
+    event.preventDefault();
+    const index = (next + items.length) % items.length;
+    choose(index, true);
+    buttons[index]?.focus();
+  }
+  choose(Math.max(0, items.findIndex((item) => item.id === place.settings[setting])));
+  return h("div", { class: "tabs" }, h("div", { role: "tablist", "aria-label": label, onkeydown: keys }, buttons), panel);
+}
+
+/** @param {"info" | "warning" | "error"} kind @param {...Child} children
+ * @returns {HTMLElement} */
+function note(kind, ...children) {
+  const sign = { info: "i", warning: "!", error: "✗" }[kind];
+  return h("div", { class: `note note-${kind}`, role: kind === "error" ? "alert" : null },
+    h("span", { class: "note-sign", "aria-hidden": "true" }, sign),
+    h("div", null, kind !== "info" && h("span", { class: "hidden" }, kind === "error" ? "Error: " : "Warning: "), children));
+}
+
+/** A place where something would be, and what fills it.
+ * @param {string} what @param {string} whatToDo
+ * @returns {HTMLElement} */
+function empty(what, whatToDo) {
+  return h("div", { class: "empty" }, h("p", null, h("strong", null, what)), h("p", null, whatToDo));
+}
+
+/** @param {string} text @param {string} title @param {"plain" | "warning" | "bad" | "good"} [kind]
+ * @returns {HTMLElement} */
+function badge(text, title, kind = "plain") {
+  return h("span", { class: `badge badge-${kind}`, title }, text, h("span", { class: "hidden" }, ` (${title})`));
+}
+
+/** Say something to those who listen. @param {string} text */
+function announce(text) {
+  const live = document.getElementById("live");
+  if (live) live.textContent = visible(text);
+}

@@ -1,0 +1,237 @@
+/** Differences: unified diffs as programs wrote them, and two texts line by line with changed words marked. */
+
+/** A line of a diff: its sign, its numbers before and after, and its text or what it is made of.
+ * @typedef {{ sign: "+" | "-" | " " | "@", before: number | null, after: number | null, text: string, words?: Child[] }} DiffLine */
+
+/** More differences than this are not looked for: the time grows with their square. */
+const MOST_EDITS = 1500;
+const MOST_LINES = 20000;
+const SIGN_CLASSES = { "+": "added", "-": "removed", " ": "same", "@": "hunk" };
+const SIGN_NAMES = { "+": "added: ", "-": "removed: ", " ": "", "@": "" };
+
+/** A unified diff. Beyond `limit` lines there is a button that shows more.
+ * @param {string} diff @param {{ limit?: number }} [options]
+ * @returns {HTMLElement} */
+function diffView(diff, { limit = 1000 } = {}) {
+  /** @type {DiffLine[]} */
+  const lines = [];
+  let [before, after] = [0, 0];
+  const raw = diff.split("\n");
+  if (raw.at(-1) === "") raw.pop();
+  for (const text of raw) {
+    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/.exec(text);
+    const rest = text.slice(1);
+    if (hunk) {
+      [before, after] = [Number(hunk[1]), Number(hunk[2])];
+      lines.push({ sign: "@", before: null, after: null, text });
+    } else if (text.startsWith("+")) lines.push({ sign: "+", before: null, after: after++, text: rest });
+    else if (text.startsWith("-")) lines.push({ sign: "-", before: before++, after: null, text: rest });
+    else if (text.startsWith("\\")) lines.push({ sign: "@", before: null, after: null, text });
+    else lines.push({ sign: " ", before: before++, after: after++, text: rest });
+  }
+  return diffLines(lines, limit);
+}
+
+/** @param {DiffLine[]} lines @param {number} limit */
+function diffLines(lines, limit) {
+  const list = h("div", { class: "diff", role: "group", "aria-label": "Differences" });
+  let from = 0;
+  const more = h("button", { type: "button", class: "more", onclick: () => append(limit * 5) });
+  /** @param {number} count */
+  function append(count) {
+    more.remove();
+    list.append(...lines.slice(from, from + count).map(diffLine));
+    from += count;
+    if (from >= lines.length) return;
+    more.textContent = `Show more (${integer(lines.length - from)} lines)`;
+    list.append(more);
+  }
+  append(limit);
+  return list;
+}
+
+/** @param {DiffLine} line */
+function diffLine({ sign, before, after, text, words }) {
+  return h("div", { class: `diff-line ${SIGN_CLASSES[sign]}` },
+    h("span", { class: "diff-number", "aria-hidden": "true" }, before), h("span", { class: "diff-number", "aria-hidden": "true" }, after),
+    h("span", { class: "diff-sign", "aria-hidden": "true" }, sign === "@" ? " " : sign),
+    SIGN_NAMES[sign] && h("span", { class: "hidden" }, SIGN_NAMES[sign]),
+    words ? h("span", { class: "text" }, words) : shownText(text, { tag: "span", limit: 4000 }));
+}
+
+/** Two texts as a diff; side by side where they are too long or too different for one.
+ * @param {string} expected @param {string} actual
+ * @returns {HTMLElement} */
+function textDiff(expected, actual) {
+  if (expected === actual) return h("div", null, h("p", { class: "quiet" }, "Both are the same:"), shownText(expected));
+  const one = expected.split("\n");
+  const other = actual.split("\n");
+  const edits = one.length + other.length > MOST_LINES ? null : editsOf(one, other, MOST_EDITS);
+  if (!edits) return sideBySideTexts(expected, actual);
+  /** @type {DiffLine[]} */
+  const lines = [];
+  let [before, after] = [0, 0];
+  for (const [sign, text] of edits) {
+    lines.push({ sign, text, before: sign === "+" ? null : ++before, after: sign === "-" ? null : ++after });
+  }
+  markWords(lines);
+  return h("div", null, h("p", { class: "diff-key quiet" }, h("span", { class: "removed" }, "− expected"), " ", h("span", { class: "added" }, "+ actual")), diffLines(withoutSame(lines), 1000));
+}
+
+/** @param {string} expected @param {string} actual */
+function sideBySideTexts(expected, actual) {
+  /** @param {string} title @param {string} text */
+  const side = (title, text) => h("div", null, h("h4", null, title), shownText(text, { limit: 8000 }));
+  return h("div", { class: "two-texts" }, side("Expected", expected), side("Actual", actual));
+}
+
+/** Only what changed with three lines around it. @param {DiffLine[]} lines */
+function withoutSame(lines) {
+  const near = new Uint8Array(lines.length);
+  lines.forEach((line, at) => line.sign !== " " && near.fill(1, Math.max(0, at - 3), at + 4));
+  /** @type {DiffLine[]} */
+  const kept = [];
+  let left = 0;
+  for (let at = 0; at <= lines.length; at++) {
+    const line = lines[at];
+    if (line && !near[at]) left++;
+    else {
+      if (left) kept.push({ sign: "@", before: null, after: null, text: `${integer(left)} equal ${left > 1 ? "lines" : "line"}` });
+      left = 0;
+      if (line) kept.push(line);
+    }
+  }
+  return kept;
+}
+
+/** The shortest way from one list to another by Myers' algorithm, or null if it has more than `most` edits.
+ * @param {string[]} one @param {string[]} other @param {number} most
+ * @returns {["+" | "-" | " ", string][] | null} */
+function editsOf(one, other, most) {
+  let start = 0;
+  while (start < one.length && start < other.length && one[start] === other[start]) start++;
+  let [n, m] = [one.length, other.length];
+  while (n > start && m > start && one[n - 1] === other[m - 1]) [n, m] = [n - 1, m - 1];
+  const middle = pathOf(one.slice(start, n), other.slice(start, m), most);
+  /** @param {string} text @returns {[" ", string]} */
+  const same = (text) => [" ", text];
+  return middle && [...one.slice(0, start).map(same), ...middle, ...one.slice(n).map(same)];
+}
+
+/** @param {string[]} one @param {string[]} other @param {number} most
+ * @returns {["+" | "-" | " ", string][] | null} */
+function pathOf(one, other, most) {
+  const [n, m] = [one.length, other.length];
+  const limit = Math.min(n + m, most);
+  /** How far each diagonal has come, before each number of edits. @type {Int32Array[]} */
+  const trace = [];
+  const far = new Int32Array(2 * limit + 3);
+  const zero = limit + 1;
+  const at = (/** @type {Int32Array} */ from, /** @type {number} */ k) => /** @type {number} */ (from[k]);
+  for (let edits = 0; edits <= limit; edits++) {
+    trace.push(far.slice(zero - edits - 1, zero + edits + 2));
+    for (let k = -edits; k <= edits; k += 2) {
+      const down = k === -edits || (k !== edits && at(far, zero + k - 1) < at(far, zero + k + 1));
+      let x = down ? at(far, zero + k + 1) : at(far, zero + k - 1) + 1;
+      while (x < n && x - k < m && one[x] === other[x - k]) x++;
+      far[zero + k] = x;
+      if (x >= n && x - k >= m) return walkBack(one, other, trace);
+    }
+  }
+  return null;
+}
+
+/** @param {string[]} one @param {string[]} other @param {Int32Array[]} trace
+ * @returns {["+" | "-" | " ", string][]} */
+function walkBack(one, other, trace) {
+  /** @type {["+" | "-" | " ", string][]} */
+  const edits = [];
+  let [x, y] = [one.length, other.length];
+  for (let edit = trace.length - 1; edit >= 0; edit--) {
+    const far = /** @type {Int32Array} */ (trace[edit]);
+    const value = (/** @type {number} */ k) => /** @type {number} */ (far[k + edit + 1]);
+    const k = x - y;
+    const down = k === -edit || (k !== edit && value(k - 1) < value(k + 1));
+    const beforeX = edit ? value(down ? k + 1 : k - 1) : 0;
+    const beforeY = edit ? beforeX - (down ? k + 1 : k - 1) : 0;
+    for (; x > beforeX && y > beforeY; y--) edits.push([" ", /** @type {string} */ (one[--x])]);
+    if (!edit) break;
+    if (down) edits.push(["+", /** @type {string} */ (other[--y])]);
+    else edits.push(["-", /** @type {string} */ (one[--x])]);
+  }
+  return edits.reverse();
+}
+
+/** Mark the words that differ where as many lines were removed as were added after them. @param {DiffLine[]} lines */
+function markWords(lines) {
+  for (let at = 0; at < lines.length; at++) {
+    let removed = 0;
+    while (lines[at + removed]?.sign === "-") removed++;
+    let added = 0;
+    while (lines[at + removed + added]?.sign === "+") added++;
+    if (removed && removed === added && removed <= 200) {
+      for (let pair = 0; pair < removed; pair++) markPair(/** @type {DiffLine} */ (lines[at + pair]), /** @type {DiffLine} */ (lines[at + removed + pair]));
+    }
+    at += Math.max(removed + added - 1, 0);
+  }
+}
+
+/** @param {DiffLine} removed @param {DiffLine} added */
+function markPair(removed, added) {
+  if (removed.text.length + added.text.length > 3000) return;
+  const words = /[\p{L}\p{N}_]+|\s+|./gsu;
+  const edits = editsOf(removed.text.match(words) ?? [], added.text.match(words) ?? [], 200);
+  if (!edits?.some(([sign, text]) => sign === " " && text.trim())) return;
+  const visibleSpace = (/** @type {string} */ text) => (/^\s+$/.test(text) ? text.replaceAll("\t", "→\t").replaceAll(" ", "·") : text);
+  /** @param {"+" | "-"} sign */
+  const side = (sign) => joined(edits.filter(([each]) => each === " " || each === sign)).map(([each, text]) => (each === " " ? text : h("mark", null, visibleSpace(text))));
+  removed.words = side("-");
+  added.words = side("+");
+}
+
+/** @param {["+" | "-" | " ", string][]} edits those next to each other of one sign as one */
+function joined(edits) {
+  /** @type {["+" | "-" | " ", string][]} */
+  const found = [];
+  for (const [sign, text] of edits) {
+    const last = found.at(-1);
+    if (last?.[0] === sign) last[1] += text;
+    else found.push([sign, text]);
+  }
+  return found;
+}
+
+/** Changed files, each with its diff, which is made when it is opened.
+ * @param {FileChange[]} changes @param {{ step?(step: number): string }} [options] the link of a step
+ * @returns {HTMLElement} */
+function fileChanges(changes, { step } = {}) {
+  const added = changes.reduce((sum, change) => sum + change.added, 0);
+  const removed = changes.reduce((sum, change) => sum + change.removed, 0);
+  // The first ones that are short are open: most changes are looked at from the start.
+  let room = 200;
+  const files = changes.slice(0, 500).map((change) => {
+    room -= change.added + change.removed + 10;
+    return fileChange(change, room > 0, step);
+  });
+  return h("div", { class: "file-changes" },
+    changes.length > 1 && h("p", { class: "quiet" }, `${integer(changes.length)} files, ${integer(added)} lines added, ${integer(removed)} removed`),
+    files, changes.length > 500 && h("p", null, `And ${integer(changes.length - 500)} more files.`));
+}
+
+/** @param {FileChange} change @param {boolean} open @param {((step: number) => string) | undefined} step */
+function fileChange(change, open, step) {
+  const { path, kind, from, diff, steps } = change;
+  const content = h("div");
+  const fill = () => {
+    if (content.hasChildNodes()) return;
+    if (change.note) content.append(h("p", { class: "quiet" }, change.note));
+    if (steps.length && step) content.append(h("p", { class: "quiet" }, "By step ", steps.slice(0, 30).map((each, at) => [at > 0 && ", ", h("a", { href: step(each) }, each)])));
+    if (diff) content.append(diffView(diff));
+    else if (!change.note) content.append(h("p", { class: "quiet" }, "The content was not recorded."));
+  };
+  if (open) fill();
+  return h("details", { class: "file-change", open, ontoggle: fill },
+    h("summary", null, h("span", { class: `file-kind file-${kind}` }, kind), " ", from && [shownText(from, { tag: "span", limit: 300 }), " → "],
+      h("b", null, shownText(path, { tag: "span", limit: 300 })), " ",
+      h("small", { class: "quiet" }, `+${integer(change.added)} −${integer(change.removed)}`)), content);
+}

@@ -1,0 +1,72 @@
+/** Elements without any way to give HTML: strings become text nodes, and attributes that run or load are refused. */
+
+const SVG_SPACE = "http://www.w3.org/2000/svg";
+/** Places in the report (`#/...`) and files of it; nothing with a scheme, so no `javascript:`. */
+const SAFE_URL = /^(#\/|[0-9a-z_-]+(\/[0-9a-z_-]+)*\.(csv|json|md)$)/i;
+/** Attributes that people read or hear; what is hidden in a text is shown in them too. */
+const READ = ["title", "aria-label", "aria-description", "placeholder"];
+
+/** Make an element. Children that are strings become text nodes, with hidden characters marked; names that begin with
+ * "on" are listeners; false, null and undefined leave an attribute out, true makes it empty.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag @param {Properties | null} [properties] @param {...Child} children
+ * @returns {HTMLElementTagNameMap[K]} */
+function h(tag, properties, ...children) {
+  return filled(document.createElement(tag), properties, children);
+}
+
+/** @template {keyof SVGElementTagNameMap} K
+ * @param {K} tag @param {Properties | null} [properties] @param {...Child} children
+ * @returns {SVGElementTagNameMap[K]} */
+function svg(tag, properties, ...children) {
+  return filled(/** @type {SVGElementTagNameMap[K]} */ (document.createElementNS(SVG_SPACE, tag)), properties, children);
+}
+
+/** Set geometry by properties of the style object, which a strict policy allows: `style(node, {width: "3px"})`.
+ * @template {HTMLElement | SVGElement} T
+ * @param {T} element @param {{ [property: string]: string }} values */
+function style(element, values) {
+  for (const [name, value] of Object.entries(values)) {
+    element.style.setProperty(name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value);
+  }
+  return element;
+}
+
+/** @template {HTMLElement | SVGElement} T
+ * @param {T} element @param {Properties | null | undefined} properties @param {Child[]} children */
+function filled(element, properties, children) {
+  // Children first: the value of a select is one of its options.
+  appendAll(element, children);
+  for (const [name, value] of Object.entries(properties ?? {})) setProperty(element, name, value);
+  return element;
+}
+
+/** @param {HTMLElement | SVGElement} element @param {string} name @param {Properties[string]} value */
+function setProperty(element, name, value) {
+  if (value === false || value === null || value === undefined) return;
+  if (name.startsWith("on")) {
+    if (typeof value === "function" || typeof value === "object") element.addEventListener(name.slice(2), value);
+    return;
+  }
+  if (name === "style" || name === "src" || name === "srcdoc" || name.startsWith("form")) {
+    throw new Error(`The attribute ${name} is not allowed`);
+  }
+  const text = value === true ? "" : String(value);
+  if (name.endsWith("href") || name === "action") {
+    if (SAFE_URL.test(text)) element.setAttribute(name, text);
+  } else if (name === "value" && "value" in element) element.value = text;
+  else element.setAttribute(name, READ.includes(name) ? visible(text) : text);
+}
+
+/** @param {Node} parent @param {Child[]} children */
+function appendAll(parent, children) {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false || child === "") continue;
+    if (Array.isArray(child)) appendAll(parent, child);
+    else parent.appendChild(child instanceof Node ? child : document.createTextNode(visible(String(child))));
+  }
+}
+
+let ids = 0;
+/** An id that no other element has. */
+const newId = () => `e${++ids}`;

@@ -1,0 +1,89 @@
+// What a suite printed: lines with numbers, colours, and a search among them.
+
+const SGR = /\x1b\[[0-9;:]*m/g;
+
+/** Lines, each beginning with the colours that hold there, so that it can be drawn by itself. @param {string} text */
+function colouredLines(text) {
+  let held = "";
+  return text.split(/\r?\n/).map((line) => {
+    const shown = held + line;
+    for (const [code] of line.matchAll(SGR)) {
+      // Codes that never end would make each line longer than the one before.
+      held = /\[0*m/.test(code) ? "" : (held + code).slice(-200);
+    }
+    return shown;
+  });
+}
+
+/** @param {string} text @param {number} omitted characters that were left out @param {Place} place @param {AbortSignal} left */
+function outputView(text, omitted, place, left) {
+  if (!text) return empty("The suite printed nothing, or its output was not kept.", "See the verdict above for the cause.");
+  const lines = colouredLines(text);
+  /** @type {number[]} */
+  let found = [];
+  let chosen = -1;
+  let line = Number(place.settings.line ?? 0) - 1;
+  const status = h("span", { role: "status" });
+  const box = h("input", { type: "search", id: "output-search", "data-search": true, value: place.settings.q ?? "" });
+  const list = virtualList({
+    count: lines.length,
+    estimate: 20,
+    label: "Output of the suite by lines",
+    left,
+    render: (index) =>
+      h(
+        "div",
+        { class: `line${index === line ? " selected" : ""}` },
+        h(
+          "a",
+          { class: "line-number", href: link("round", place.path, { tab: "output", line: String(index + 1) }), "aria-label": `Line ${index + 1}` },
+          String(index + 1),
+        ),
+        shownText(lines[index] ?? "", { tag: "span", ansi: true, limit: 2000 }),
+      ),
+  });
+  list.element.classList.add("output-lines");
+  const search = () => {
+    const word = box.value.toLowerCase();
+    chosen = -1;
+    found = word ? lines.flatMap((each, index) => (each.replace(SGR, "").toLowerCase().includes(word) ? [index] : [])) : [];
+    status.textContent = word ? `${integer(found.length)} ${found.length === 1 ? "line" : "lines"}` : "";
+  };
+  /** @param {1 | -1} direction */
+  const step = (direction) => {
+    if (!found.length) return;
+    chosen = chosen < 0 && direction < 0 ? found.length - 1 : (chosen + direction + found.length) % found.length;
+    line = found[chosen] ?? 0;
+    status.textContent = `${integer(chosen + 1)} of ${integer(found.length)} lines`;
+    list.refresh();
+    list.scrollTo(line);
+  };
+  box.addEventListener("input", search);
+  search();
+  if (line >= 0) requestAnimationFrame(() => list.scrollTo(line));
+  return h(
+    "div",
+    { class: "suite-output" },
+    h(
+      "form",
+      {
+        role: "search",
+        class: "output-search",
+        onsubmit: (event) => {
+          event.preventDefault();
+          setSettings({ q: box.value || null }, { replace: true, quiet: true });
+          step(1);
+        },
+      },
+      h("label", { for: "output-search" }, "Search the output "),
+      box,
+      h("button", { type: "submit" }, "Next"),
+      h("button", { type: "button", onclick: () => step(-1) }, "Previous"),
+      status,
+      copyButton(text, "Copy the output"),
+    ),
+    omitted > 0 &&
+      note("info", `${integer(omitted)} characters in the middle were left out here. The attempt's directory has all of it.`),
+    list.element,
+  );
+}

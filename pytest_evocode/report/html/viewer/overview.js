@@ -1,0 +1,141 @@
+/** The overview: how agents score, what that cost, where they fail, and what the numbers leave out. */
+
+/** @type {((place: Place) => void) | null} */
+let updateOverview = null;
+
+definePage({
+  name: "overview",
+  title: "Overview",
+  show(main, place, left) {
+    const { index } = report;
+    heading(main, index.title);
+    main.append(overviewFacts());
+    if (index.under_way) main.append(note("info", "A session is still writing these results. Reload the page to see what is new."));
+    if (!index.rows.length) {
+      main.append(empty("No attempt has a score yet.", "Run one, such as: pytest --evocode-agent=oracle TASKS; then write the report again."), h("div", null, leftOutPart()));
+      updateOverview = null;
+      return;
+    }
+    if (index.notes.length) main.append(note("info", h("p", null, "Before you compare:"), longList(index.notes, named, 8)));
+    main.append(h("div", null, overviewFilter(place)));
+    updateOverview = showSections(main, [
+      { uses: ["by", "group"], make: groupControls },
+      { uses: [...ROW_FILTERS, "by", "group", "score", "columns"], make: leaderboardPart },
+      { uses: ["row"], make: (now) => rowPart(now, left) },
+      { uses: [...ROW_FILTERS, "points", "against", "of"], make: spendingPart },
+      { uses: [...ROW_FILTERS, "by", "group"], make: taskGridPart },
+      { uses: ROW_FILTERS, make: survivalPart },
+      { uses: ROW_FILTERS, make: failuresPart },
+      { uses: [], make: leftOutPart },
+    ], place);
+  },
+  update(place) {
+    updateOverview?.(place);
+  },
+});
+
+/** The settings that say which rows are shown. */
+const ROW_FILTERS = ["q", "mode", "harness"];
+const NO_HARNESS = "none";
+
+function overviewFacts() {
+  const { index } = report;
+  const rounds = index.tasks.reduce((sum, task) => sum + task.rounds.length, 0);
+  return h("p", { class: "quiet" },
+    `${counted(index.rows.length, "row")} of agents, `, h("a", { href: link("task") }, counted(index.tasks.length, "task")),
+    ` with ${counted(rounds, "round")}, ${counted(index.attempts.length, "attempt")}, `,
+    h("a", { href: link("runs") }, counted(index.runs.length, "run")), ".");
+}
+
+/** @param {Place} place */
+function overviewFilter(place) {
+  const { rows } = report.index;
+  const modes = [...new Set(rows.map((row) => row.mode))].sort();
+  const harnesses = [...new Set(rows.map((row) => row.harness || NO_HARNESS))].sort();
+  if (rows.length < 2) return null;
+  return h("div", { class: "controls" },
+    settingSearch("Filter agents", "q", place),
+    modes.length > 1 && settingSelect("Mode", "mode", place, [["", "all"], ...modes.map(same)]),
+    harnesses.length > 1 && settingSelect("Harness", "harness", place, [["", "all"], ...harnesses.map(same)]));
+}
+
+/** @param {string} text @returns {[string, string]} */
+function same(text) {
+  return [text, text];
+}
+
+/** The rows that the filters leave.
+ * @param {Place} place */
+function filteredRows({ settings }) {
+  const words = (settings.q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  return report.index.rows.filter((row) => {
+    const text = `${row.name} ${row.agent} ${row.harness} ${row.environment} ${row.mode}`.toLowerCase();
+    return (!settings.mode || row.mode === settings.mode)
+      && (!settings.harness || (row.harness || NO_HARNESS) === settings.harness)
+      && words.every((word) => text.includes(word));
+  });
+}
+
+/** How many rounds of how many tasks are passed, of the rows that are shown, as lines.
+ * @param {Place} place */
+function survivalPart(place) {
+  const rows = filteredRows(place).filter((row) => row.survival.length > 1);
+  if (!rows.length) return null;
+  const lines = rows.slice(0, 12).map((row) => ({
+    label: row.name,
+    points: row.survival.filter(turnsThere).map((at) => ({
+      x: at.round, y: at.of ? (100 * at.passed) / at.of : 0,
+      note: `${score(at.passed)} of ${counted(at.of, "task")}${at.first_failures ? `; ${counted(at.first_failures, "attempt")} fail here first` : ""}`,
+    })),
+  }));
+  return [
+    h("h2", null, "Survival over rounds"),
+    h("p", { class: "quiet" }, "The share of tasks whose round is passed, of those that have so many rounds."),
+    lineChart({ title: "Share of tasks that pass a round", x: "round", y: "passed, %", lines }),
+    rows.length > 12 && h("p", { class: "quiet" }, `The first 12 of ${integer(rows.length)} rows. Filter agents to see others.`),
+  ];
+}
+
+/** Whether a point of a line is needed: it differs from one of its neighbours. Ten thousand rounds have few that do.
+ * @param {Row["survival"][number]} at @param {number} index @param {Row["survival"]} all */
+function turnsThere(at, index, all) {
+  const [before, after] = [all[index - 1], all[index + 1]];
+  return !before || !after || [before, after].some((one) => one.passed !== at.passed || one.of !== at.of || one.first_failures !== at.first_failures);
+}
+
+/** @param {Place} place */
+function failuresPart(place) {
+  const rows = filteredRows(place);
+  const charts = /** @type {const} */ (["rounds", "cases"]).map((of) => {
+    const failing = rows.filter((row) => Object.values(row.failures[of]).some(Boolean));
+    const parts = [...new Set(failing.flatMap((row) => Object.keys(row.failures[of]).filter((kind) => row.failures[of][kind])))];
+    const bars = failing.slice(0, 40).map((row) => ({ label: row.name, values: parts.map((kind) => own(row.failures[of], kind) ?? 0), href: rowLink(row.id) }));
+    return bars.length > 0 && [
+      stackedBars({ title: of === "rounds" ? "Failed rounds by what went wrong" : "Failing cases by kind", parts, bars, format: integer }),
+      failing.length > bars.length && h("p", { class: "quiet" }, `The first ${bars.length} of ${counted(failing.length, "row")}.`),
+    ];
+  });
+  return charts.some(Boolean) && [h("h2", null, "Why rounds failed"), charts];
+}
+
+/** What the scores leave out, and why. */
+function leftOutPart() {
+  const { rows, attempts, problems } = report.index;
+  const missing = rows.flatMap((row) => row.missing.map((one) => ({ row, ...one })));
+  const reasons = grouped(attempts.filter((one) => one.left_out), (one) => one.left_out);
+  if (!missing.length && !reasons.size && !problems.length) return null;
+  return h("section", null,
+    h("h2", null, "What was left out, and why"),
+    [...reasons].map(([reason, found]) => leftOut(reason, found, (one) => [
+      h("a", { href: link("attempt", [one.id]) }, named(attemptLabel(one))), " at ", named(one.task)])),
+    leftOut("Attempts that were selected and left nothing: their rounds count as not passed", missing, (one) => [
+      named(one.row.name), ` #${one.attempt} at `, named(one.task)]),
+    leftOut("What could not be read or is gone", problems, (one) => shownText(one, { tag: "span" })));
+}
+
+/** @template T
+ * @param {string} why @param {T[]} items @param {(item: T) => Child} shown */
+function leftOut(why, items, shown) {
+  return items.length > 0 && h("details", { open: items.length <= 5 },
+    h("summary", null, named(why), ` (${integer(items.length)})`), longList(items, shown));
+}

@@ -1,0 +1,62 @@
+// What the pages of an attempt, a round and a trajectory share: where they lead back to, and to the next round.
+
+/** Links from the overview down to a round. @param {AttemptData} attempt @param {RoundData} [round]
+ * @returns {[string, string][]} */
+function roundTrail(attempt, round) {
+  const trail = attemptTrail(attempt);
+  trail.push([`${attempt.agent}, attempt ${attempt.attempt}`, link("attempt", [attempt.id])]);
+  if (round) trail.push([`Round ${round.index}`, link("round", [attempt.id, round.index])]);
+  return trail;
+}
+
+/** @param {AttemptData} attempt @returns {[string, string][]} */
+function attemptTrail(attempt) {
+  const task = report.task(attempt.task);
+  return [
+    ["Overview", link("overview")],
+    [attempt.task, task ? link("task", [task.id]) : link("overview")],
+  ];
+}
+
+/** The recorded round before or after one. @param {AttemptData} attempt @param {RoundData} round
+ * @param {1 | -1} direction */
+function besideRound(attempt, round, direction) {
+  const others = attempt.rounds.filter((each) => (each.index - round.index) * direction > 0);
+  others.sort((one, other) => (one.index - other.index) * direction);
+  return others[0];
+}
+
+/** @param {AttemptData} attempt @param {RoundData} round @param {1 | -1} direction @param {string} page */
+function goToRound(attempt, round, direction, page) {
+  const other = besideRound(attempt, round, direction);
+  if (other) go(link(page, [attempt.id, other.index]));
+}
+
+/** Previous and next round, and the other page of this one. @param {AttemptData} attempt @param {RoundData} round
+ * @param {"round" | "trajectory"} page */
+function roundLinks(attempt, round, page) {
+  const before = besideRound(attempt, round, -1);
+  const after = besideRound(attempt, round, 1);
+  const path = [attempt.id, round.index];
+  return h(
+    "nav",
+    { class: "round-links", "aria-label": "Rounds of this attempt" },
+    before && h("a", { href: link(page, [attempt.id, before.index]), title: "Key: <" }, `‹ Round ${before.index}`),
+    after && h("a", { href: link(page, [attempt.id, after.index]), title: "Key: >" }, `Round ${after.index} ›`),
+    page === "trajectory" && h("a", { href: link("round", path) }, "Verdict of this round"),
+    page === "round" &&
+      round.trajectory &&
+      h("a", { href: link("trajectory", path) }, `Trajectory (${integer(round.trajectory.steps)} steps)`),
+  );
+}
+
+/** A list of terms. @param {[string, Child][]} terms those without a description are left out */
+function terms(terms) {
+  return h(
+    "dl",
+    { class: "terms" },
+    terms
+      .filter(([, what]) => what !== null && what !== undefined && what !== false && what !== "")
+      .map(([term, what]) => h("div", null, h("dt", null, term), h("dd", null, what))),
+  );
+}

@@ -1,0 +1,125 @@
+// The search of a trajectory: its form, how far it is, and the list of what was found.
+
+/** @param {TrajectoryParts} parts @param {AbortSignal} left
+ * @param {{ query: string, regular: boolean, changed(query: string, regular: boolean): void, show(hit: StepHit): void,
+ *   drawn(): void }} options */
+function searchPanel(parts, left, options) {
+  const box = h("input", { type: "search", id: "step-search", value: options.query, "data-search": true });
+  const regular = h("input", { type: "checkbox", checked: options.regular });
+  const status = h("span", { role: "status" });
+  const panel = h("details", { class: "hits", hidden: true, open: true }, h("summary", null, "Hits"));
+  /** @type {StepHit[]} */
+  let hits = [];
+  let chosen = -1;
+  let whole = "";
+  /** @type {RegExp | null} */
+  let pattern = null;
+  /** @type {AbortController | null} */
+  let running = null;
+  const list = virtualList({
+    count: 0,
+    estimate: 28,
+    label: "Hits of the search",
+    left,
+    render(index) {
+      const hit = hits[index];
+      return h(
+        "div",
+        null,
+        hit &&
+          h(
+            "button",
+            { type: "button", class: "hit", "aria-current": index === chosen ? "true" : null, onclick: () => choose(index) },
+            h("b", null, `${hit.step} ${hit.field}`),
+            " ",
+            hitExcerpt(hit),
+          ),
+      );
+    },
+  });
+  panel.append(list.element);
+  left.addEventListener("abort", () => running?.abort());
+
+  /** @param {number} index */
+  function choose(index) {
+    const hit = hits[index];
+    if (!hit) return;
+    chosen = index;
+    say();
+    list.refresh();
+    options.show(hit);
+  }
+  function say() {
+    status.textContent = chosen < 0 ? whole : `${integer(chosen + 1)} of ${whole}`;
+  }
+  /** @param {1 | -1} direction */
+  function step(direction) {
+    if (!hits.length) return;
+    choose(chosen < 0 && direction < 0 ? hits.length - 1 : (chosen + direction + hits.length) % hits.length);
+  }
+  /** @param {boolean} [jump] whether to go to the first hit */
+  function start(jump = false) {
+    running?.abort();
+    running = new AbortController();
+    hits = [];
+    chosen = -1;
+    pattern = null;
+    whole = "";
+    const query = box.value;
+    const made = query ? searchPattern(query, regular.checked) : "";
+    if (typeof made === "string") whole = made;
+    else pattern = made;
+    panel.hidden = !pattern;
+    list.setCount(0);
+    options.drawn();
+    say();
+    if (typeof made === "string") return;
+    const { signal } = running;
+    let drawn = 0;
+    let listed = 0;
+    void searchSteps(parts, made, query, {
+      stop: signal,
+      progress(found, count, share) {
+        if (signal.aborted) return;
+        // A list that grows with every slice would cost more than the search itself.
+        if (share < 1 && hits.length && performance.now() - drawn < 200) return;
+        drawn = performance.now();
+        const grown = found.length !== listed;
+        listed = found.length;
+        hits = found;
+        const more = count > found.length ? ` (the first ${integer(found.length)} are listed)` : "";
+        whole = `${integer(count)} ${count === 1 ? "hit" : "hits"}${more}${share < 1 ? `, ${Math.floor(share * 100)} % searched` : ""}`;
+        say();
+        if (grown) list.setCount(listed);
+        if (jump && chosen < 0 && listed) choose(0);
+      },
+    });
+  }
+  /** @param {string} title @param {string} sign @param {1 | -1} direction */
+  const button = (title, sign, direction) =>
+    h("button", { type: "button", "aria-label": title, title, onclick: () => step(direction) }, sign);
+  const form = h(
+    "form",
+    {
+      role: "search",
+      class: "step-search",
+      onsubmit: (event) => {
+        event.preventDefault();
+        // Enter once more goes on to the next hit.
+        if (pattern && hits.length && box.value === options.query && regular.checked === options.regular) return step(1);
+        options.query = box.value;
+        options.regular = regular.checked;
+        options.changed(box.value, regular.checked);
+        start(true);
+      },
+    },
+    h("label", { for: "step-search" }, "Search "),
+    box,
+    h("label", null, regular, " regular expression"),
+    h("button", { type: "submit" }, "Search"),
+    button("Previous hit (N)", "‹", -1),
+    button("Next hit (n)", "›", 1),
+    status,
+  );
+  return { form, list: panel, go: step, pattern: () => pattern, start };
+}

@@ -1,0 +1,154 @@
+// One step of a trajectory as an element.
+
+const STEP_LIMIT = 2000;
+const SHOWN_KINDS = /** @type {const} */ (["text", "reasoning", "calls", "outputs", "changes", "copied"]);
+/** @type {{ [source: string]: [string, string]}} */
+const SOURCES = { agent: ["A", "Agent"], user: ["U", "User"], system: ["S", "System"] };
+
+/** @typedef {{ pillar: string, measure: string, evidence: Evidence }} StepEvidence */
+/** @typedef {{ hidden: Set<string>, selected: number | null, hit: StepHit | null, evidence: Map<number, StepEvidence[]>,
+ *   href(step: number): string, pillar(pillar: string, measure: string): string, select(step: number): void }} StepContext */
+
+/** @param {Step} step */
+const isEdit = (step) => step.calls.some((call) => call.purpose === "edit" || call.changes.length > 0);
+/** @param {Step} step */
+const isTest = (step) => step.calls.some((call) => call.purpose === "test");
+/** @param {Step} step */
+const isFailure = (step) => step.calls.some((call) => call.exit_code !== null && call.exit_code !== 0);
+
+/** The arguments of a call as texts with names; a shell command alone needs none.
+ * @param {Call} call @returns {[string, string][]} */
+function callArguments(call) {
+  return Object.entries(call.arguments).map(([name, value]) => [
+    name,
+    typeof value === "string" ? value : JSON.stringify(value, null, 1) ?? "",
+  ]);
+}
+
+/** What a search goes through, in the order in which it is shown. @param {Step} step @returns {Iterable<[string, string]>} */
+function* stepTexts(step) {
+  yield ["reasoning", step.reasoning];
+  yield ["text", step.text];
+  for (const remark of step.remarks) yield ["remark", remark];
+  for (const call of step.calls) {
+    yield ["call", call.name];
+    for (const [, text] of callArguments(call)) yield ["call", text];
+    yield ["output", call.output];
+    for (const change of call.changes) {
+      yield ["change", change.path];
+      yield ["change", change.diff];
+    }
+  }
+}
+
+/** @param {Step} step @param {StepContext} context */
+function stepView(step, context) {
+  const { hidden } = context;
+  const [letter, source] = SOURCES[step.source] ?? ["?", step.source];
+  const folded = step.copied && hidden.has("copied");
+  const selected = context.selected === step.id;
+  const tokens =
+    step.prompt_tokens === null && step.completion_tokens === null
+      ? null
+      : `${integer(step.prompt_tokens)} tokens in, ${integer(step.completion_tokens)} out`;
+  const facts = [
+    step.time && timeOfDay(step.time),
+    step.model && shownText(step.model, { tag: "span", limit: 80 }),
+    tokens,
+    step.cost_usd !== null && money(step.cost_usd),
+  ].filter(Boolean);
+  return h(
+    "div",
+    { class: `step from-${step.source}${selected ? " selected" : ""}${folded ? " folded" : ""}` },
+    h(
+      "div",
+      { class: "step-head" },
+      h("span", { class: "step-source", "aria-hidden": "true" }, letter),
+      h(
+        "h2",
+        null,
+        h(
+          "a",
+          {
+            href: context.href(step.id),
+            "aria-current": selected ? "step" : null,
+            title: "Permalink to this step",
+            onclick: () => context.select(step.id),
+          },
+          `${source}, step ${step.id}`,
+        ),
+      ),
+      step.copied && badge("copied", "Repeats a step of an earlier round as context"),
+      isEdit(step) && badge("edit", "Changes files"),
+      isTest(step) && badge("test", "Runs tests"),
+      isFailure(step) && badge("failed", "A command ended with another exit code than 0", "bad"),
+      h("span", { class: "step-facts" }, facts.map((fact) => h("span", null, /** @type {Child} */ (fact)))),
+    ),
+    selected && context.hit && h("p", { class: "step-hit" }, `Found in ${context.hit.field}: `, hitExcerpt(context.hit)),
+    (context.evidence.get(step.id) ?? []).map((each) => evidenceOfStep(each, context)),
+    !folded && step.remarks.map((remark) => note("warning", shownText(remark, { tag: "span", limit: 500 }))),
+    !folded && stepBody(step, hidden),
+  );
+}
+
+/** @param {StepEvidence} each @param {StepContext} context */
+function evidenceOfStep(each, context) {
+  return h(
+    "p",
+    { class: "step-evidence" },
+    h("a", { href: context.pillar(each.pillar, each.measure) }, `Evidence for ${pillarTitle(each.pillar)}, ${each.measure}`),
+    ": ",
+    shownText(each.evidence.what, { tag: "span", limit: 300 }),
+  );
+}
+
+/** @param {Step} step @param {Set<string>} hidden @returns {Child} */
+function stepBody(step, hidden) {
+  return [
+    !hidden.has("reasoning") &&
+      step.reasoning &&
+      h("details", { class: "reasoning", open: true }, h("summary", null, "Reasoning"), stepText(step.reasoning)),
+    !hidden.has("text") && step.text && stepText(step.text),
+    step.calls.map((call) => callView(call, hidden)),
+  ];
+}
+
+/** @param {string} text @param {boolean} [ansi] */
+function stepText(text, ansi = false) {
+  return shownText(text, { tag: "pre", limit: STEP_LIMIT, ansi });
+}
+
+/** @param {Call} call @param {Set<string>} hidden @returns {Child} */
+function callView(call, hidden) {
+  const calls = !hidden.has("calls");
+  const output = !hidden.has("outputs") && call.output;
+  const changes = !hidden.has("changes") && call.changes.length > 0;
+  if (!calls && !output && !changes) return null;
+  const given = callArguments(call);
+  const alone = given.length === 1 && given[0]?.[0] === "command";
+  return h(
+    "div",
+    { class: "call" },
+    h(
+      "h3",
+      null,
+      shownText(call.name, { tag: "span", limit: 100 }),
+      call.purpose && call.purpose !== "other" && [" ", badge(call.purpose, "What the call is for")],
+      exitBadge(call.exit_code),
+      call.seconds !== null && h("span", { class: "step-facts" }, duration(call.seconds)),
+    ),
+    calls &&
+      given.map(([name, text]) => [
+        !alone && h("div", { class: "label" }, shownText(name, { tag: "span", limit: 100 })),
+        h("div", { class: "argument" }, stepText(text)),
+      ]),
+    output && [h("div", { class: "label" }, "Output"), h("div", { class: "output" }, stepText(call.output, true))],
+    changes && fileChanges(call.changes),
+  );
+}
+
+/** @param {number | null} code @returns {Child} */
+function exitBadge(code) {
+  if (code === null) return null;
+  return [" ", badge(`exit ${code}`, code ? "The command failed" : "The command succeeded", code ? "bad" : "good")];
+}

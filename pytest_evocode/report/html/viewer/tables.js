@@ -1,0 +1,155 @@
+/** Tables that sort by their headings and are gone through by keys; of long ones only the rows that are seen are there. */
+
+/** @template T
+ * @typedef {object} Column
+ * @property {string} id
+ * @property {string} title
+ * @property {string} [help]
+ * @property {boolean} [number]
+ * @property {(item: T) => string | number | null} value what it is sorted by
+ * @property {(item: T) => Child} [cell] the value as text unless given */
+/** @template T
+ * @typedef {object} TableOptions
+ * @property {string} caption
+ * @property {Column<T>[]} columns
+ * @property {T[]} items
+ * @property {(item: T) => string} [open] the link that a row opens
+ * @property {Place} place
+ * @property {string} [empty]
+ * @property {string} [sort] a column's id, with "-" before it for the largest first
+ * @property {string} [csv] the file that has the table */
+
+/** Tables with more rows draw only those that are seen. */
+const ALL_ROWS = 300;
+const ORDER = new Intl.Collator("en", { numeric: true });
+
+/** A table whose order is the setting `sort`, with rows that j and k go through and Enter opens.
+ * @template T
+ * @param {TableOptions<T>} options
+ * @returns {HTMLElement} */
+function table(options) {
+  const { caption, columns, open, place } = options;
+  const heads = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null, title: column.help },
+    h("button", { type: "button", class: "sort", onclick: () => sortBy(column) }, column.title, h("span", { class: "arrow", "aria-hidden": "true" }))));
+  const body = h("tbody");
+  const element = h("table", { class: "sorted", "data-rows": true, "aria-rowcount": options.items.length + 1 },
+    h("caption", null, caption, options.csv && !inPage.size && [" ", h("a", { href: options.csv, download: true }, "CSV")]),
+    h("thead", null, h("tr", { "aria-rowindex": 1 }, heads)), body);
+  const named = Math.max(0, columns.findIndex((column) => !column.number));
+  let items = options.items;
+  const long = items.length > ALL_ROWS;
+  const scroller = h("div", { class: `table-scroll${long ? " table-long" : ""}`, tabindex: long ? "0" : null, role: long ? "region" : null, "aria-label": long ? caption : null }, element);
+  const rows = rowWindow(scroller, body, long, (index) => tableRow(/** @type {T} */ (items[index]), index, columns, named, open));
+
+  /** @param {Column<T>} column */
+  function sortBy(column) {
+    const now = sortOf(columns, place.settings.sort ?? options.sort);
+    const down = now?.column === column ? !now.down : Boolean(column.number);
+    setSettings({ sort: (down ? "-" : "") + column.id }, { replace: true, quiet: true });
+    place.settings.sort = (down ? "-" : "") + column.id;
+    sorted();
+    announce(`Sorted by ${column.title}, ${down ? "descending" : "ascending"}`);
+  }
+  function sorted() {
+    const sort = sortOf(columns, place.settings.sort ?? options.sort);
+    heads.forEach((head, index) => {
+      const on = sort?.column === columns[index];
+      if (on) head.setAttribute("aria-sort", sort?.down ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    items = sort ? sortedItems(options.items, sort) : options.items;
+    rows.show(items.length);
+  }
+  sorted();
+  rowLists.set(element, rows.move);
+  if (!items.length) return h("div", { class: "table-block" }, element, h("p", { class: "empty" }, options.empty ?? "There is nothing to list here."));
+  return h("div", { class: "table-block" }, scroller);
+}
+
+/** @template T
+ * @param {Column<T>[]} columns @param {string | undefined} setting
+ * @returns {{ column: Column<T>, down: boolean } | null} */
+function sortOf(columns, setting = "") {
+  const down = setting.startsWith("-");
+  const column = columns.find((each) => each.id === setting.slice(down ? 1 : 0));
+  return column ? { column, down } : null;
+}
+
+/** Items in order, those without a value last. @template T
+ * @param {T[]} items @param {{ column: Column<T>, down: boolean }} sort */
+function sortedItems(items, { column, down }) {
+  const keyed = items.map((item) => ({ item, key: column.value(item) }));
+  keyed.sort(({ key: one }, { key: other }) => {
+    if (one === null || other === null) return Number(one === null) - Number(other === null);
+    const order = typeof one === "number" && typeof other === "number" ? one - other : ORDER.compare(String(one), String(other));
+    return down ? -order : order;
+  });
+  return keyed.map(({ item }) => item);
+}
+
+/** @template T
+ * @param {T} item @param {number} index @param {Column<T>[]} columns
+ * @param {number} named the column that names the row @param {((item: T) => string) | undefined} open */
+function tableRow(item, index, columns, named, open) {
+  const href = open?.(item);
+  const cells = columns.map((column, place) => {
+    const content = column.cell ? column.cell(item) : column.value(item);
+    const cell = h(place === named ? "th" : "td", { class: column.number ? "number" : null, scope: place === named ? "row" : null }, content ?? UNKNOWN);
+    if (place === named && href && !cell.querySelector("a")) cell.replaceChildren(h("a", { href }, ...cell.childNodes));
+    return cell;
+  });
+  const row = h("tr", { tabindex: "-1", "data-index": index, "aria-rowindex": index + 2 }, cells);
+  if (href) {
+    row.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && event.target === row) go(href);
+    });
+  }
+  return row;
+}
+
+/** The rows of a table's body that are drawn.
+ * @param {HTMLElement} scroller @param {HTMLElement} body @param {boolean} long
+ * @param {(index: number) => HTMLElement} render */
+function rowWindow(scroller, body, long, render) {
+  let count = 0;
+  let height = 34;
+  let drawn = [-1, -1];
+  /** @param {boolean} [anew] */
+  function draw(anew = false) {
+    const from = long ? Math.max(0, Math.floor(scroller.scrollTop / height / 20) * 20 - 20) : 0;
+    const to = long ? Math.min(count, from + Math.ceil((scroller.clientHeight || 600) / height) + 60) : count;
+    if (!anew && from === drawn[0] && to === drawn[1]) return;
+    drawn = [from, to];
+    const focused = indexOf(document.activeElement);
+    const rows = Array.from({ length: to - from }, (_, at) => render(from + at));
+    body.replaceChildren(gap(from), ...rows, gap(count - to));
+    if (focused !== null && focused >= from && focused < to) rows[focused - from]?.focus({ preventScroll: true });
+    // The first rows tell how high one is; later ones would make the list jump.
+    const first = rows[0];
+    if (long && first?.offsetHeight && anew) height = (rows.at(-1)?.offsetTop ?? 0) > first.offsetTop ? (/** @type {HTMLElement} */ (rows.at(-1)).offsetTop - first.offsetTop) / (rows.length - 1) : first.offsetHeight;
+  }
+  /** @param {number} hidden how many rows */
+  const gap = (hidden) => style(h("tr", { "aria-hidden": "true", class: "gap" }), { height: `${hidden * height}px`, display: hidden ? "" : "none" });
+  /** @param {Element | null} element */
+  const indexOf = (element) => (element && body.contains(element) ? Number(element.closest("tr")?.getAttribute("data-index")) : null);
+  /** @param {1 | -1} by */
+  function move(by) {
+    const index = Math.min(Math.max((indexOf(document.activeElement) ?? (by > 0 ? -1 : count)) + by, 0), count - 1);
+    if (long && (index * height < scroller.scrollTop || (index + 2) * height > scroller.scrollTop + scroller.clientHeight)) {
+      scroller.scrollTop = index * height - scroller.clientHeight / 2;
+    }
+    draw();
+    const row = /** @type {HTMLElement | null} */ (body.querySelector(`[data-index="${index}"]`));
+    row?.focus({ preventScroll: true });
+    row?.scrollIntoView({ block: "nearest" });
+  }
+  if (long) scroller.addEventListener("scroll", () => draw());
+  return {
+    move,
+    /** @param {number} now how many items there are */
+    show(now) {
+      count = now;
+      draw(true);
+    },
+  };
+}

@@ -1,0 +1,306 @@
+// The page of one round's trajectory: its steps as a list that draws what is seen, search, and jumps.
+
+/** Steps that a jump goes to: title, help, the key forwards (with Shift backwards), and what they are. */
+const JUMPS = /** @type {[string, string, (step: Step) => boolean][]} */ ([
+  ["edit", "e", isEdit],
+  ["test run", "t", isTest],
+  ["failure", "f", isFailure],
+]);
+
+/** The trajectory that is shown, for keys and for changes of the place.
+ * @type {{ jump(test: (step: Step) => boolean, direction: 1 | -1, what: string): void, hit(direction: 1 | -1): void,
+ *   move(direction: 1 | -1): void, round(direction: 1 | -1): void, update(place: Place): void } | null} */
+let shownTrajectory = null;
+
+definePage({
+  name: "trajectory",
+  title: "",
+  async show(main, place, left) {
+    shownTrajectory = null;
+    const [id = "", number = ""] = place.path;
+    const attempt = await load(`attempts/${id}`);
+    if (left.aborted) return;
+    const round = attempt.rounds.find((each) => each.index === Number(number));
+    heading(main, round ? `Trajectory of round ${round.index}: ${round.name}` : "Trajectory", roundTrail(attempt, round));
+    if (!round?.trajectory?.steps) {
+      main.append(
+        empty(
+          "No trajectory of this round can be shown.",
+          attempt.problems.length
+            ? `See what could not be read of this attempt: ${attempt.problems[0]}`
+            : "Agents that keep a trajectory leave one, and oracle and nop do not.",
+        ),
+      );
+      return;
+    }
+    main.append(roundLinks(attempt, round, "trajectory"));
+    showTrajectory(main, place, left, attempt, round);
+  },
+  update(place) {
+    shownTrajectory?.update(place);
+  },
+  keys: {
+    ...Object.fromEntries(
+      JUMPS.flatMap(([what, key, test]) => [
+        [key, { help: `Next ${what}`, run: () => shownTrajectory?.jump(test, 1, what) }],
+        [key.toUpperCase(), { help: `Previous ${what}`, run: () => shownTrajectory?.jump(test, -1, what) }],
+      ]),
+    ),
+    j: { help: "Next step", run: () => shownTrajectory?.move(1) },
+    k: { help: "Previous step", run: () => shownTrajectory?.move(-1) },
+    n: { help: "Next hit of the search", run: () => shownTrajectory?.hit(1) },
+    N: { help: "Previous hit of the search", run: () => shownTrajectory?.hit(-1) },
+    ">": { help: "Next round", run: () => shownTrajectory?.round(1) },
+    "<": { help: "Previous round", run: () => shownTrajectory?.round(-1) },
+  },
+});
+
+/** @param {RoundData} round */
+function evidenceByStep(round) {
+  /** @type {Map<number, StepEvidence[]>} */
+  const found = new Map();
+  for (const { pillar, measure, value } of measuresOf(round)) {
+    for (const evidence of value.evidence) {
+      if (evidence.step === null) continue;
+      found.set(evidence.step, [...(found.get(evidence.step) ?? []), { pillar, measure, evidence }]);
+    }
+  }
+  return found;
+}
+
+/** @param {HTMLElement} main @param {Place} place @param {AbortSignal} left @param {AttemptData} attempt
+ * @param {RoundData} round */
+function showTrajectory(main, place, left, attempt, round) {
+  const parts = trajectoryParts(attempt.id, round);
+  const path = [attempt.id, round.index];
+  /** @type {StepContext} */
+  const context = {
+    hidden: hiddenKinds(place),
+    selected: null,
+    hit: null,
+    evidence: evidenceByStep(round),
+    href: (step) => link("trajectory", path, { ...current.settings, step: String(step) }),
+    pillar: (pillar, measure) => link("round", path, { tab: "process", measure: `${pillar}.${measure}` }),
+    select: (step) => void goTo(step),
+  };
+  let current = place;
+  /** Index of the selected step, or null. @type {number | null} */
+  let at = null;
+  const said = h("span", { role: "status", class: "said" });
+  const search = searchPanel(parts, left, {
+    query: place.settings.q ?? "",
+    regular: place.settings.regex === "1",
+    changed: (query, regular) => setSettings({ q: query || null, regex: regular ? "1" : null }, { replace: true }),
+    show: (hit) => {
+      context.hit = hit;
+      select(hit.index, hit.step);
+    },
+    drawn: () => queueMark(),
+  });
+
+  // Parts are loaded one at a time, the last one wanted first: while somebody scrolls fast, most are never needed.
+  /** @type {number[]} */
+  let wanted = [];
+  let loading = false;
+  /** @param {number} part */
+  function want(part) {
+    if (parts.has(part)) return;
+    wanted = [...wanted.filter((each) => each !== part), part].slice(-2);
+    if (!loading) void loadWanted();
+  }
+  async function loadWanted() {
+    loading = true;
+    while (wanted.length && !left.aborted) {
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      const part = /** @type {number} */ (wanted.pop());
+      await parts.keep(part);
+      if (!left.aborted) list.refresh();
+    }
+    loading = false;
+  }
+
+  let marking = 0;
+  function queueMark() {
+    if (!marking) marking = requestAnimationFrame(() => ((marking = 0), highlight(list.element, search.pattern())));
+  }
+
+  const list = virtualList({
+    count: parts.count,
+    estimate: 180,
+    label: `Steps of round ${round.index}`,
+    left,
+    render(index) {
+      const step = parts.step(index);
+      if (step) {
+        queueMark();
+        return stepView(step, context);
+      }
+      want(parts.partOf(index));
+      const problem = parts.problem(parts.partOf(index));
+      return h("div", { class: "step pending" }, problem ? note("error", problem) : `Step ${index + 1} is being loaded …`);
+    },
+  });
+
+  /** @param {number} index @param {number} step its id */
+  function select(index, step) {
+    at = index;
+    context.selected = step;
+    void parts.keep(parts.partOf(index)).then(() => {
+      if (left.aborted || at !== index) return;
+      list.refresh();
+      list.scrollTo(index);
+    });
+    setSettings({ step: String(step) }, { replace: true });
+  }
+  /** @param {number} step its id */
+  async function goTo(step) {
+    context.hit = null;
+    const index = await parts.find(step, left);
+    if (index !== null) select(index, step);
+    else if (!left.aborted) said.textContent = `Step ${step} was not found in this round.`;
+  }
+  /** @type {AbortController | null} */
+  let jumping = null;
+  /** @param {(step: Step) => boolean} test @param {1 | -1} direction @param {string} what */
+  async function jump(test, direction, what) {
+    jumping?.abort();
+    jumping = new AbortController();
+    const { signal } = jumping;
+    const from = at ?? (direction > 0 ? list.first() - 1 : list.first());
+    const part = parts.partOf(Math.min(Math.max(from + direction, 0), parts.count - 1));
+    said.textContent = "";
+    for await (const { steps, start } of parts.through(part, direction, signal)) {
+      const index = nextIndex(steps, start, from, direction, test);
+      if (signal.aborted || left.aborted) return;
+      if (index !== null) {
+        context.hit = null;
+        return select(index, /** @type {Step} */ (steps[index - start]).id);
+      }
+      await breathe();
+    }
+    if (!signal.aborted) said.textContent = `There is no ${direction > 0 ? "later" : "earlier"} ${what}.`;
+  }
+
+  shownTrajectory = {
+    jump: (test, direction, what) => void jump(test, direction, what),
+    hit: search.go,
+    move: (direction) => void jump(() => true, direction, "step"),
+    round: (direction) => goToRound(attempt, round, direction, "trajectory"),
+    update(now) {
+      const step = Number(now.settings.step ?? 0);
+      const hidden = hiddenKinds(now);
+      const changed = [...hidden].join() !== [...context.hidden].join();
+      current = now;
+      context.hidden = hidden;
+      if (step && step !== context.selected) void goTo(step);
+      else if (changed) list.refresh();
+    },
+  };
+  main.append(
+    trajectoryFacts(round),
+    h(
+      "div",
+      { class: "trajectory-bar" },
+      h("div", { class: "trajectory-tools" }, showToggles(context.hidden), jumpButtons(jump), search.form, said),
+      search.list,
+    ),
+    list.element,
+  );
+  if (place.settings.step) void goTo(Number(place.settings.step));
+  search.start();
+}
+
+/** @param {Step[]} steps @param {number} start @param {number} from @param {1 | -1} direction
+ * @param {(step: Step) => boolean} test @returns {number | null} */
+function nextIndex(steps, start, from, direction, test) {
+  const last = start + steps.length - 1;
+  const first = direction > 0 ? Math.max(from + 1, start) : Math.min(from - 1, last);
+  for (let index = first; index >= start && index <= last; index += direction) {
+    const step = steps[index - start];
+    if (step && test(step)) return index;
+  }
+  return null;
+}
+
+/** @param {Place} place @returns {Set<string>} */
+function hiddenKinds(place) {
+  const named = (place.settings.hide ?? "copied").split(",");
+  return new Set(SHOWN_KINDS.filter((kind) => named.includes(kind)));
+}
+
+/** @param {Set<string>} hidden */
+function showToggles(hidden) {
+  const chosen = new Set(hidden);
+  return h(
+    "fieldset",
+    { class: "toggles" },
+    h("legend", null, "Show"),
+    SHOWN_KINDS.map((kind) =>
+      h(
+        "label",
+        null,
+        h("input", {
+          type: "checkbox",
+          checked: !chosen.has(kind),
+          onchange: (event) => {
+            if (/** @type {HTMLInputElement} */ (event.target).checked) chosen.delete(kind);
+            else chosen.add(kind);
+            const names = SHOWN_KINDS.filter((each) => chosen.has(each)).join();
+            setSettings({ hide: names === "copied" ? null : names || "none" }, { replace: true });
+          },
+        }),
+        kind === "copied" ? " Copied context" : ` ${capital(kind)}`,
+      ),
+    ),
+  );
+}
+
+/** @param {(test: (step: Step) => boolean, direction: 1 | -1, what: string) => Promise<void>} jump */
+function jumpButtons(jump) {
+  return h(
+    "div",
+    { class: "jumps", role: "group", "aria-label": "Jump between steps" },
+    JUMPS.map(([what, key, test]) =>
+      h(
+        "span",
+        null,
+        h(
+          "button",
+          {
+            type: "button",
+            "aria-label": `Previous ${what}`,
+            title: `Previous ${what} (${key.toUpperCase()})`,
+            onclick: () => void jump(test, -1, what),
+          },
+          "‹",
+        ),
+        ` ${what} `,
+        h(
+          "button",
+          {
+            type: "button",
+            "aria-label": `Next ${what}`,
+            title: `Next ${what} (${key})`,
+            onclick: () => void jump(test, 1, what),
+          },
+          "›",
+        ),
+      ),
+    ),
+  );
+}
+
+/** @param {RoundData} round */
+function trajectoryFacts(round) {
+  const { usage, trajectory } = round;
+  return h(
+    "p",
+    { class: "facts" },
+    `${integer(trajectory?.steps)} steps, ${integer(round.tool_calls)} tool calls`,
+    usage && `, ${integer(usage.prompt_tokens)} tokens in and ${integer(usage.completion_tokens)} out, ${money(usage.cost_usd)}`,
+    round.agent_seconds !== null && `, ${duration(round.agent_seconds)}`,
+    ".",
+    round.stopped && [" The turn was stopped: ", shownText(round.stopped, { tag: "span", limit: 300 })],
+    trajectory?.notes && [" ", shownText(trajectory.notes, { tag: "span", limit: 1000 })],
+  );
+}

@@ -1,0 +1,157 @@
+"""Writing of a report: its folder, or one file that has everything in itself."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_evocode.errors import UsageError
+from pytest_evocode.report.html.attempt_rows import task_names
+from pytest_evocode.report.html.bundle import page, script, single_page, style
+from pytest_evocode.report.html.comparisons import comparisons_of
+from pytest_evocode.report.html.contents import ReportContents
+from pytest_evocode.report.html.folder import claimed
+from pytest_evocode.report.html.ids import attempt_id, task_id
+from pytest_evocode.report.html.index import index_of
+from pytest_evocode.report.html.packed import packed
+from pytest_evocode.report.html.side_by_side import write_tasks
+from pytest_evocode.report.html.stamps import own_stamp
+from pytest_evocode.report.html.summaries import summary_json, summary_markdown
+from pytest_evocode.report.html.tables import csv_files
+from pytest_evocode.report.html.task_files import State, TaskOfReport
+from pytest_evocode.report.leaderboard import leaderboard
+from pytest_evocode.results.loading import StoredAttempt
+from pytest_evocode.tasks.atomic_write import replacing
+
+_PAGE = "index.html"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """A report that was written."""
+
+    page: Path
+    """What to open in a browser."""
+    problems: tuple[str, ...]
+    """What could not be read of attempts that were loaded, a line for each file."""
+
+
+def write_report(out: Path, contents: ReportContents) -> WrittenReport:
+    """Write a report to a directory, or what is new in it.
+
+    Each file is written whole or not at all, and the index last, so that it can be looked at meanwhile.
+
+    Raises:
+        UsageError: The directory holds something else, or cannot be written.
+    """
+    with claimed(out) as folder:
+        about = [own_stamp(), [str(root.resolve()) for root in contents.roots]]
+        before = folder.state.get("tasks", {}) if folder.state.get("about") == about else {}
+        tasks = write_tasks(list(_tasks(contents)), folder, before, processes=1 if contents.under_way else None)
+        index, comparisons = _overview(contents, tasks)
+        folder.write("data/comparisons.js", packed("comparisons", comparisons))
+        for name, content in _beside(contents, index, comparisons, tasks):
+            folder.write(name, content)
+        for name, text in (("report.css", style()), ("report.js", script()), (_PAGE, page())):
+            folder.write(name, text.encode())
+        folder.write("data/index.js", packed("index", index))
+        folder.finish({"about": about, "tasks": tasks})
+    return WrittenReport(out / _PAGE, _problems(tasks))
+
+
+def write_single_file(path: Path, contents: ReportContents, *, most: int) -> WrittenReport:
+    """Write a report as one HTML file, without the tables beside it.
+
+    Args:
+        path: The file; one that is there is replaced.
+        contents: What the report shows.
+        most: How many bytes it may have.
+
+    Raises:
+        UsageError: It would be larger, or cannot be written.
+    """
+    target = _Collected(most)
+    tasks = write_tasks(list(_tasks(contents)), target, {}, processes=1)
+    index, comparisons = _overview(contents, tasks)
+    target.write("data/comparisons.js", packed("comparisons", comparisons))
+    target.write("data/index.js", packed("index", index))
+    parts = [*single_page(target.scripts)]
+    target.check(sum(map(len, parts)))
+    try:
+        with replacing(path) as file:
+            file.writelines(parts)
+    except OSError as error:
+        raise UsageError(f"{path}: the report cannot be written: {error.strerror}") from None
+    return WrittenReport(path, _problems(tasks))
+
+
+class _Collected:
+    """The data of a report in memory, up to a size."""
+
+    def __init__(self, most: int) -> None:
+        self.scripts: list[bytes] = []
+        self._most = most
+        self._size = 0
+
+    def write(self, name: str, content: bytes) -> None:
+        self.scripts.append(content)
+        self._size += len(content)
+        self.check(self._size)
+
+    def keep(self, name: str) -> bool:
+        return False
+
+    def check(self, size: int) -> None:
+        if size > self._most:
+            raise UsageError(
+                f"the report would be larger than {self._most / 1e6:g} MB in one file, which browsers read whole "
+                "before they show anything; write a folder without --single-file, choose fewer attempts with --run or "
+                "--tasks, or allow more with --most-megabytes"
+            )
+
+
+def _problems(tasks: Mapping[str, State]) -> tuple[str, ...]:
+    every = (each["problems"] for task in tasks.values() for each in task["attempts"].values())
+    return tuple(dict.fromkeys(problem for problems in every for problem in problems))
+
+
+def _tasks(contents: ReportContents) -> Iterator[TaskOfReport]:
+    attempts: dict[str, list[tuple[str, StoredAttempt]]] = defaultdict(list)
+    for attempt in contents.results.attempts:
+        attempts[attempt.record.task].append((attempt_id(attempt, contents.roots), attempt))
+    # Those that only a run or a task directory names have a page, too.
+    for name in task_names(contents.table, contents.results):
+        directory = contents.tasks.get(name)
+        yield TaskOfReport(task_id(name), name, attempts.get(name, ()), directory, contents.is_under_way)
+
+
+def _overview(contents: ReportContents, tasks: Mapping[str, State]) -> tuple[dict[str, Any], dict[str, Any]]:
+    known = {id_: each for task in tasks.values() for id_, each in task["attempts"].items()}
+    index = index_of(
+        contents.table,
+        contents.results,
+        title=contents.name,
+        roots=contents.roots,
+        under_way=bool(contents.under_way),
+        cells={id_: each["cells"] for id_, each in known.items()},
+        case_failures={id_: dict(each["failures"]) for id_, each in known.items()},
+        run=contents.run,
+        tasks=contents.counted,
+        problems=_problems(tasks),
+    )
+    return index, comparisons_of(contents.table)
+
+
+def _beside(
+    contents: ReportContents, index: Mapping[str, Any], comparisons: Mapping[str, Any], tasks: Mapping[str, State]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of the files for other programs."""
+    board = leaderboard(contents.table, with_intervals=True)
+    failed = [each for task in tasks.values() for each in task["requirements"]]
+    failed.sort(key=lambda each: (-each["failed"] / each["of"], -each["failed"], each["task"], each["requirement"]))
+    yield "summary.json", summary_json(contents.table, board, index, failed)
+    yield "summary.md", summary_markdown(board, index, failed)
+    yield from csv_files(contents.table, board, index, comparisons)

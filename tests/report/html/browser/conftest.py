@@ -1,0 +1,87 @@
+"""A browser, and reports for it: made-up ones, from the disk and from a server."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.report.html.browser.viewing import Viewer, file_base
+from tests.report.html.sample import sample_report, write_sample
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+#: What differs from the plain sample, by kind of report.
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "hostile": {"hostile": True, "long_line": True},
+    "empty": {"rows": 0, "tasks": 0},
+    "alone": {"rows": 1, "tasks": 1, "rounds": 1, "trajectory_steps": 0},
+}
+
+Open = Callable[..., Viewer]
+
+
+# Not for the session: Playwright leaves an event loop running in the thread, which other tests could not start one in.
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("there is no chromium on the PATH")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Give the folder of a report of a kind, which is written once."""
+    written: dict[str, Path] = {}
+
+    def folder(kind: str) -> Path:
+        if kind not in written:
+            written[kind] = tmp_path_factory.mktemp(kind)
+            write_sample(written[kind], sample_report(**KINDS[kind]))
+        return written[kind]
+
+    return folder
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def served(folders: Callable[[str], Path]) -> Iterator[str]:
+    """The address of a server of the plain report."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folders("plain"))))
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def view(chromium: Browser, folders: Callable[[str], Path]) -> Iterator[Open]:
+    """Start viewers, whose problems fail the test at its end."""
+    viewers: list[Viewer] = []
+
+    def start(kind: str = "plain", base: str | None = None, **settings: Any) -> Viewer:
+        viewers.append(Viewer.start(chromium, base or file_base(folders(kind)), **settings))
+        return viewers[-1]
+
+    yield start
+    problems = [problem for viewer in viewers for problem in viewer.close()]
+    assert problems == []

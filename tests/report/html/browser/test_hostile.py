@@ -1,0 +1,61 @@
+"""What agents, programs and tasks wrote is text, whatever it looks like."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.report.html.browser.conftest import Open
+from tests.report.html.browser.viewing import PLACES, Place
+
+#: What the viewer makes none of, but for the scripts that bring its data.
+_STRANGE = """() => [...document.querySelectorAll("body script, body style, body link, body meta, "
+        + "img, iframe, object, embed, base, math, video, audio, [srcdoc], [action], [style*=url]")]
+    .map(each => each.outerHTML.slice(0, 200))
+    .filter(each => !/^<script src="(report|data[/][0-9a-z/-]+)[.]js"/.test(each))"""
+_LINKS = """() => [...document.querySelectorAll("[href], [src]")]
+    .map(each => each.getAttribute("href") ?? each.getAttribute("src"))"""
+_HANDLERS = """() => [...document.querySelectorAll("*")].flatMap(each => [...each.attributes])
+    .filter(each => /^on/i.test(each.name)).map(each => each.name)"""
+#: Places of the viewer, files of the report, and the icon that is none.
+_OWN = re.compile(r"#|data:,$|[0-9a-z_-]+(/[0-9a-z_-]+)*\.(js|css|csv|json|md)$")
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+def test_hostile_texts_are_shown_as_texts(view: Open, place: Place) -> None:
+    page = view("hostile").open(place.hash)
+    assert page.evaluate(_STRANGE) == []
+    assert [link for link in page.evaluate(_LINKS) if not _OWN.match(link)] == []
+    assert page.evaluate(_HANDLERS) == []
+    assert re.search(r"<\w+|PWNED|__proto__|constructor", page.locator("body").inner_text())
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "#/<img src=x onerror=window.PWNED=1>",
+        "#/round/<script>PWNED=1</script>/1",
+        "#/round/__proto__/constructor",
+        "#/attempt/..%2f..%2fx",
+        "#/attempt/constructor?__proto__=1&constructor=2",
+        "#/task/javascript:PWNED=1",
+        "#/run/__proto__",
+        "#/trajectory/t0-ledger-0-1/99999999999",
+        "#/trajectory/t0-ledger-0-1/2?step=<svg onload=PWNED=1>",
+        "#/round/t0-ledger-0-1/2?case=__proto__&tab=toString",
+        "#/compare?first=__proto__&second=constructor&task=toString&a=__proto__&round=NaN&tab=valueOf",
+        "#/process?row=__proto__&pillar=constructor&attempt=toString",
+        "#/overview?sort=__proto__&dimension=constructor",
+        "#/%E0%A4%A",
+        "#?&&==%",
+        "#",
+    ],
+)
+def test_a_made_up_address_is_answered_by_a_page(view: Open, place: str) -> None:
+    viewer = view()
+    page = viewer.open(place)
+    assert page.locator("main h1").inner_text()
+    assert page.evaluate(_STRANGE) == []
+    # What the page says to people it says to developers too.
+    viewer.problems = [each for each in viewer.problems if "this report" not in each]

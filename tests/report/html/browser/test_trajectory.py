@@ -1,0 +1,159 @@
+"""The page of a trajectory: landing on a step, search, jumps, and what is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.report.html.browser.conftest import Open
+from tests.report.html.browser.viewing import file_base
+from tests.report.html.sample import sample_report, write_sample
+
+#: 40 steps in two parts; the second begins with step 26.
+PLACE = "#/trajectory/t0-ledger-0-1/2"
+
+
+def selected(page: Page) -> str:
+    page.locator(".step.selected").wait_for()
+    return page.locator(".step.selected h2").inner_text()
+
+
+def search(page: Page, words: str) -> str:
+    """Search, and return what is said once all was searched."""
+    page.keyboard.press("/")
+    page.keyboard.type(words)
+    page.keyboard.press("Enter")
+    status = page.locator(".step-search [role=status]")
+    expect(status).to_contain_text("hit")
+    expect(status).not_to_contain_text("% searched")
+    return status.inner_text()
+
+
+def test_an_address_lands_on_its_step_in_a_later_part(view: Open) -> None:
+    page = view().open(f"{PLACE}?step=38")
+    assert selected(page) == "Agent, step 38"
+    expect(page.locator(".step.selected")).to_be_in_viewport()
+
+
+def test_a_step_has_an_address(view: Open) -> None:
+    viewer = view()
+    page = viewer.open(PLACE)
+    page.get_by_role("link", name="Agent, step 4", exact=True).click()
+    page.locator(".step.selected").wait_for()
+    assert "step=4" in viewer.place()
+    assert selected(viewer.open(viewer.place())) == "Agent, step 4"
+
+
+def test_a_step_that_is_not_there_is_said(view: Open) -> None:
+    page = view().open(f"{PLACE}?step=4000")
+    page.get_by_text("Step 4000 was not found in this round.").wait_for()
+
+
+def test_search_goes_through_all_parts_and_counts(view: Open) -> None:
+    page = view().open(PLACE)
+    assert search(page, "request was repeated twice") == "1 of 1 hit"
+    assert selected(page) == "Agent, step 15"
+    page.locator(".step.selected mark", has_text="request was repeated twice").wait_for()
+
+
+def test_next_and_previous_hit(view: Open) -> None:
+    page = view().open(PLACE)
+    said = search(page, "git commit")
+    total = int(said.split()[2])
+    assert total > 2
+    first = selected(page)
+    page.locator("h1").click()
+    page.keyboard.press("n")
+    expect(page.locator(".step-search [role=status]")).to_have_text(f"2 of {total} hits")
+    assert selected(page) != first
+    page.keyboard.press("N")
+    page.keyboard.press("N")
+    expect(page.locator(".step-search [role=status]")).to_have_text(f"{total} of {total} hits")
+    page.locator("button.hit").first.click()
+    assert selected(page) == first
+
+
+def test_a_search_has_an_address(view: Open) -> None:
+    viewer = view()
+    search(viewer.open(PLACE), "git commit")
+    page = viewer.open(viewer.place())
+    expect(page.locator(".step-search [role=status]")).to_contain_text("hits")
+
+
+def test_regular_expressions_are_an_option_and_wrong_ones_are_said(view: Open) -> None:
+    page = view().open(PLACE)
+    assert search(page, "status 529$").endswith("0 hits")
+    page.get_by_label("regular expression").check()
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page.locator(".step-search [role=status]")).to_have_text("1 of 1 hit")
+    page.locator("#step-search").fill("(")
+    page.keyboard.press("Enter")
+    expect(page.locator(".step-search [role=status]")).to_contain_text("Unterminated group")
+
+
+def test_keys_jump_between_edits_and_test_runs(view: Open) -> None:
+    page = view().open(f"{PLACE}?step=3")
+    page.locator(".step.selected").wait_for()
+    for key, step, sign in (("e", 7, "edit"), ("e", 13, "edit"), ("t", 14, "test"), ("T", 8, "test"), ("E", 7, "edit")):
+        page.keyboard.press(key)
+        expect(page.locator(".step.selected h2")).to_have_text(f"Agent, step {step}")
+        expect(page.locator(".step.selected .step-head .badge", has_text=sign)).to_have_count(1)
+    page.keyboard.press("f")
+    expect(page.locator(".step.selected h2")).to_have_text("Agent, step 8")
+
+
+def test_a_jump_that_leads_nowhere_is_said(view: Open) -> None:
+    page = view().open(f"{PLACE}?step=38")
+    page.locator(".step.selected").wait_for()
+    page.keyboard.press("t")
+    expect(page.locator(".said")).to_have_text("There is no later test run.")
+
+
+def test_what_is_shown_is_chosen_and_kept_in_the_address(view: Open) -> None:
+    viewer = view()
+    page = viewer.open(f"{PLACE}?step=14")
+    page.locator(".step.selected .output").wait_for()
+    page.get_by_label("Outputs").uncheck()
+    expect(page.locator(".step .output")).to_have_count(0)
+    page = viewer.open(viewer.place())
+    page.locator(".step.selected .argument").wait_for()
+    assert page.locator(".step .output").count() == 0
+    assert not page.get_by_label("Outputs").is_checked()
+
+
+def test_copied_context_is_folded_until_it_is_asked_for(view: Open) -> None:
+    page = view().open(PLACE)
+    text = "You work in a container."
+    page.locator(".step.folded").first.wait_for()
+    assert page.get_by_text(text).count() == 0
+    page.get_by_label("Copied context").check()
+    page.get_by_text(text).first.wait_for()
+
+
+def test_remarks_exit_codes_and_costs_are_shown(view: Open) -> None:
+    page = view().open(f"{PLACE}?step=15")
+    page.get_by_text("the request was repeated twice after status 529").first.wait_for()
+    step = view().open(f"{PLACE}?step=14").locator(".step.selected")
+    for text in ("exit 1", "tokens in", "$0.01", "09:00:14"):
+        expect(step).to_contain_text(text)
+
+
+def test_a_part_that_is_missing_is_said_in_its_place(tmp_path: Path, view: Open) -> None:
+    write_sample(tmp_path, sample_report(rows=1, tasks=1, rounds=1))
+    (tmp_path / "data" / "trajectories" / "t0-ledger-0-1-1-2.js").unlink()
+    viewer = view(base=file_base(tmp_path))
+    page = viewer.open("#/trajectory/t0-ledger-0-1/1")
+    assert search(page, "Step 4:") == "1 of 1 hit"
+    steps = page.get_by_role("list", name="Steps of round 1")
+    said = steps.get_by_text("t0-ledger-0-1-1-2.js")
+    steps.focus()
+    for _ in range(50):
+        # Heights become known on the way, so the first time is not yet the end.
+        page.keyboard.press("End")
+        page.wait_for_timeout(100)
+        if said.count():
+            break
+    assert said.count()
+    missing = ("t0-ledger-0-1-1-2.js", "ERR_FILE_NOT_FOUND")
+    viewer.problems = [each for each in viewer.problems if not any(word in each for word in missing)]
