@@ -5,16 +5,21 @@ pytest from a package index when they run, and start the program 15 to 100 times
 ``min_reward``. The oracle plays it: in a first session, whose image is built and nothing else is known; in a warm one;
 in one that reuses the states of the reference solutions (``--evocode-reuse``); and in another one like that with one
 slot, where no suite shares the machine with anything, as in the bare container. The bare commands are ``solve.sh`` and
-``test.sh`` of every round by ``docker exec``; copying them in is not counted. The phases that are printed are those of
-the records of the warm session.
+``test.sh`` of every round by ``docker exec``; copying them in is not counted. The same suites, bare, in as many
+containers side by side as there are cores, the longest first, are what no harness can be faster than without turns. The
+phases that are printed are those of the records of the warm session.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +50,11 @@ def _measure(table: Table, directory: Path) -> None:
     suites = sum(bare["suites"])
     _append(table, "bare commands", "wall time", bare["wall"])
     _append(table, "bare commands", "suites' own", suites)
+    together = _bare_side_by_side(directory / "task")
+    _append(table, "bare suites side by side", "wall time", together["wall"])
+    _append(table, "bare suites side by side", "share", together["wall"] / bare["wall"])
+    _append(table, "bare suites side by side", "suites' own", together["suites"])
+    _append(table, "bare suites side by side", "their share", together["suites"] / suites)
     with tempfile.TemporaryDirectory(dir=directory) as cache:
         for name, options, target in (
             ("first session", (), None),
@@ -81,23 +91,57 @@ def _session(directory: Path, cache: Path, *arguments: str) -> tuple[float, list
 def _bare(task: Path) -> dict[str, Any]:
     """Run all commands of a task in one container of its image; return seconds."""
     _docker("build", "--quiet", "--tag", "evocode-benchmark", str(task / "environment"))
-    container = _docker("run", "--detach", "--init", "evocode-benchmark", "sleep", "infinity").strip()
-    try:
+    with _container() as container:
         turns, suites = [], []
         for number in range(1, len(CASES) + 1):
-            step = task / "steps" / f"round-{number}"
-            _docker("cp", str(step / "solution"), f"{container}:/solution-{number}")
-            _docker("exec", container, "rm", "-rf", "/tests", "/logs/verifier")
-            _docker("exec", container, "mkdir", "-p", "/logs/verifier")
-            _docker("cp", str(step / "tests"), f"{container}:/tests")
-            turns.append(_timed(container, f"/solution-{number}/solve.sh"))
-            suites.append(_timed(container, "/tests/test.sh"))
-            reward = json.loads(_docker("exec", container, "cat", "/logs/verifier/reward.json"))
-            if reward["reward"] != 1:
-                raise RuntimeError(f"the bare suite of round {number} fails")
+            turns.append(_turn(container, task, number))
+            suites.append(_suite(container, task, number))
+    return {"wall": sum(turns) + sum(suites), "turns": turns, "suites": suites}
+
+
+def _bare_side_by_side(task: Path) -> dict[str, float]:
+    """Run the suites in containers in which the last solution was played and the tools are installed."""
+    left = list(range(1, len(CASES) + 1))
+    spent: list[float] = []
+
+    def work(container: str) -> None:
+        while left:
+            spent.append(_suite(container, task, left.pop()))
+
+    with contextlib.ExitStack() as stack:
+        containers = [stack.enter_context(_container()) for _ in range(os.cpu_count() or 1)]
+        for container in containers:
+            _turn(container, task, len(CASES))
+            _suite(container, task, 1)
+        started = time.perf_counter()
+        with ThreadPoolExecutor(len(containers)) as pool:
+            list(pool.map(work, containers))
+        return {"wall": time.perf_counter() - started, "suites": sum(spent)}
+
+
+@contextlib.contextmanager
+def _container() -> Iterator[str]:
+    container = _docker("run", "--detach", "--init", "evocode-benchmark", "sleep", "infinity").strip()
+    try:
+        yield container
     finally:
         _docker("rm", "--force", container)
-    return {"wall": sum(turns) + sum(suites), "turns": turns, "suites": suites}
+
+
+def _turn(container: str, task: Path, number: int) -> float:
+    _docker("cp", str(task / "steps" / f"round-{number}" / "solution"), f"{container}:/solution-{number}")
+    return _timed(container, f"/solution-{number}/solve.sh")
+
+
+def _suite(container: str, task: Path, number: int) -> float:
+    _docker("exec", container, "rm", "-rf", "/tests", "/logs/verifier")
+    _docker("exec", container, "mkdir", "-p", "/logs/verifier")
+    _docker("cp", str(task / "steps" / f"round-{number}" / "tests"), f"{container}:/tests")
+    seconds = _timed(container, "/tests/test.sh")
+    reward = json.loads(_docker("exec", container, "cat", "/logs/verifier/reward.json"))
+    if reward["reward"] != 1:
+        raise RuntimeError(f"the bare suite of round {number} fails")
+    return seconds
 
 
 def _timed(container: str, script: str) -> float:

@@ -21,7 +21,6 @@ _LATENCY = 0.05  # seconds for an answer of the index, as from a registry some w
 _PADDING = 700  # MB that make an image of 1 GB
 _DATA = 300  # MB that the first turn writes
 _TRIES = 15  # times that a solution starts the program, as an agent tries out its work
-_WAIT = 3  # seconds that a turn waits, as for downloads: so turns are a third of all, as in the tasks that this is like
 
 _DOCKERFILE = """
 FROM python:3.11-slim-bookworm
@@ -77,7 +76,6 @@ if __name__ == "__main__":
 _SOLVE = """
 set -e
 sed -i 's/^KNOWN = .*/KNOWN = {known}/' app.py
-sleep {wait}
 {data}for number in $(seq {tries}); do uv run --no-sync --offline python app.py "$number" | grep -q True; done
 """
 _WRITE_DATA = "mkdir -p data; for part in $(seq {size}); do head -c 1000000 /dev/urandom > data/$part; done\n"
@@ -132,9 +130,7 @@ def write_real_task(directory: Path, wheels: Path, index: str) -> None:
             (step / name).mkdir(parents=True)
         (step / "instruction.md").write_text(f"Let the program know all numbers below {cases}.\n")
         data = _WRITE_DATA.format(size=_DATA) if number == 1 else ""
-        (step / "solution" / "solve.sh").write_text(
-            _SOLVE.format(known=cases, data=data, tries=_TRIES - 1, wait=_WAIT).lstrip()
-        )
+        (step / "solution" / "solve.sh").write_text(_SOLVE.format(known=cases, data=data, tries=_TRIES - 1).lstrip())
         (step / "tests" / "test.sh").write_text(_TEST_SH.format(index=index).lstrip())
         (step / "tests" / "test_accounts.py").write_text(_TESTS.format(cases=cases).lstrip())
     (directory / "task.toml").write_text("\n".join(toml) + "\n")
