@@ -15,7 +15,7 @@ import pytest
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.plugin.session import EvocodeSession
-from pytest_evocode.report.html.folder import claimed
+from pytest_evocode.report.html.files.folder import claimed
 from pytest_evocode.report.printable import printable
 
 FIRST_PAUSE = 5.0  # seconds

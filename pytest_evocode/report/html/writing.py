@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.report.html.attempt_rows import task_names
 from pytest_evocode.report.html.bundle import page, script, single_page, style
-from pytest_evocode.report.html.comparisons import comparisons_of
 from pytest_evocode.report.html.contents import ReportContents
-from pytest_evocode.report.html.folder import claimed
+from pytest_evocode.report.html.files.folder import claimed
+from pytest_evocode.report.html.files.packed import packed
+from pytest_evocode.report.html.files.side_by_side import write_tasks
+from pytest_evocode.report.html.files.stamps import own_stamp
+from pytest_evocode.report.html.files.summaries import summary_json, summary_markdown
+from pytest_evocode.report.html.files.tables import csv_files
+from pytest_evocode.report.html.files.task_files import State, TaskOfReport
 from pytest_evocode.report.html.ids import attempt_id, task_id
-from pytest_evocode.report.html.index import index_of
-from pytest_evocode.report.html.packed import packed
-from pytest_evocode.report.html.side_by_side import write_tasks
-from pytest_evocode.report.html.stamps import own_stamp
-from pytest_evocode.report.html.summaries import summary_json, summary_markdown
-from pytest_evocode.report.html.tables import csv_files
-from pytest_evocode.report.html.task_files import State, TaskOfReport
+from pytest_evocode.report.html.overview.attempt_rows import task_names
+from pytest_evocode.report.html.overview.comparisons import comparisons_of
+from pytest_evocode.report.html.overview.index import index_of
 from pytest_evocode.report.leaderboard import leaderboard
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.tasks.atomic_write import replacing

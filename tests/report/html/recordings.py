@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_evocode.report.html.attempt import attempt_data
-from pytest_evocode.report.html.stored_cases import with_cases
+from pytest_evocode.report.html.rounds.attempt import attempt_data
+from pytest_evocode.report.html.rounds.stored_cases import with_cases
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import AttemptRecord, Case, RoundRecord, Verdict

@@ -10,7 +10,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from pytest_evocode.report.html import bundle, packed
+from pytest_evocode.report.html import bundle
+from pytest_evocode.report.html.files import packed
 from tests.report.html import hostile as attacks
 from tests.report.html import sample_attempts, sample_index, sample_trajectories, sample_world
 

@@ -12,7 +12,7 @@ import pytest
 from pytest_evocode.environments import choose_engine
 from pytest_evocode.process.attempts import TaskFinder, score_attempt
 from pytest_evocode.report.html.cells import cells_of
-from pytest_evocode.report.html.stored_cases import with_cases
+from pytest_evocode.report.html.rounds.stored_cases import with_cases
 from pytest_evocode.results.directory import write_run
 from pytest_evocode.results.records import RunRecord, SelectedTask
 from pytest_evocode.results.task_facts import TaskFacts

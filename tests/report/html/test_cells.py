@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.report.html.cells import cells_of
-from pytest_evocode.report.html.stored_cases import with_cases
+from pytest_evocode.report.html.rounds.stored_cases import with_cases
 from pytest_evocode.results.records import Case, FailureKind, RoundRecord, Verdict
 from pytest_evocode.results.stored import StoredAttempt
 from tests.report.html.recordings import Played, failing, passing, stored, write_attempt

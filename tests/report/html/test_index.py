@@ -17,9 +17,9 @@ from pytest_evocode.metrics.pareto import front
 from pytest_evocode.metrics.score_table import ScoreTable, score_table
 from pytest_evocode.metrics.survival import survival
 from pytest_evocode.report.html.cells import cells_of
-from pytest_evocode.report.html.comparisons import comparisons_of
-from pytest_evocode.report.html.index import attempt_id, case_failures_of, index_of
-from pytest_evocode.report.html.rows import SCORES
+from pytest_evocode.report.html.overview.comparisons import comparisons_of
+from pytest_evocode.report.html.overview.index import attempt_id, case_failures_of, index_of
+from pytest_evocode.report.html.overview.rows import SCORES
 from pytest_evocode.report.leaderboard import leaderboard
 from pytest_evocode.report.results_json import results_json
 from pytest_evocode.results.loading import Results, load_results

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.metrics.score_table import score_table
-from pytest_evocode.report.html.index import attempt_id, index_of, task_id
+from pytest_evocode.report.html.overview.index import attempt_id, index_of, task_id
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.records import SelectedTask, Usage

@@ -13,8 +13,8 @@ from pytest_evocode.process.scores.outcome_correlation import within_tasks
 from pytest_evocode.process.scores.records import AttemptProcess, RoundProcess
 from pytest_evocode.process.scores.rigor_score import PILLARS, Pillar
 from pytest_evocode.process.scores.summary import by_task, summarise_agent
-from pytest_evocode.report.html.index import index_of
-from pytest_evocode.report.html.processes import PROCESS_FILE
+from pytest_evocode.report.html.overview.index import index_of
+from pytest_evocode.report.html.overview.processes import PROCESS_FILE
 from pytest_evocode.report.process import score_and_outcome
 from pytest_evocode.results.loading import load_results
 from tests.report.html.contract import faults

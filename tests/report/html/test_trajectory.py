@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.report.html.call_purposes import purpose_of, use_of
-from pytest_evocode.report.html.trajectory import PART, ShownTrajectory, trajectory_parts
+from pytest_evocode.report.html.steps.call_purposes import purpose_of, use_of
+from pytest_evocode.report.html.steps.trajectory import PART, ShownTrajectory, trajectory_parts
 from tests.report.html.contract import faults
 from tests.report.html.hostile import CORPUS
 from tests.report.html.recordings import change, recorded, shown, step, trajectory
@@ -20,7 +20,7 @@ from tests.report.html.recordings import change, recorded, shown, step, trajecto
 _MEMORY = """
 import json, resource, sys
 from pathlib import Path
-from pytest_evocode.report.html.trajectory import trajectory_parts
+from pytest_evocode.report.html.steps.trajectory import trajectory_parts
 sizes = [0]
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

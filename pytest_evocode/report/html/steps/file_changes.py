@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_evocode.report.html.sparse_text import whole_diff
+from pytest_evocode.report.html.steps.sparse_text import whole_diff
 
 #: Characters of a diff.
 LONGEST_DIFF = 200_000

@@ -14,8 +14,8 @@ from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.survival import first_failures, survival
 from pytest_evocode.report.faults import describe
-from pytest_evocode.report.html.case_failures import FoundFailures, failure_values
 from pytest_evocode.report.html.ids import row_id
+from pytest_evocode.report.html.overview.case_failures import FoundFailures, failure_values
 from pytest_evocode.report.identities import changed_tasks
 from pytest_evocode.report.notes import row_notes
 from pytest_evocode.report.rankings import rankings

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from pytest_evocode.report.html.task_files import State, Target, TaskOfReport
+from pytest_evocode.report.html.files.task_files import State, Target, TaskOfReport
 
 _MOST = 4
 #: Below so many attempts a second process takes as long to start as it saves.

@@ -9,14 +9,14 @@ from typing import Any, Protocol
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
-from pytest_evocode.report.html.attempt import attempt_data
-from pytest_evocode.report.html.case_failures import case_failures_of
 from pytest_evocode.report.html.cells import cells_of
-from pytest_evocode.report.html.failed_requirements import failed_requirements
-from pytest_evocode.report.html.packed import packed
-from pytest_evocode.report.html.stamps import stamp
-from pytest_evocode.report.html.stored_cases import with_cases
-from pytest_evocode.report.html.task import Lineage, lineage_of, task_data
+from pytest_evocode.report.html.files.packed import packed
+from pytest_evocode.report.html.files.stamps import stamp
+from pytest_evocode.report.html.overview.case_failures import case_failures_of
+from pytest_evocode.report.html.rounds.attempt import attempt_data
+from pytest_evocode.report.html.rounds.failed_requirements import failed_requirements
+from pytest_evocode.report.html.rounds.stored_cases import with_cases
+from pytest_evocode.report.html.rounds.task import Lineage, lineage_of, task_data
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.tasks.lockfile import content_hash

@@ -13,10 +13,10 @@ from pytest_evocode.metrics.failures import failing_cases
 from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.report.html.bounded import bounded_value, read_bounded
 from pytest_evocode.report.html.cells import cell_of, cells_of
-from pytest_evocode.report.html.introduced import Introductions, RoundEdits
-from pytest_evocode.report.html.processes import read_process
-from pytest_evocode.report.html.round_data import CaseTexts, missing_round, process_data, round_data
-from pytest_evocode.report.html.trajectory import ShownTrajectory, trajectory_parts
+from pytest_evocode.report.html.overview.processes import read_process
+from pytest_evocode.report.html.rounds.introduced import Introductions, RoundEdits
+from pytest_evocode.report.html.rounds.round_data import CaseTexts, missing_round, process_data, round_data
+from pytest_evocode.report.html.steps.trajectory import ShownTrajectory, trajectory_parts
 from pytest_evocode.results.records import FailureKind, RoundRecord
 from pytest_evocode.results.stored import StoredAttempt
 
@@ -45,7 +45,7 @@ def attempt_data(
     Whatever is missing or damaged is in its ``problems``; nothing is raised.
 
     Args:
-        attempt: An attempt with its cases; see :func:`~pytest_evocode.report.html.stored_cases.with_cases`.
+        attempt: An attempt with its cases; see :func:`~pytest_evocode.report.html.rounds.stored_cases.with_cases`.
         id: Its id.
         write_part: Takes the trajectories of its rounds, part by part, the rounds in order; None drops them.
         task_file: The ``task.toml`` of its task, for commands; None where that is not known.

@@ -12,9 +12,9 @@ from pydantic_core import from_json
 
 from pytest_evocode.process.trajectory.call_results import text_of
 from pytest_evocode.report.html.bounded import bounded
-from pytest_evocode.report.html.file_changes import is_change
-from pytest_evocode.report.html.round_changes import RoundChanges
-from pytest_evocode.report.html.trajectory_step import ShownStep, shown_step, unrecorded_notes
+from pytest_evocode.report.html.steps.file_changes import is_change
+from pytest_evocode.report.html.steps.round_changes import RoundChanges
+from pytest_evocode.report.html.steps.trajectory_step import ShownStep, shown_step, unrecorded_notes
 
 Steps = list[dict[str, Any]]
 

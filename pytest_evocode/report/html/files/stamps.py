@@ -50,4 +50,4 @@ def _lines(directory: str, *, is_listed: bool) -> Iterator[str]:
 @cache
 def own_stamp() -> str:
     """Return what changes with the code that makes reports: after that, everything is written anew."""
-    return stamp(Path(__file__).parent)
+    return stamp(Path(__file__).parents[1])

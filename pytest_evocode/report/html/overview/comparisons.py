@@ -11,7 +11,7 @@ from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.task_values import Metric
 from pytest_evocode.report.html.ids import row_id
-from pytest_evocode.report.html.rows import ranked
+from pytest_evocode.report.html.overview.rows import ranked
 from pytest_evocode.report.rankings import can_be_compared
 
 MOST = 16

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_evocode.errors import DiffError
-from pytest_evocode.report.html.file_changes import change_data, note_of, text_in, without_header
-from pytest_evocode.report.html.sparse_text import SparseText
+from pytest_evocode.report.html.steps.file_changes import change_data, note_of, text_in, without_header
+from pytest_evocode.report.html.steps.sparse_text import SparseText
 from pytest_evocode.trajectories.diffs import split_lines, unified_diff
 
 _MOST_FILES = 1000

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
-from pytest_evocode.report.html.attempt_rows import attempts_of, tasks_of
-from pytest_evocode.report.html.case_failures import CaseFailures, FoundFailures, case_failures_of
 from pytest_evocode.report.html.cells import cells_of
 from pytest_evocode.report.html.ids import attempt_id, task_id
-from pytest_evocode.report.html.points import pareto_of
-from pytest_evocode.report.html.processes import Processes, outcome_values, process_values, read_processes
-from pytest_evocode.report.html.rows import ranked, rows_of
-from pytest_evocode.report.html.runs import runs_of
-from pytest_evocode.report.html.titles import titles
+from pytest_evocode.report.html.overview.attempt_rows import attempts_of, tasks_of
+from pytest_evocode.report.html.overview.case_failures import CaseFailures, FoundFailures, case_failures_of
+from pytest_evocode.report.html.overview.points import pareto_of
+from pytest_evocode.report.html.overview.processes import Processes, outcome_values, process_values, read_processes
+from pytest_evocode.report.html.overview.rows import ranked, rows_of
+from pytest_evocode.report.html.overview.runs import runs_of
+from pytest_evocode.report.html.overview.titles import titles
 from pytest_evocode.report.identities import identity_notes
 from pytest_evocode.report.leaderboard import leaderboard
 from pytest_evocode.report.tables import join_first

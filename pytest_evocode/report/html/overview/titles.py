@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_evocode.report.html.comparisons import SR_BY_TASK
+from pytest_evocode.report.html.overview.comparisons import SR_BY_TASK
 from pytest_evocode.report.leaderboard import TITLES as OF_SCORES
 
 PERCENT = "%"

@@ -13,8 +13,8 @@ from pytest_evocode.errors import describe_validation
 from pytest_evocode.process.trajectory.call_results import CallResult, call_results, text_of
 from pytest_evocode.process.trajectory.file_roles import may_be_output
 from pytest_evocode.report.html.bounded import bounded, bounded_value
-from pytest_evocode.report.html.call_purposes import purpose_of, use_of
-from pytest_evocode.report.html.file_changes import changes_of_call, is_change
+from pytest_evocode.report.html.steps.call_purposes import purpose_of, use_of
+from pytest_evocode.report.html.steps.file_changes import changes_of_call, is_change
 from pytest_evocode.trajectories.atif import Step, actions_of
 
 #: Characters of a text, of all calls of a step together, and of a text beyond these.
