@@ -1,4 +1,8 @@
-"""The viewer's files as a report has them: one script, one style sheet and one page, joined from ``viewer/``."""
+"""The viewer's files as a report has them: one script, one style sheet and one page.
+
+The script and the style sheet are joined from ``viewer/``, made small by esbuild, and kept in ``built/``, so that
+nothing has to be built to install the package or to run it from a clone. ``tox -e viewer -- build`` builds them anew.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 VIEWER = Path(__file__).parent / "viewer"
+BUILT = Path(__file__).parent / "built"
 #: Scripts that come before those of pages, in this order: constants of one may need what is in those before it.
 FIRST = (
     "elements.js", "texts.js", "numbers.js", "loading.js", "router.js", "controls.js", "tables.js", "virtual.js",
@@ -39,16 +44,33 @@ def styles() -> tuple[Path, ...]:
     return tuple(sorted(VIEWER.glob("*.css"), key=lambda path: (path.name != _FIRST_STYLE, path.name)))
 
 
+def joined_scripts() -> str:
+    """Return the sources of ``report.js``, which are meant for one function: only what they export is global."""
+    return "".join(map(_source, scripts()))
+
+
+def joined_styles() -> str:
+    """Return the sources of ``report.css``."""
+    return "".join(map(_source, styles()))
+
+
+def heading(sources: str) -> str:
+    """Return the comment that a built file begins with: the licence, and of which sources it was built."""
+    licence = (VIEWER / "licence.txt").read_text(encoding="utf-8").strip()
+    digest = hashlib.sha256(sources.encode()).hexdigest()
+    return f"/*! The viewer of pytest-evocode's reports.\n\n{licence}\n\nsources: {digest}\n*/\n"
+
+
 @cache
 def script() -> str:
-    """Return ``report.js``: all scripts within one function, so that only what they export is global."""
-    return f'{_licence()}(() => {{\n"use strict";\n{"".join(map(_source, scripts()))}}})();\n'
+    """Return ``report.js`` as it was built."""
+    return (BUILT / "report.js").read_text(encoding="utf-8")
 
 
 @cache
 def style() -> str:
-    """Return ``report.css``."""
-    return f"{_licence()}{''.join(map(_source, styles()))}"
+    """Return ``report.css`` as it was built."""
+    return (BUILT / "report.css").read_text(encoding="utf-8")
 
 
 @cache
@@ -90,8 +112,3 @@ def _hash(source: bytes) -> str:
 def _source(path: Path) -> str:
     text = _COMMENT.sub("", path.read_text(encoding="utf-8"))
     return text if text.endswith("\n") else f"{text}\n"
-
-
-def _licence() -> str:
-    text = (VIEWER / "licence.txt").read_text(encoding="utf-8").strip()
-    return f"/*! The viewer of pytest-evocode's reports.\n\n{text}\n*/\n"

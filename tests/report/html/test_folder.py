@@ -171,7 +171,7 @@ def test_what_is_packed_is_the_same_every_time_and_only_ascii() -> None:
             packed(name, value)
 
 
-def test_the_viewer_is_small_complete_and_reproducible() -> None:
+def test_the_viewer_is_small_and_complete() -> None:
     names = [path.name for path in bundle.scripts()]
     assert sorted(names) == sorted(path.name for path in bundle.VIEWER.glob("*.js"))
     assert names[-1] == bundle.LAST
@@ -181,8 +181,6 @@ def test_the_viewer_is_small_complete_and_reproducible() -> None:
     whole = (script + style).encode()
     assert len(whole) <= MOST_BYTES
     assert len(gzip.compress(whole)) <= MOST_BYTES_SENT
-    bundle.script.cache_clear()
-    assert bundle.script() == script
     assert (bundle.VIEWER / "licence.txt").read_bytes() == (bundle.VIEWER.parents[3] / "LICENSE").read_bytes()
     assert "Permission is hereby granted" in script[:1000]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,9 +75,22 @@ def test_every_script_and_sheet_is_in_what_a_report_has() -> None:
     assert set(bundle.styles()) == set(STYLES)
     assert {*bundle.FIRST, bundle.LAST} <= {path.name for path in SCRIPTS}
     assert bundle.scripts()[-1].name == bundle.LAST
-    joined = bundle.script()
+    joined = bundle.joined_scripts()
     for name in ("h", "shownText", "definePage", "table", "cellGrid", "virtualList", "start"):
         assert f"function {name}(" in joined
+
+
+@pytest.mark.parametrize(
+    ("built", "sources"),
+    [(bundle.script, bundle.joined_scripts), (bundle.style, bundle.joined_styles)],
+    ids=["script", "style"],
+)
+def test_what_a_report_gets_was_built_of_these_sources(built: Callable[[], str], sources: Callable[[], str]) -> None:
+    """Whether the build gives it to the byte is for ``tox -e viewer``, which has Node.js."""
+    assert built().startswith(bundle.heading(sources())), (
+        "viewer/ changed since built/ was built of it: run `tox -e viewer -- build`, "
+        "or `python .ci/build_viewer.py build` where esbuild is in the PATH"
+    )
 
 
 def test_the_page_allows_only_its_own_script_and_sheet() -> None:
