@@ -72,7 +72,7 @@ def run(cluster: Path, script: str, **more: str) -> subprocess.CompletedProcess[
 
 
 def scores(directory: Path) -> str:
-    asked = [sys.executable, "-m", "pytest_evocode.cli", "results", str(directory), "--by", "round"]
+    asked = [str(Path(sys.executable).parent / "evocode"), "results", str(directory), "--by", "round"]
     return subprocess.run(asked, check=True, capture_output=True, text=True).stdout
 
 
