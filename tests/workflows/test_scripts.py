@@ -143,3 +143,32 @@ def test_a_baseline_is_what_an_earlier_benchmark_packed(tmp_path: Path) -> None:
         subprocess.run(["tar", "-czf", baseline / "evocode-results.tar.gz", "merged"], cwd=tmp_path, check=True)
         subprocess.run(["bash", SCRIPTS / "unpack.sh", baseline], check=True)
         assert len(load("plan").load_results([baseline]).attempts) == 1
+
+
+def test_the_comment_of_an_earlier_run_is_changed_and_none_is_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comment = load("comment")
+    repository = {"id": 7, "owner": {"login": "somebody"}}
+    run = {"head_sha": "abc", "head_branch": "fix", "head_repository": repository, "html_url": "https://run"}
+    (tmp_path / "event.json").write_text(json.dumps({"workflow_run": run}))
+    (tmp_path / "comment.md").write_text("scores")
+    comments: list[dict[str, object]] = []
+    written = []
+
+    def call(url: str, method: str = "GET", data: dict[str, str] | None = None) -> object:
+        if method == "GET":
+            return comments if "comments" in url else [{"number": 4, "head": {"sha": "abc", "repo": repository}}]
+        written.append((method, url.rpartition("/repos/")[2], data))
+        return {}
+
+    monkeypatch.setattr(comment, "_call", call)
+    monkeypatch.setattr(sys, "argv", ["comment.py", str(tmp_path / "comment.md")])
+    for name, value in (("EVENT_PATH", str(tmp_path / "event.json")), ("API_URL", "api"), ("REPOSITORY", "o/r")):
+        monkeypatch.setenv(f"GITHUB_{name}", value)
+    assert comment.main() == 0
+    # Somebody's copy of the mark is not ours.
+    body = comment.body("old", "https://run")
+    comments += [{"id": number, "body": body, "user": {"type": kind}} for number, kind in ((1, "User"), (2, "Bot"))]
+    assert comment.main() == 0
+    assert [each[:2] for each in written] == [("POST", "o/r/issues/4/comments"), ("PATCH", "o/r/issues/comments/2")]
