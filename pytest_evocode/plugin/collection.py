@@ -13,7 +13,7 @@ from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.attempts import AttemptCollector
 from pytest_evocode.plugin.pytest_private import keep_out_conftest
-from pytest_evocode.plugin.selection import restore_rounds, split
+from pytest_evocode.plugin.selection import describe_shards, restore_rounds, split
 from pytest_evocode.plugin.session import EvocodeSession, session_of
 from pytest_evocode.plugin.task_directories import is_meant_as_task
 from pytest_evocode.tasks import Task
@@ -141,7 +141,7 @@ class CollectionHooks:
         else:
             restored, left_out = restore_rounds(items)
             _count_as_selected(config, set(restored).difference(items))
-            items[:], others, selected = split(restored, settings.shard)
+            items[:], others, selected = split(restored, settings.shard, self._session.expected_seconds)
             if left_out or others:
                 config.hook.pytest_deselected(items=[*left_out, *others])
             self._resuming = self._session.select(selected)
@@ -171,8 +171,10 @@ class CollectionHooks:
             yield f"{guess}{shown} has the rounds {', '.join(rounds)}, each for {', '.join(attempts)}"
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        """Tell what there is of a run that is resumed."""
-        return [f"evocode: {self._resuming}"] if self._resuming else []
+        """Tell what there is of a run that is resumed, and how long each shard is expected to take."""
+        session = self._session
+        shards = describe_shards(session.selected, session.settings.shard, session.expected_seconds)
+        return [f"evocode: {line}" for line in (self._resuming, shards) if line]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Let the sound tasks run beside a broken one, as long as nothing else is broken."""

@@ -43,9 +43,9 @@ def _status(progress: Progress, now: float) -> Iterator[str]:
     yield from _used(progress.turns or None, progress.tokens or None, progress.cost_usd or None)
     elapsed = max(0.0, now - progress.since)
     if progress.limit is None:
-        yield _clock(elapsed)
+        yield clock(elapsed)
     else:
-        yield f"{_clock(max(0.0, progress.limit - elapsed))} left"
+        yield f"{clock(max(0.0, progress.limit - elapsed))} left"
 
 
 def _ending(record: RoundRecord) -> Iterator[str]:
@@ -81,10 +81,10 @@ def _short_number(number: int) -> str:
     return f"{number / 1e3:.1f}k" if number < 999_950 else f"{number / 1e6:.2f}M"
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """Return a duration as minutes and seconds, from an hour on with hours.
 
-    >>> _clock(9.9), _clock(754), _clock(3601)
+    >>> clock(9.9), clock(754), clock(3601)
     ('0:09', '12:34', '1:00:01')
     """
     minutes, second = divmod(int(seconds), 60)

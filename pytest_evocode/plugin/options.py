@@ -134,6 +134,11 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
     )
     group.addoption("--evocode-shard", metavar="I/N", help="make only the I-th of N equal parts of the attempts")
     group.addoption(
+        "--evocode-shard-times",
+        metavar="DIR",
+        help="with --evocode-shard: make parts equally long by the times of the results in DIR, the same for all parts",
+    )
+    group.addoption(
         "--evocode-fail-under",
         type=float,
         metavar="SCORE",

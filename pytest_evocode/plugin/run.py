@@ -139,7 +139,8 @@ class SessionRun:
             self._take(self._newest(selected, made_by))
         assert self.record is not None
         if self._settings.resume is not None:
-            resuming = _resuming(self.record, progress_of(self._results, self.record, selected))
+            own = tuple(each for each in selected if not each.elsewhere)
+            resuming = _resuming(self.record, progress_of(self._results, self.record, own))
             anew = {"arguments": self._arguments, "environment": self._environment}
             self.record = self.record.model_copy(update={**anew, "finished": None, "exit_status": None})
         self._is_used = True

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 import pytest
 
+from pytest_evocode.metrics.expected_amounts import ExpectedAmounts
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
+from pytest_evocode.plugin.live_lines import clock
 from pytest_evocode.plugin.session import Selected
 from pytest_evocode.results.selection import SelectedAttempt
 from pytest_evocode.results.task_facts import task_facts
@@ -46,17 +49,25 @@ def restore_rounds(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], lis
     return restored, left_out
 
 
-def split(items: Sequence[pytest.Item], shard: Shard | None) -> tuple[list[pytest.Item], list[pytest.Item], Selected]:
+def split(
+    items: Sequence[pytest.Item], shard: Shard | None, expected: ExpectedAmounts | None = None
+) -> tuple[list[pytest.Item], list[pytest.Item], Selected]:
     """Return the items that a session runs, those that other shards run, and the attempts of all of them.
 
-    Items that are no rounds belong to every shard.
+    Items that are no rounds belong to every shard. Shards are made by the times that are expected, else by timeouts.
     """
     attempts = {item.parent: _name(item.parent) for item in items if isinstance(item, RoundItem)}
     rounds = [item for item in items if isinstance(item, RoundItem)]
     if shard is None:
         return list(items), [], _selected(rounds, elsewhere=set())
-    # Not the time that earlier attempts took, which differs from machine to machine.
-    seconds = {name: allowed_seconds(each.task.rounds[: each.rounds.last]) for each, name in attempts.items()}
+    if expected is None:
+        # Not the time that earlier attempts took, which differs from machine to machine.
+        seconds = {name: allowed_seconds(each.task.rounds[: each.rounds.last]) for each, name in attempts.items()}
+    else:
+        seconds = {
+            _name(attempt): expected.of_attempt(attempt.agent.id, attempt.task.name, sorted(indices))
+            for attempt, indices in _indices(rounds).items()
+        }
     own = share(seconds, shard)
     left = {attempt for attempt, name in attempts.items() if name not in own}
     kept = [item for item in items if item.parent not in left]
@@ -68,9 +79,6 @@ def _name(attempt: AttemptCollector) -> tuple[str, ...]:
 
 
 def _selected(rounds: Iterable[RoundItem], *, elsewhere: Set[AttemptCollector]) -> Selected:
-    indices: dict[AttemptCollector, set[int]] = defaultdict(set)
-    for item in rounds:
-        indices[item.parent].add(item.index)
     return tuple(
         SelectedAttempt(
             task=attempt.task.name,
@@ -83,7 +91,32 @@ def _selected(rounds: Iterable[RoundItem], *, elsewhere: Set[AttemptCollector]) 
             single=not attempt.is_chain,
             elsewhere=attempt in elsewhere,
         )
-        for attempt, of_attempt in sorted(indices.items(), key=lambda pair: _name(pair[0]))
+        for attempt, of_attempt in sorted(_indices(rounds).items(), key=lambda pair: _name(pair[0]))
+    )
+
+
+def _indices(rounds: Iterable[RoundItem]) -> dict[AttemptCollector, set[int]]:
+    """Return the indices of the rounds of each attempt."""
+    indices: dict[AttemptCollector, set[int]] = defaultdict(set)
+    for item in rounds:
+        indices[item.parent].add(item.index)
+    return indices
+
+
+def describe_shards(selected: Selected, shard: Shard | None, expected: ExpectedAmounts | None) -> str:
+    """Return how long each shard is expected to take, empty where nothing was measured or there are no shards."""
+    if shard is None or expected is None or not selected:
+        return ""
+    seconds: dict[tuple[str, ...], float] = {
+        (each.task, each.agent, f"{each.number:09}"): expected.of_attempt(each.agent, each.task, each.rounds)
+        for each in selected
+    }
+    shares = [share(seconds, (number, shard[1])) for number in range(1, shard[1] + 1)]
+    times = ", ".join(clock(math.fsum(seconds[name] for name in each)) for each in shares)
+    known = sum(expected.knows(each.agent, each.task) for each in selected)
+    return (
+        f"shards are expected to take {times} one attempt after the other; measured before: {known} of "
+        f"{len(selected)} attempts (times {expected.digest}, the same in every shard)"
     )
 
 

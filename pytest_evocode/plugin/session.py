@@ -25,6 +25,7 @@ from pytest_evocode.secrets import Scrubber
 if TYPE_CHECKING:
     from pytest_evocode.checks.side_by_side import SideBySide, TaskRunner
     from pytest_evocode.environments import Engine
+    from pytest_evocode.metrics.expected_amounts import ExpectedAmounts
     from pytest_evocode.metrics.scores import RunMode
     from pytest_evocode.plugin.run import SessionRun
     from pytest_evocode.trial.trial import Trial
@@ -99,6 +100,20 @@ class EvocodeSession:
         from pytest_evocode.metrics.scores import RunMode
 
         return RunMode(self.settings.mode, self.settings.from_round)
+
+    @cached_property
+    def expected_seconds(self) -> ExpectedAmounts | None:
+        """What rounds took before, by which shards are made; None to go by timeouts. Raises pytest.UsageError."""
+        times = self.settings.shard_times
+        if times is None:
+            return None
+        from pytest_evocode.metrics.expected_amounts import ExpectedAmounts, seconds_of
+        from pytest_evocode.results.loading import load_results
+
+        expected = ExpectedAmounts(load_results([times]).attempts, seconds_of)
+        if not expected:
+            raise pytest.UsageError(f"--evocode-shard-times={times}: no attempt there has measured times")
+        return expected
 
     def begin_side_by_side(self, runner: TaskRunner) -> None:
         """Begin to check one more task or to make it ready; to be called once the session has its engine."""

@@ -79,6 +79,8 @@ class Settings:
     """Whether the forks of failed rounds outlive the session."""
     shard: tuple[int, int] | None
     """Which part of the attempts this session makes, from 1, of how many; None is all of them."""
+    shard_times: Path | None
+    """The results whose times tell how long attempts take, absolute; None is to go by timeouts."""
     snapshots: bool
     """Whether the state that every round was left in is kept, for ``evocode regrade``."""
     debug: bool
@@ -155,6 +157,7 @@ def read_settings(config: pytest.Config) -> Settings:
         shell=_read_shell(config),
         keep=config.getoption("evocode_keep"),
         shard=_read_shard(config),
+        shard_times=_read_shard_times(config),
         snapshots=config.getoption("evocode_snapshots"),
         debug=config.getoption("usepdb", False),
     )
@@ -177,7 +180,10 @@ def _refuse_unknown_settings(config: pytest.Config) -> None:
 
 def _refuse_options_of_runs(config: pytest.Config, why: str, others: tuple[str, ...]) -> None:
     """Raise pytest.UsageError for options that are about agents' attempts, and for some others."""
-    names = ("pin", "resume", "fail-under", "report", "shell", "keep", "shard", "mode", "from", "process", "snapshots")
+    names = (
+        "pin", "resume", "fail-under", "report", "shell", "keep", "shard", "shard-times", "mode", "from", "process",
+        "snapshots",
+    )  # fmt: skip
     for name in (*others, *names):
         if _is_given(config, name):
             raise pytest.UsageError(f"{why}; leave out --evocode-{name}")
@@ -275,6 +281,24 @@ def _read_shard(config: pytest.Config) -> tuple[int, int] | None:
     if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
         raise pytest.UsageError(f"--evocode-shard={text}: write it as 2/8, for the second of eight parts")
     return int(number), int(of)
+
+
+def _read_shard_times(config: pytest.Config) -> Path | None:
+    text: str | None = config.getoption("evocode_shard_times")
+    if text is None:
+        return None
+    given = f"--evocode-shard-times={text}"
+    if config.getoption("evocode_shard") is None:
+        raise pytest.UsageError(f"{given} says how parts are made; add --evocode-shard, such as 1/8")
+    here = config.invocation_params.dir
+    times, results = (here / text).resolve(), (here / config.getoption("evocode_results")).resolve()
+    if not times.is_dir():
+        raise pytest.UsageError(f"{given}: there is no such directory; name the results of an earlier run")
+    if times == results or times in results.parents or results in times.parents:
+        raise pytest.UsageError(
+            f"{given}: this session writes results there, so the parts would change; name a copy of earlier results"
+        )
+    return times
 
 
 def _read_budget(config: pytest.Config) -> Budget:

@@ -106,7 +106,7 @@ def test_what_has_been_cleaned_away_is_made_again(
     played.clear()
     assert CliRunner().invoke(clean_command).exit_code == 0
     warm(run_tasks)
-    assert played == ["a round-1", "a round-2"]  # After the last round, no state is kept.
+    assert sorted(played) == ["a round-1", "a round-2", "b round-1"]
 
 
 def test_what_cannot_be_made_ready_fails_at_its_own_task(

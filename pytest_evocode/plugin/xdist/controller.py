@@ -18,7 +18,7 @@ from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.images_ahead import AHEAD
 from pytest_evocode.plugin.node_ids import task_directory
 from pytest_evocode.plugin.report_properties import report_properties
-from pytest_evocode.plugin.selection import allowed_seconds
+from pytest_evocode.plugin.selection import allowed_seconds, describe_shards
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.plugin.xdist.worker import SELECTED, STOP_SIGN
 from pytest_evocode.results.directory import last_seconds
@@ -49,6 +49,7 @@ class ControllerPlugin:
         self._failures = 0
         """Reports that count for ``--maxfail``."""
         self._lost_workers = 0
+        self._has_told_shards = False
         self._tasks: dict[Path, Task] = {}
         self._shared = Path(tempfile.mkdtemp(prefix="evocode-"))
         """Files that the processes of the session share."""
@@ -84,8 +85,16 @@ class ControllerPlugin:
             selected = read_selected(self._selected.read_bytes())
             if resuming := self._session.select(selected):
                 self._run_name.write_text(self._session.run_name)
-                if (terminal := self._config.pluginmanager.getplugin("terminalreporter")) is not None:
-                    terminal.write_line(f"evocode: {resuming}")
+                self._tell(resuming)
+            if not self._has_told_shards:
+                self._has_told_shards = True
+                settings = self._session.settings
+                self._tell(describe_shards(selected, settings.shard, self._session.expected_seconds))
+
+    def _tell(self, line: str) -> None:
+        terminal = self._config.pluginmanager.getplugin("terminalreporter")
+        if line and terminal is not None:
+            terminal.write_line(f"evocode: {line}")
 
     @pytest.hookimpl(optionalhook=True, wrapper=True)
     def pytest_xdist_make_scheduler(self) -> Generator[None, Scheduling | None, Scheduling | None]:

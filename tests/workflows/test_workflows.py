@@ -1,0 +1,75 @@
+"""The workflows: what linters say of them, and the rules that no linter has."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+GITHUB = Path(__file__).parents[2] / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
+ACTIONS = sorted((GITHUB / "actions").rglob("action.yml"))
+
+
+def tool(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed")
+    return path
+
+
+def steps(path: Path) -> list[dict[str, Any]]:
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    jobs = content["jobs"].values() if "jobs" in content else [content["runs"]]
+    return [step for job in jobs for step in job.get("steps", ())]
+
+
+def test_actionlint_has_nothing_to_say() -> None:
+    told = subprocess.run([tool("actionlint"), *map(str, WORKFLOWS)], capture_output=True, text=True)
+    assert (told.returncode, told.stdout) == (0, "")
+
+
+def test_zizmor_has_nothing_to_say() -> None:
+    asked = [tool("zizmor"), "--offline", "--no-progress", "-q", str(GITHUB)]
+    told = subprocess.run(asked, capture_output=True, text=True)
+    assert told.returncode == 0, told.stdout
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_has_no_rights_that_a_job_does_not_ask_for(path: Path) -> None:
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert content["permissions"] == {}
+    assert "group" in content["concurrency"]
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, *ACTIONS], ids=lambda path: path.name)
+def test_actions_are_pinned_and_keep_no_credentials(path: Path) -> None:
+    for step in steps(path):
+        uses = step.get("uses", "$/")
+        assert uses.startswith("$/") or re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", uses)
+        if "actions/checkout" in uses:
+            assert step["with"]["persist-credentials"] is False
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, *ACTIONS], ids=lambda path: path.name)
+def test_a_shell_step_is_one_command_without_expressions(path: Path) -> None:
+    for step in steps(path):
+        if path.name not in ("ci.yml", "nightly.yml"):
+            assert "\n" not in step.get("run", "").strip()
+            assert "${{" not in step.get("run", "")
+
+
+@pytest.mark.parametrize("path", sorted((GITHUB / "scripts").glob("*.sh")), ids=lambda path: path.name)
+def test_bash_understands_the_scripts(path: Path) -> None:
+    subprocess.run(["bash", "-n", path], check=True)
+
+
+def test_the_job_that_comments_runs_nothing_of_the_other_run() -> None:
+    checkout, *_ = steps(GITHUB / "workflows" / "comment.yml")
+    assert "ref" not in checkout["with"]
+    assert "repository" not in checkout["with"]
