@@ -28,7 +28,7 @@ def cluster(tmp_path: Path) -> Path:
     shutil.copytree(DEPLOY, tmp_path / "deploy")
     write_task = task_writer(tmp_path)
     for name in ("a", "b", "c"):
-        write_task(name, 2, solve={2: "sleep 3\necho line-2 >> log.txt"})
+        write_task(name, 2, solve={2: "sleep 1\necho line-2 >> log.txt"})
     return tmp_path
 
 
