@@ -19,6 +19,9 @@ def _phase_column(name: str) -> str:
 
 
 #: Columns and their types, in order; every one may be empty.
+#: What a text begins with that spreadsheets take for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 ROUND_COLUMNS: dict[str, type] = {
     "agent": str, "mode": str, "from_round": str, "task": str, "attempt": int, "run": str, "finished": bool,
     "partial": bool, "round": str, "index": int, "declared_rounds": int, "outcome": str, "passed": bool, "fault": str,
@@ -153,12 +156,23 @@ def round_values(record: RoundRecord) -> dict[str, Any]:
     }
 
 
+def csv_cell(value: Any) -> Any:
+    """Return a value as a cell of a table: no text that a spreadsheet takes for a formula, and truth as a word.
+
+    >>> csv_cell("=1+1"), csv_cell("gpt"), csv_cell(-1.5), csv_cell(True)
+    ("'=1+1", 'gpt', -1.5, 'true')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
 def write_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str], file: IO[str]) -> None:
     """Write a header and the rows; what is unknown is empty."""
     writer = csv.DictWriter(file, list(columns), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({name: str(value).lower() if isinstance(value, bool) else value for name, value in row.items()})
+        writer.writerow({name: csv_cell(value) for name, value in row.items()})
 
 
 def write_parquet(rows: Iterable[dict[str, Any]], columns: dict[str, type], path: Path) -> None:

@@ -111,4 +111,6 @@ def plain(text: str) -> str:
     a\|b \*c\* &lt;d&gt;
     """
     plain = html.escape(printable(" ".join(text.split())), quote=False)
-    return re.sub(r"([\\|*_`\[\]~#])", r"\\\1", plain) or " "
+    plain = re.sub(r"([\\|*_`\[\]~#])", r"\\\1", plain)
+    # GitHub makes links of bare addresses.
+    return re.sub(r":(?=//)|(?<=www)\.", r"\\\g<0>", plain, flags=re.IGNORECASE) or " "

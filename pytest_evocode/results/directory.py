@@ -18,6 +18,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pytest_evocode.errors import DamagedRecord, RecordFault, UsageError, describe_validation
 from pytest_evocode.results.parsing import Record, parse_object, read_record
+from pytest_evocode.results.plain_files import open_plain
 from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, Case, Mode, RoundRecord, RunRecord
 from pytest_evocode.results.scrubbing import scrub_tree, scrubbed
 from pytest_evocode.results.states import AttemptState, SnapshotFile
@@ -266,7 +267,8 @@ class AttemptDirectory:
             return record
         path = self.cases(record.round)
         try:
-            cases = _CASES.validate_json(path.read_bytes())
+            with open_plain(path, within=self.path) as file:
+                cases = _CASES.validate_json(file.read())
         except FileNotFoundError:
             return record
         except (OSError, ValidationError) as error:

@@ -20,6 +20,7 @@ from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
 from pytest_evocode.results.foreign.tasks import TaskLookup
 from pytest_evocode.results.foreign.trials import OLD_RESULTS, is_trial, read_trial
 from pytest_evocode.results.parsing import Record, parse_object, read_own_attempt, read_record
+from pytest_evocode.results.plain_files import open_plain
 from pytest_evocode.results.records import AttemptRecord, RoundRecord, RunRecord
 from pytest_evocode.results.states import AttemptState
 from pytest_evocode.results.stored import Layout, Results, StoredAttempt, StoredRun, recorded, whole_chain
@@ -121,7 +122,7 @@ class _Loader:
     def _load_own(self, place: str) -> bool:
         """Load an attempt that this version wrote, the fast way; return False for any other directory."""
         try:
-            with open(f"{place}/result.json", "rb") as file:
+            with open_plain(f"{place}/result.json") as file:
                 record = read_own_attempt(file.read())
         except OSError:
             return False
@@ -235,7 +236,7 @@ class _Loader:
     def _read(self, kind: type[Record], path: Path, advice: str) -> Record | None:
         """Return the record in a file, or None, with a line in ``problems`` that ends with ``advice``."""
         try:
-            return read_record(kind, parse_object(path.read_bytes()), cases=self._cases)
+            return read_record(kind, self._object(path), cases=self._cases)
         except (OSError, RecordFault) as error:
             self._problem(path, error, advice)
             return None
@@ -243,11 +244,15 @@ class _Loader:
     def _parse(self, path: Path | str, advice: str = "") -> dict[str, Any] | None:
         """Return the JSON object in a file, or None, with a line in ``problems``, where there is none."""
         try:
-            with open(path, "rb") as file:
-                return parse_object(file.read())
+            return self._object(path)
         except (OSError, RecordFault) as error:
             self._problem(path, error, advice)
             return None
+
+    @staticmethod
+    def _object(path: Path | str) -> dict[str, Any]:
+        with open_plain(path) as file:
+            return parse_object(file.read())
 
     def _problem(self, path: Path | str, error: Exception, advice: str = "") -> None:
         why = error.strerror if isinstance(error, OSError) else str(error)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pytest_evocode.results.plain_files import open_plain
+
 _DEEPEST = 12  # levels of tables and lists within one another
 _MOST_ITEMS = 500  # of one table or list
 
@@ -51,17 +53,18 @@ def bounded_value(value: Any, longest: int, deepest: int = _DEEPEST) -> Any:
     return bounded(str(value), longest)
 
 
-def read_bounded(path: Path, longest: int) -> tuple[str, int]:
+def read_bounded(path: Path, longest: int, *, within: Path) -> tuple[str, int]:
     """Return the text in a file and how many bytes of it were left out in the middle, without reading these.
 
     Args:
         path: The file.
         longest: Bytes that are read at most.
+        within: A directory that the file has to lie in.
 
     Raises:
         OSError: It cannot be read.
     """
-    with path.open("rb") as file:
+    with open_plain(path, within=within) as file:
         data = file.read(longest + 1)
         if len(data) <= longest:
             return data.decode("utf-8", "replace"), 0

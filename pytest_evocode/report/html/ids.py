@@ -13,6 +13,7 @@ from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.results.loading import StoredAttempt, StoredRun
 
 _DIGITS = 12  # Of a hash: 48 bits, so that no two of ten thousand attempts meet.
+_HASHED = re.compile(rf"-[0-9a-f]{{{_DIGITS}}}$")
 _LONGEST = 40  # characters of a name in an id
 
 
@@ -23,7 +24,8 @@ def task_id(name: str) -> str:
     ('ledger', 'my-task-079a37cbed57')
     """
     text = _plain(name)
-    return text if text == name else _id(text, name)
+    # What looks like an id with a hash gets one, too, or somebody could name a task as another's id.
+    return text if text == name and text and not _HASHED.search(text) else _id(text, name)
 
 
 def attempt_id(attempt: StoredAttempt, roots: Sequence[Path]) -> str:

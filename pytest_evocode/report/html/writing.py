@@ -17,7 +17,7 @@ from pytest_evocode.report.html.files.side_by_side import write_tasks
 from pytest_evocode.report.html.files.stamps import own_stamp
 from pytest_evocode.report.html.files.summaries import summary_json, summary_markdown
 from pytest_evocode.report.html.files.tables import csv_files
-from pytest_evocode.report.html.files.task_files import State, TaskOfReport
+from pytest_evocode.report.html.files.task_files import State, TaskOfReport, known_tasks
 from pytest_evocode.report.html.ids import attempt_id, task_id
 from pytest_evocode.report.html.overview.attempt_rows import task_names
 from pytest_evocode.report.html.overview.comparisons import comparisons_of
@@ -49,7 +49,7 @@ def write_report(out: Path, contents: ReportContents) -> WrittenReport:
     """
     with claimed(out) as folder:
         about = [own_stamp(), [str(root.resolve()) for root in contents.roots]]
-        before = folder.state.get("tasks", {}) if folder.state.get("about") == about else {}
+        before = known_tasks(folder.state) if folder.state.get("about") == about else {}
         tasks = write_tasks(list(_tasks(contents)), folder, before, processes=1 if contents.under_way else None)
         index, comparisons = _overview(contents, tasks)
         folder.write("data/comparisons.js", packed("comparisons", comparisons))

@@ -18,6 +18,7 @@ from pytest_evocode.names import natural_key
 from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines
 from pytest_evocode.results.foreign.tasks import TaskLookup, old_round_name, table_in, tables_in
 from pytest_evocode.results.foreign.turns import ForeignTurn, read_turn, read_turns_by_round
+from pytest_evocode.results.plain_files import open_plain
 from pytest_evocode.results.records import AttemptRecord, Case, Mode, RoundRecord, Verdict
 from pytest_evocode.results.rewards import REWARD_FILES, deciding_reward, trial_rewards
 
@@ -345,7 +346,7 @@ def _text(verifier: Path, name: str) -> str | None:
     """Return the text of one of the verifier's files, cut off at a size that no suite writes; None without one."""
     path = verifier.parent / f"{verifier.name}{name}" if verifier.name.endswith("_") else verifier / name
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             return file.read(_LARGEST_OUTPUT).decode("utf-8", "replace")
     except OSError:
         return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from pytest_evocode.results.plain_files import open_plain
 from pytest_evocode.results.records import Usage
 
 
@@ -55,7 +56,8 @@ def read_turns_by_round(path: Path) -> dict[int, ForeignTurn]:
 def _read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]] | None]:
     """Return a trajectory and its steps, which may be all there is; without steps (None) where it cannot be read."""
     try:
-        trajectory = from_json(path.read_bytes())
+        with open_plain(path) as file:
+            trajectory = from_json(file.read())
     except (OSError, ValueError):
         return {}, None
     steps = trajectory.get("steps", []) if isinstance(trajectory, dict) else trajectory

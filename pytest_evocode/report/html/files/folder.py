@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from pytest_evocode.tasks.atomic_write import replacing
 #: Says that a directory is a report, and what the report was made from.
 MARKER = ".evocode-report.json"
 _WHAT = "a report of pytest-evocode; it may be written again at any time"
-_DATA = "data"
+_HALF = re.compile(r"\.(.+)\.[0-9a-z_]{8}")
+#: Directories in which nothing stays that the report does not have.
+_OURS = ("data", "csv")
 
 
 class ReportFolder:
@@ -37,10 +40,19 @@ class ReportFolder:
         with contextlib.suppress(OSError):
             if path.stat().st_size == len(content) and path.read_bytes() == content:
                 return
+        self._check(path.parent)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
             file.write(content)
         self.written += 1
+
+    def _check(self, directory: Path) -> None:
+        """Raise UsageError where a directory of the report is a link: what is behind it is not the report's."""
+        for each in (directory, *directory.parents):
+            if each == self.path:
+                return
+            if each.is_symlink():
+                raise UsageError(f"{each} is a link, and what it leads to is left as it is; remove it")
 
     def keep(self, name: str) -> bool:
         """Leave a file as it is; return False where it is not there, so that it has to be written."""
@@ -49,12 +61,17 @@ class ReportFolder:
 
     def finish(self, state: dict[str, Any]) -> None:
         """Remove what earlier reports had and this one has not, and note what it was made from."""
-        top = self.path / _DATA
-        for directory, _, files in os.walk(top):
-            for file in files:
-                path = Path(directory, file)
-                if path.relative_to(self.path).as_posix() not in self._names:
-                    path.unlink(missing_ok=True)
+        for top in (self.path / name for name in _OURS):
+            self._check(top)
+            for directory, _, files in os.walk(top):
+                for file in files:
+                    path = Path(directory, file)
+                    if path.relative_to(self.path).as_posix() not in self._names:
+                        path.unlink(missing_ok=True)
+        for path in self.path.iterdir():
+            # Half of a file that a killed writer left.
+            if (half := _HALF.fullmatch(path.name)) and half[1] in (*self._names, MARKER):
+                path.unlink(missing_ok=True)
         text = json.dumps({"what": _WHAT, **state}, separators=(",", ":")) + "\n"
         with replacing(self.path / MARKER) as marker:
             marker.write(text.encode())

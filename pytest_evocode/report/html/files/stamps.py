@@ -19,32 +19,36 @@ def stamp(directory: Path) -> str:
     """
     digest = hashlib.sha256()
     found = False
-    for line in _lines(os.fspath(directory), is_listed=False):
+    for line in _lines(os.fspath(directory)):
         digest.update(line.encode("utf-8", "surrogateescape"))
         found = True
     return digest.hexdigest()[:24] if found else ""
 
 
-def _lines(directory: str, *, is_listed: bool) -> Iterator[str]:
-    try:
-        with os.scandir(directory) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return
-    yield f"{directory}\n"
-    for entry in found:
-        if entry.name == "__pycache__":
+def _lines(top: str) -> Iterator[str]:
+    # No recursion: agents may make directories of any depth.
+    waiting = [(top, False)]
+    while waiting:
+        directory, is_listed = waiting.pop()
+        try:
+            with os.scandir(directory) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
             continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _lines(entry.path, is_listed=is_listed or entry.name in _ONLY_LISTED)
-        elif is_listed:
-            yield f"{entry.name}\n"
-        else:
-            try:
-                status = entry.stat()
-            except OSError:
-                continue  # It has just been removed, or points nowhere.
-            yield f"{entry.name}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}\n"
+        yield f"{directory}\n"
+        for entry in found:
+            if entry.name == "__pycache__":
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append((entry.path, is_listed or entry.name in _ONLY_LISTED))
+            elif is_listed:
+                yield f"{entry.name}\n"
+            else:
+                try:
+                    status = entry.stat()
+                except OSError:
+                    continue  # It has just been removed, or points nowhere.
+                yield f"{entry.name}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}\n"
 
 
 @cache

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
@@ -23,6 +25,32 @@ from pytest_evocode.tasks.lockfile import content_hash
 
 State = dict[str, Any]
 """What the report knows of a task between two times that it is written, as JSON has it."""
+
+
+class _KnownAttempt(BaseModel):
+    stamp: str
+    files: list[str]
+    problems: list[str]
+    cells: str
+    failures: list[tuple[int, dict[str, int]]]
+
+
+class _KnownTask(BaseModel):
+    stamp: str
+    attempts: dict[str, _KnownAttempt]
+    requirements: list[dict[str, Any]]
+
+
+_KNOWN: TypeAdapter[dict[str, _KnownTask]] = TypeAdapter(dict[str, _KnownTask])
+
+
+def known_tasks(state: Mapping[str, Any]) -> dict[str, State]:
+    """Return what a report's state knows of tasks; nothing where somebody has damaged it."""
+    try:
+        _KNOWN.validate_python(tasks := state.get("tasks", {}))
+    except ValidationError:
+        return {}
+    return {**tasks}
 
 
 class Target(Protocol):

@@ -20,6 +20,7 @@ from pytest_evocode.process.scores.rigor_score import PILLARS
 from pytest_evocode.process.scores.summary import ProcessSummary, by_task, summarise_agent, summarise_task
 from pytest_evocode.report.html.ids import row_id
 from pytest_evocode.report.process import score_and_outcome
+from pytest_evocode.results.plain_files import open_plain
 
 PROCESS_FILE = "process.json"
 """What a session with ``--evocode-process`` writes beside an attempt's record."""
@@ -38,9 +39,11 @@ def read_process(attempt: Path) -> AttemptProcess | None:
     path = attempt / PROCESS_FILE
     again = "score it again with evocode process, or remove it"
     try:
-        if path.stat().st_size > _LARGEST:
+        with open_plain(path, within=attempt) as file:
+            data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
             raise RecordFault(f"{path}: it is over {_LARGEST:,} bytes and not shown; {again}")
-        return AttemptProcess.model_validate_json(path.read_bytes())
+        return AttemptProcess.model_validate_json(data)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

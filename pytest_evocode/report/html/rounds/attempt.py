@@ -17,6 +17,7 @@ from pytest_evocode.report.html.overview.processes import read_process
 from pytest_evocode.report.html.rounds.introduced import Introductions, RoundEdits
 from pytest_evocode.report.html.rounds.round_data import CaseTexts, missing_round, process_data, round_data
 from pytest_evocode.report.html.steps.trajectory import ShownTrajectory, trajectory_parts
+from pytest_evocode.results.plain_files import is_within
 from pytest_evocode.results.records import FailureKind, RoundRecord
 from pytest_evocode.results.stored import StoredAttempt
 
@@ -142,7 +143,7 @@ class _Making:
         longest = _PASSED_OUTPUT if record.passed else _OUTPUT
         longest = min(longest, max(self._outputs_left, _BEYOND))
         try:
-            text, omitted = read_bounded(path, longest)
+            text, omitted = read_bounded(path, longest, within=self._attempt.path)
         except FileNotFoundError:
             return "", 0
         except OSError as error:
@@ -156,10 +157,11 @@ class _Making:
             if self._write_part is not None:
                 self._write_part(index, part, steps)
 
-        shown = trajectory_parts(directory / "agent" / "trajectory.json", write)
+        shown = trajectory_parts(directory / "agent" / "trajectory.json", write, within=self._attempt.path)
         if shown is None and len(self._attempt.record.declared_rounds) == 1:
             # Harbor keeps that of an only step at the top.
-            shown = trajectory_parts(self._attempt.path / "agent" / "trajectory.json", write)
+            path = self._attempt.path / "agent" / "trajectory.json"
+            shown = trajectory_parts(path, write, within=self._attempt.path)
         if shown is not None and shown.problem:
             self.problems.append(shown.problem)
         return shown
@@ -175,10 +177,14 @@ class _Making:
 
     def _artifacts(self, directory: Path) -> list[str]:
         """Return the files of a round's artifacts, relative to their directory."""
+        artifacts = directory / "artifacts"
         try:
-            return list(islice(_files_below(directory / "artifacts"), _MOST_ARTIFACTS))
-        except OSError as error:
-            self.problems.append(f"{error.filename}: it cannot be read: {error.strerror}")
+            if not is_within(artifacts, self._attempt.path):
+                return []
+            return list(islice(_files_below(artifacts), _MOST_ARTIFACTS))
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            self.problems.append(f"{artifacts}: it cannot be read: {why}")
             return []
 
     def _read_process(self) -> dict[int, dict[str, Any]]:

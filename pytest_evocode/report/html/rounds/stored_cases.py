@@ -10,6 +10,7 @@ from pydantic_core import from_json
 from pytest_evocode.errors import DamagedRecord, RecordFault
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.loading import load_results
+from pytest_evocode.results.plain_files import open_plain
 from pytest_evocode.results.records import Case, RoundRecord
 from pytest_evocode.results.stored import StoredAttempt
 
@@ -46,11 +47,12 @@ class _CaseReader:
         if verdict is None or not _lacks_cases(record):
             return record
         try:
-            values = from_json(self._directory.cases(record.round).read_bytes(), cache_strings="all")
+            with open_plain(self._directory.cases(record.round), within=self._directory.path) as file:
+                values = from_json(file.read(), cache_strings="all")
             cases = tuple([self._case(each) for each in values])
         except FileNotFoundError:
             return record
-        except (OSError, TypeError, ValueError):
+        except (AttributeError, OSError, TypeError, ValueError):
             return self._directory.with_cases(record)  # It says what is wrong.
         return record.model_copy(update={"verdict": verdict.model_copy(update={"cases": cases, "counts": None})})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +16,14 @@ from pytest_evocode.report.html.bounded import bounded
 from pytest_evocode.report.html.steps.file_changes import is_change
 from pytest_evocode.report.html.steps.round_changes import RoundChanges
 from pytest_evocode.report.html.steps.trajectory_step import ShownStep, shown_step, unrecorded_notes
+from pytest_evocode.results.plain_files import open_plain
 
 Steps = list[dict[str, Any]]
 
 #: Characters of JSON that a part has before it is full.
 PART = 2 * 2**20
 _LARGEST = 256 * 2**20  # bytes of a file
+_MOST_VALUES = 16_000_000
 _NOTES = 2000  # characters
 _DEEPEST = 4  # subagents within one another
 
@@ -50,18 +53,21 @@ class ShownTrajectory:
         return {"steps": self.steps, "parts": len(self.first), "first": self.first, "notes": self.notes}
 
 
-def trajectory_parts(path: Path, write: Callable[[int, Steps], None]) -> ShownTrajectory | None:
+def trajectory_parts(
+    path: Path, write: Callable[[int, Steps], None], *, within: Path | None = None
+) -> ShownTrajectory | None:
     """Read the trajectory in a file once, and hand its steps over part by part.
 
     Args:
         path: The file, in ATIF.
         write: Takes the number of a part, from 1, and its steps.
+        within: The attempt's directory, which the file has to lie in; None allows any place.
 
     Returns:
         What else is known from it, with what is wrong with it; None where there is no such file.
     """
     shown = ShownTrajectory()
-    document = _read(path, shown)
+    document = _read(path, within, shown)
     if document is None:
         return None
     agent = document.get("agent")
@@ -94,17 +100,22 @@ def trajectory_parts(path: Path, write: Callable[[int, Steps], None]) -> ShownTr
     return shown
 
 
-def _read(path: Path, shown: ShownTrajectory) -> dict[str, Any] | None:
+def _read(path: Path, within: Path | None, shown: ShownTrajectory) -> dict[str, Any] | None:
     """Return the document in a file, as far as it can be read; None where there is no file."""
     try:
-        if (size := path.stat().st_size) > _LARGEST:
-            shown.problem = f"{path}: it has {size:,} bytes, and up to {_LARGEST:,} are shown; look at the file itself"
-            return {}
-        data = path.read_bytes()
+        with open_plain(path, within=within) as file:
+            if (size := os.fstat(file.fileno()).st_size) > _LARGEST:
+                shown.problem = f"{path}: it has {size:,} bytes, and up to {_LARGEST:,} are shown; look at the file"
+                return {}
+            data = file.read()
     except FileNotFoundError:
         return None
     except OSError as error:
         shown.problem = f"{path}: it cannot be read: {error.strerror}; restore it"
+        return {}
+    # Each value takes a multiple of the bytes that it is written with.
+    if (values := sum(data.count(mark) for mark in b",[{")) > _MOST_VALUES:
+        shown.problem = f"{path}: it has {values:,} values, and up to {_MOST_VALUES:,} are shown; look at the file"
         return {}
     document, why = _parsed(data)
     if not isinstance(document, dict) or not isinstance(document.get("steps"), list):
