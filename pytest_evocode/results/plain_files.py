@@ -25,7 +25,10 @@ def open_plain(path: Path | str, *, within: Path | None = None) -> BinaryIO:
     except ValueError:  # A null character.
         raise FileNotFoundError(errno.ENOENT, "no file can have this name", str(path)) from None
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if within is not None and not _is_in(_place(descriptor, path), os.fspath(within)):
             raise OSError(errno.EXDEV, f"it lies outside of {within}", str(path))
