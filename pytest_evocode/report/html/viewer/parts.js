@@ -2,7 +2,7 @@
 
 const KEPT_PARTS = 4;
 /** Milliseconds that one slice of work may take before the browser is let in. */
-const SLICE = 24;
+const SLICE = 8;
 
 /** @typedef {ReturnType<typeof trajectoryParts>} TrajectoryParts */
 
@@ -92,19 +92,23 @@ function trajectoryParts(id, round) {
       const part = partOf(index);
       return kept.get(part)?.[index - (first[part] ?? 0)];
     },
-    /** Find the index of a step by its id; null if there is none. @param {number} step @param {AbortSignal} stop */
+    /** Find the index of a step by its id; null if there is none. Where a part is missing the step may be in it.
+     * @param {number} step @param {AbortSignal} stop @returns {Promise<{ index: number, missing: boolean } | null>} */
     async find(step, stop) {
+      /** @type {number | null} */
+      let gap = null;
       // Ids mostly count from 1, so the part that would hold it then is asked first.
       const guess = partOf(Math.min(Math.max(step - 1, 0), Math.max(count - 1, 0)));
       for (const order of [[guess], Array.from({ length: parts }, (_, part) => part)]) {
         for (const part of order) {
           if (stop.aborted) return null;
-          const steps = await read(part).catch(() => []);
-          const at = steps.findIndex((each) => each.id === step);
-          if (at >= 0) return (first[part] ?? 0) + at;
+          const steps = await read(part).catch(() => null);
+          if (steps === null) gap ??= part;
+          const at = steps?.findIndex((each) => each.id === step) ?? -1;
+          if (at >= 0) return { index: (first[part] ?? 0) + at, missing: false };
         }
       }
-      return null;
+      return gap === null ? null : { index: first[gap] ?? 0, missing: true };
     },
   };
 }

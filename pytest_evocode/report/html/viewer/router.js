@@ -53,19 +53,15 @@ function setSettings(settings, { replace = false, quiet = false } = {}) {
   keepScroll();
   if (!replace) shown.entry = newEntry();
   history[replace ? "replaceState" : "pushState"]({ entry: shown.entry }, "", url);
-  const now = placeOf(url);
-  // Those who hold the place they were shown with see the settings as they are now.
-  if (quiet) Object.assign(clear(shown.place.settings), now.settings);
-  else {
-    shown.place = now;
-    void update();
-  }
+  keepPlace(placeOf(url));
+  if (!quiet) void update();
 }
 
-/** @param {{ [name: string]: unknown }} values */
-function clear(values) {
-  for (const name of Object.keys(values)) delete values[name];
-  return values;
+/** Other settings of the same page: those who hold the place they were shown with see them, too. @param {Place} now */
+function keepPlace({ settings }) {
+  const held = shown.place.settings;
+  for (const name of Object.keys(held)) delete held[name];
+  Object.assign(held, settings);
 }
 
 /** @param {string} url of a place, as `link` gives it */
@@ -98,10 +94,13 @@ async function navigate() {
   shown.entry = known ?? newEntry();
   if (!known) history.replaceState({ entry: shown.entry }, "");
   const before = shown.place;
-  shown.place = placeOf(location.hash);
-  const { page, path } = shown.place;
+  const now = placeOf(location.hash);
   const first = shown.page === null;
-  if (!first && page === before.page && path.join("/") === before.path.join("/")) return update();
+  if (!first && now.page === before.page && now.path.join("/") === before.path.join("/")) {
+    keepPlace(now);
+    return update();
+  }
+  shown.place = now;
   shown.focus = !first;
   await show(known ? (scrolled.get(shown.entry) ?? 0) : 0);
 }

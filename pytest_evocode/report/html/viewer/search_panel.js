@@ -77,7 +77,8 @@ function searchPanel(parts, left, options) {
     const { signal } = running;
     let drawn = 0;
     let listed = 0;
-    void searchSteps(parts, made, query, {
+    searchSteps(parts, made, query, {
+      regular: regular.checked,
       stop: signal,
       progress(found, count, share) {
         if (signal.aborted) return;
@@ -93,6 +94,12 @@ function searchPanel(parts, left, options) {
         if (grown) list.setCount(listed);
         if (jump && chosen < 0 && listed) choose(0);
       },
+    }).catch((error) => {
+      if (signal.aborted) return;
+      pattern = null;
+      whole = error instanceof Error ? error.message : String(error);
+      options.drawn();
+      say();
     });
   }
   /** @param {string} title @param {string} sign @param {1 | -1} direction */

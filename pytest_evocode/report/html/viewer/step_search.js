@@ -3,41 +3,64 @@
 /** Hits that are listed and that "next" goes through; more are only counted. */
 const LISTED_HITS = 5000;
 const EXCERPT = 60;
-/** A text longer than this is searched in pieces, so that no piece takes long. */
+/** Texts longer than this are searched in pieces, so that no piece takes long; those for regular expressions, which may
+ * take the square of a length, are small and overlap. */
 const PIECE = 1 << 18;
+const REGULAR_PIECE = 1 << 12;
+const REGULAR_OVERLAP = 256;
+/** Milliseconds for one piece, after which a search gives up. */
+const TOO_LONG = 500;
 
 /** @typedef {{ index: number, step: number, field: string, before: string, match: string, after: string }} StepHit */
 
 /** What to look for, or the text that says why it cannot be. @param {string} query @param {boolean} regular */
 function searchPattern(query, regular) {
   try {
+    if (regular && isEndless(query)) return "This may take forever: it repeats what repeats itself or has alternatives. Write it without, such as a+ for (a+)+.";
     return new RegExp(regular ? query : query.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), "gim");
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
+/** Whether a regular expression repeats a group in which something repeats or has alternatives: a few characters can
+ * take such a one hours, and nothing in a browser stops it. @param {string} source */
+function isEndless(source) {
+  const groups = [false];
+  let closed = false;
+  for (const [token] of source.matchAll(/\\.|\[(?:\\.|[^\]\\])*\]|\{\d+,\d*\}|[^]/g)) {
+    const repeats = /^(?:[*+]|\{\d)/.test(token);
+    if (closed && repeats) return true;
+    if (token === "(") groups.push(false);
+    closed = token === ")" && groups.pop() === true;
+    if (closed || repeats || token === "|") groups[groups.length - 1] = true;
+  }
+  return false;
+}
+
 /** Yield pieces of a text that end at line ends where there are some, with where each begins.
- * @param {string} text @param {number} overlap @returns {Iterable<[string, number]>} */
-function* textPieces(text, overlap) {
+ * @param {string} text @param {number} overlap @param {boolean} regular @returns {Iterable<[string, number]>} */
+function* textPieces(text, overlap, regular) {
+  const most = regular ? REGULAR_PIECE : PIECE;
   let start = 0;
-  while (text.length - start > PIECE) {
-    const line = text.lastIndexOf("\n", start + PIECE);
+  while (text.length - start > most) {
+    const line = text.lastIndexOf("\n", start + most);
     const whole = line > start;
-    const end = whole ? line + 1 : start + PIECE;
-    // Within a long line, what lies across the cut is found in the next piece.
-    yield [text.slice(start, whole ? end : end + overlap), start];
+    const end = whole ? line + 1 : start + most;
+    // What lies across the cut is found in the next piece; words have no line ends in them.
+    yield [text.slice(start, regular ? end + REGULAR_OVERLAP : whole ? end : end + overlap), start];
     start = end;
   }
   yield [start ? text.slice(start) : text, start];
 }
 
-/** Give each match in a text. @param {RegExp} pattern @param {string} text @param {number} overlap
+/** Give each match in a text. @param {RegExp} pattern @param {string} text @param {number} overlap @param {boolean} [regular]
  * @returns {Generator<{ at: number, match: string } | null>} null after each piece, where work may pause */
-function* matches(pattern, text, overlap) {
+function* matches(pattern, text, overlap, regular = false) {
   let last = -1;
-  for (const [piece, start] of textPieces(text, overlap)) {
+  for (const [piece, start] of textPieces(text, overlap, regular)) {
     pattern.lastIndex = 0;
+    const begun = performance.now();
     for (let found = pattern.exec(piece); found; found = pattern.exec(piece)) {
       const at = start + found.index;
       if (!found[0]) {
@@ -48,14 +71,15 @@ function* matches(pattern, text, overlap) {
       if (at > last) yield { at, match: found[0] };
       last = at;
     }
+    if (regular && performance.now() - begun > TOO_LONG) throw new Error("This takes too long: the search was given up. Look for something more exact.");
     yield null;
   }
 }
 
 /** Go through a trajectory; `found` is told of the hits so far after each slice.
  * @param {TrajectoryParts} parts @param {RegExp} pattern @param {string} query
- * @param {{ stop: AbortSignal, progress(hits: StepHit[], count: number, share: number): void }} options */
-async function searchSteps(parts, pattern, query, { stop, progress }) {
+ * @param {{ regular: boolean, stop: AbortSignal, progress(hits: StepHit[], count: number, share: number): void }} options */
+async function searchSteps(parts, pattern, query, { regular, stop, progress }) {
   /** @type {StepHit[]} */
   const hits = [];
   let count = 0;
@@ -65,7 +89,7 @@ async function searchSteps(parts, pattern, query, { stop, progress }) {
     until = performance.now() + SLICE;
     for (const [offset, step] of steps.entries()) {
       for (const [field, text] of stepTexts(step)) {
-        for (const each of matches(pattern, text, query.length)) {
+        for (const each of matches(pattern, text, query.length, regular)) {
           if (each) {
             count++;
             if (hits.length < LISTED_HITS) hits.push(stepHit(step, start + offset, field, text, each.at, each.match));

@@ -23,7 +23,7 @@
 const ALL_ROWS = 300;
 const ORDER = new Intl.Collator("en", { numeric: true });
 
-/** A table whose order is the setting `sort`, with rows that j and k go through and Enter opens.
+/** A table whose order is a setting of its own, with rows that j and k go through and Enter opens.
  * @template T
  * @param {TableOptions<T>} options
  * @returns {HTMLElement} */
@@ -35,6 +35,9 @@ function table(options) {
   const element = h("table", { class: "sorted", "data-rows": true, "aria-rowcount": options.items.length + 1 },
     h("caption", null, caption, options.csv && !inPage.size && [" ", h("a", { href: options.csv, download: true }, "CSV")]),
     h("thead", null, h("tr", { "aria-rowindex": 1 }, heads)), body);
+  // Tables of one page differ by their captions.
+  const setting = `sort-${caption.toLowerCase().match(/[a-z0-9]+/g)?.slice(0, 5).join("-") ?? ""}`;
+  const current = () => sortOf(columns, place.settings[setting] ?? options.sort);
   const named = Math.max(0, columns.findIndex((column) => !column.number));
   let items = options.items;
   const long = items.length > ALL_ROWS;
@@ -43,15 +46,14 @@ function table(options) {
 
   /** @param {Column<T>} column */
   function sortBy(column) {
-    const now = sortOf(columns, place.settings.sort ?? options.sort);
+    const now = current();
     const down = now?.column === column ? !now.down : Boolean(column.number);
-    setSettings({ sort: (down ? "-" : "") + column.id }, { replace: true, quiet: true });
-    place.settings.sort = (down ? "-" : "") + column.id;
+    setSettings({ [setting]: (down ? "-" : "") + column.id }, { replace: true, quiet: true });
     sorted();
     announce(`Sorted by ${column.title}, ${down ? "descending" : "ascending"}`);
   }
   function sorted() {
-    const sort = sortOf(columns, place.settings.sort ?? options.sort);
+    const sort = current();
     heads.forEach((head, index) => {
       const on = sort?.column === columns[index];
       if (on) head.setAttribute("aria-sort", sort?.down ? "descending" : "ascending");

@@ -155,9 +155,10 @@ function showTrajectory(main, place, left, attempt, round) {
   /** @param {number} step its id */
   async function goTo(step) {
     context.hit = null;
-    const index = await parts.find(step, left);
-    if (index !== null) select(index, step);
-    else if (!left.aborted) said.textContent = `Step ${step} was not found in this round.`;
+    const found = await parts.find(step, left);
+    if (left.aborted) return;
+    if (found) select(found.index, step);
+    said.textContent = found ? (found.missing ? `Step ${step} was not found: it may be in the part that is missing here.` : "") : `Step ${step} was not found in this round.`;
   }
   /** @type {AbortController | null} */
   let jumping = null;

@@ -141,9 +141,16 @@ function virtualList({ count, render, estimate, label, left }) {
   }
 
   element.addEventListener("scroll", scrolled, { passive: true });
-  for (const each of ["wheel", "pointerdown", "touchmove", "keydown"]) {
+  for (const each of ["wheel", "pointerdown", "touchmove"]) {
     element.addEventListener(each, () => (wanted = null), { passive: true });
   }
+  element.addEventListener("keydown", (event) => {
+    // The browser would stop where it guesses the end.
+    wanted = event.key === "End" && event.target === element ? count : null;
+    if (wanted === null) return;
+    event.preventDefault();
+    settle();
+  });
   left.addEventListener("abort", () => sizes.disconnect());
   return {
     element,

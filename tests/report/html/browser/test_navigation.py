@@ -72,11 +72,24 @@ def test_the_order_of_a_table_is_a_part_of_the_address(view: Open) -> None:
     viewer = view()
     page = viewer.open("#/overview")
     page.get_by_role("button", name="Cost").first.click()
-    assert "sort=" in viewer.place()
+    assert "?sort-" in viewer.place()
     order = page.locator("table").first.locator("tbody tr").all_inner_texts()
     other = anew(viewer, view).page
     assert other.locator("th[aria-sort]").first.inner_text().startswith("Cost")
     assert other.locator("table").first.locator("tbody tr").all_inner_texts() == order
+
+
+def test_each_table_of_a_page_has_an_order_of_its_own(view: Open) -> None:
+    viewer = view()
+    page = viewer.open("#/overview")
+    first, second = (page.locator("table.sorted:visible").nth(place) for place in (0, 1))
+    for table in (first, second, first):
+        table.locator("th button").last.click()
+    assert viewer.place().count("sort-") == 2
+    other = anew(viewer, view).page
+    expected = [table.locator("th[aria-sort]").get_attribute("aria-sort") for table in (first, second)]
+    tables = other.locator("table.sorted:visible")
+    assert [tables.nth(place).locator("th[aria-sort]").get_attribute("aria-sort") for place in (0, 1)] == expected
 
 
 def test_a_filter_of_the_overview_is_a_part_of_the_address(view: Open) -> None:

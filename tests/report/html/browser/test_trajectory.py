@@ -92,6 +92,28 @@ def test_regular_expressions_are_an_option_and_wrong_ones_are_said(view: Open) -
     expect(page.locator(".step-search [role=status]")).to_contain_text("Unterminated group")
 
 
+def test_a_regular_expression_that_would_take_forever_is_refused(view: Open) -> None:
+    page = view().open(PLACE)
+    page.get_by_label("regular expression").check()
+    status = page.locator(".step-search [role=status]")
+    for endless in ("(a+)+$", "((x|y)b)*$", "(a|a){2,}$"):
+        page.get_by_role("searchbox").fill(endless)
+        page.keyboard.press("Enter")
+        expect(status).to_contain_text("may take forever")
+    for quick in ("(foo)+|[+*]{2,}", r"a(\+)*|(b|c)?"):
+        page.get_by_role("searchbox").fill(quick)
+        page.keyboard.press("Enter")
+        expect(status).to_contain_text("hit")
+
+
+def test_end_goes_to_the_last_step_though_heights_are_guessed(view: Open) -> None:
+    page = view().open(PLACE)
+    page.locator(".step:not(.pending)").first.wait_for()
+    page.get_by_role("list", name="Steps of round 2").focus()
+    page.keyboard.press("End")
+    expect(page.get_by_text("step 40")).to_be_in_viewport()
+
+
 def test_keys_jump_between_edits_and_test_runs(view: Open) -> None:
     page = view().open(f"{PLACE}?step=3")
     page.locator(".step.selected").wait_for()
@@ -148,12 +170,10 @@ def test_a_part_that_is_missing_is_said_in_its_place(tmp_path: Path, view: Open)
     steps = page.get_by_role("list", name="Steps of round 1")
     said = steps.get_by_text("t0-ledger-0-1-1-2.js")
     steps.focus()
-    for _ in range(50):
-        # Heights become known on the way, so the first time is not yet the end.
-        page.keyboard.press("End")
-        page.wait_for_timeout(100)
-        if said.count():
-            break
-    assert said.count()
+    page.keyboard.press("End")
+    expect(said.last).to_be_in_viewport()
+    viewer.open("#/trajectory/t0-ledger-0-1/1?step=38")
+    expect(page.get_by_text("Step 38 was not found: it may be in the part that is missing here.")).to_be_visible()
+    expect(said.first).to_be_in_viewport()
     missing = ("t0-ledger-0-1-1-2.js", "ERR_FILE_NOT_FOUND")
     viewer.problems = [each for each in viewer.problems if not any(word in each for word in missing)]
