@@ -2,54 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from tests.report.html.browser.conftest import Open
-from tests.report.html.browser.viewing import PLACES, Place
+from tests.report.html.browser.viewing import HEIGHT, PLACES, WIDTH, Place, Viewer, file_base
 
-places = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
-
-@places
-def test_a_page_opens_from_the_disk(view: Open, place: Place) -> None:
-    page = view().open(place.hash)
-    page.get_by_text(place.shows).filter(visible=True).first.wait_for()
-    assert page.title().strip()
-    assert page.locator("h1").count() == 1
+Opened = tuple[Viewer, Place]
 
 
-@places
-def test_a_page_opens_from_a_server(view: Open, served: str, place: Place) -> None:
-    page = view(base=served).open(place.hash)
-    page.get_by_text(place.shows).filter(visible=True).first.wait_for()
+@pytest.fixture(scope="module", params=PLACES, ids=lambda place: place.name)
+def opened(request: pytest.FixtureRequest, chromium: Browser, folders: Callable[[str], Path]) -> Iterator[Opened]:
+    """A page of the report, from the disk, which is looked at in several ways."""
+    viewer = Viewer.start(chromium, file_base(folders("plain")))
+    viewer.open(request.param.hash)
+    yield viewer, request.param
+    assert viewer.close() == []
 
 
-@places
-def test_a_page_is_no_wider_than_a_telephone(view: Open, place: Place) -> None:
-    page = view(viewport={"width": 400, "height": 800}).open(place.hash)
-    page.get_by_text(place.shows).filter(visible=True).first.wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+def test_a_page_opens_from_the_disk(opened: Opened) -> None:
+    viewer, place = opened
+    viewer.page.get_by_text(place.shows).filter(visible=True).first.wait_for()
+    assert viewer.page.title().strip()
+    assert viewer.page.locator("h1").count() == 1
+    assert viewer.problems == []
 
 
-@places
+def test_a_page_is_no_wider_than_a_telephone(opened: Opened) -> None:
+    viewer, place = opened
+    viewer.page.set_viewport_size({"width": 400, "height": 800})
+    viewer.page.get_by_text(place.shows).filter(visible=True).first.wait_for()
+    assert viewer.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(view: Open, place: Place, scheme: str) -> None:
+def test_axe_finds_nothing_serious_in_light_and_dark(opened: Opened) -> None:
     pytest.importorskip("axe_playwright_python")
-    page = view(color_scheme=scheme).open(place.hash)
+    page = opened[0].page
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
     page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations'], preload: false})")["violations"]
-    serious = [each for each in found if each["impact"] in ("serious", "critical")]
-    assert [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in serious] == []
+    serious = []
+    # What is to be read aloud is the same in the dark, and colours are not.
+    ways: list[tuple[Literal["light", "dark"], list[str] | None]]
+    ways = [("light", None), ("dark", ["color-contrast", "link-in-text-block"])]
+    for scheme, only in ways:
+        page.emulate_media(color_scheme=scheme)
+        found = page.evaluate(_AXE, only)
+        serious += [(scheme, each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found]
+    assert serious == []
 
 
-@places
+_AXE = """(only) => axe
+    .run(document, {resultTypes: ["violations"], preload: false, ...(only && {runOnly: only})})
+    .then(found => found.violations.filter(each => ["serious", "critical"].includes(each.impact)))"""
+
+
+def test_every_page_opens_from_a_server(view: Open, served: str) -> None:
+    viewer = view(base=served)
+    for place in PLACES:
+        viewer.open(place.hash).get_by_text(place.shows).filter(visible=True).first.wait_for()
+
+
 @pytest.mark.parametrize("kind", ["empty", "alone"])
-def test_a_page_of_a_report_with_little_in_it_says_what_to_do(view: Open, place: Place, kind: str) -> None:
+def test_a_report_with_little_in_it_says_what_to_do_on_every_page(view: Open, kind: str) -> None:
     viewer = view(kind)
-    page = viewer.open(place.hash)
+    shown = {place.name: viewer.open(place.hash).locator("main").inner_text() for place in PLACES}
+    assert [name for name, text in shown.items() if len(text) <= 20] == []
     # What the page says of an attempt that is not there is said to developers too.
     viewer.problems = [each for each in viewer.problems if "this report" not in each]
-    assert len(page.locator("main").inner_text()) > 20

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.report.html.browser.conftest import Open
-from tests.report.html.browser.viewing import PLACES, Place
+from tests.report.html.browser.viewing import PLACES, Place, Viewer, file_base
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 #: What the viewer makes none of, but for the scripts that bring its data.
 _STRANGE = """() => [...document.querySelectorAll("body script, body style, body link, body meta, "
@@ -22,13 +27,30 @@ _HANDLERS = """() => [...document.querySelectorAll("*")].flatMap(each => [...eac
 _OWN = re.compile(r"#|data:,$|[0-9a-z_-]+(/[0-9a-z_-]+)*\.(js|css|csv|json|md)$")
 
 
+@pytest.fixture(scope="module")
+def hostile(chromium: Browser, folders: Callable[[str], Path]) -> Iterator[Viewer]:
+    """A viewer of the hostile report."""
+    viewer = Viewer.start(chromium, file_base(folders("hostile")))
+    yield viewer
+    viewer.close()
+
+
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
-def test_hostile_texts_are_shown_as_texts(view: Open, place: Place) -> None:
-    page = view("hostile").open(place.hash)
+def test_hostile_texts_are_shown_as_texts(hostile: Viewer, place: Place) -> None:
+    page = hostile.open(place.hash)
     assert page.evaluate(_STRANGE) == []
     assert [link for link in page.evaluate(_LINKS) if not _OWN.match(link)] == []
     assert page.evaluate(_HANDLERS) == []
     assert re.search(r"<\w+|PWNED|__proto__|constructor", page.locator("body").inner_text())
+    assert hostile.not_allowed() == []
+
+
+@pytest.fixture(scope="module")
+def anywhere(chromium: Browser, folders: Callable[[str], Path]) -> Iterator[Viewer]:
+    """A viewer of the plain report for many addresses."""
+    viewer = Viewer.start(chromium, file_base(folders("plain")))
+    yield viewer
+    viewer.close()
 
 
 @pytest.mark.parametrize(
@@ -52,10 +74,9 @@ def test_hostile_texts_are_shown_as_texts(view: Open, place: Place) -> None:
         "#",
     ],
 )
-def test_a_made_up_address_is_answered_by_a_page(view: Open, place: str) -> None:
-    viewer = view()
-    page = viewer.open(place)
+def test_a_made_up_address_is_answered_by_a_page(anywhere: Viewer, place: str) -> None:
+    page = anywhere.open(place)
     assert page.locator("main h1").inner_text()
     assert page.evaluate(_STRANGE) == []
     # What the page says to people it says to developers too.
-    viewer.problems = [each for each in viewer.problems if "this report" not in each]
+    assert [each for each in anywhere.not_allowed() if "this report" not in each] == []

@@ -17,6 +17,7 @@ window.violations = [];
 document.addEventListener("securitypolicyviolation", event =>
     window.violations.push(event.violatedDirective + " " + event.blockedURI));
 """
+_HAPPENED = "() => [...window.violations.splice(0), ...(window.PWNED ? ['a text of the report ran'] : [])]"
 #: A page is there when it has a heading and waits for nothing.
 _READY = "() => document.querySelector('main h1') && !document.querySelector('[aria-busy=true]')"
 
@@ -86,13 +87,18 @@ class Viewer:
         """The hash of the place that is shown."""
         return str(self.page.evaluate("location.hash"))
 
+    def not_allowed(self) -> list[str]:
+        """Return all that should not have happened since this was last asked."""
+        if self.page.url.startswith(self.base):
+            self.problems += self.page.evaluate(_HAPPENED)
+        found, self.problems = self.problems, []
+        return found
+
     def close(self) -> list[str]:
         """Close the page, and return all that should not have happened."""
-        if self.page.url.startswith(self.base):
-            found = self.page.evaluate("() => [...window.violations, window.PWNED ? 'a text of the report ran' : '']")
-            self.problems += [each for each in found if each]
+        found = self.not_allowed()
         self.page.context.close()
-        return self.problems
+        return found
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
