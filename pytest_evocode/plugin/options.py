@@ -130,7 +130,7 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
         nargs="?",
         const=_BARE["--evocode-report"],
         metavar="DIR",
-        help="write an HTML report to DIR (default: evocode-report beside the results)",
+        help="write an HTML report to DIR, or beside the results",
     )
     group.addoption("--evocode-shard", metavar="I/N", help="make only the I-th of N equal parts of the attempts")
     group.addoption(
@@ -147,7 +147,7 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--evocode-process",
         action="store_true",
-        help="also score how agents work: RigorBench's seven pillars of engineering discipline",
+        help="also score how agents work, by RigorBench's pillars",
     )
     group.addoption(
         "--evocode-judge", metavar="PROVIDER/MODEL", help="with --evocode-process: let a model judge it as well"
@@ -182,7 +182,7 @@ def _add_flags_for_authors(group: pytest.OptionGroup) -> None:
         "--evocode-replay",
         help="apply all earlier reference solutions anew, and use no state or package cache that is kept of them",
     )
-    flag("--evocode-reuse", help="of the oracle: run the suites only, in the states kept of reference solutions")
+    flag("--evocode-reuse", help="run the oracle's suites only, in states that are kept")
 
 
 def _add_ini_settings(parser: pytest.Parser) -> None:
