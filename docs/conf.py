@@ -15,4 +15,5 @@ html_theme = "alabaster"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 exclude_patterns = ["_build"]
+# `tox -e demo` sets html_extra_path to what has the demo.
 nitpicky = False

@@ -181,8 +181,7 @@ def test_directories_below_usr_can_be_hidden(plain_task: Task) -> None:
 
 
 def test_closing_an_engine_stops_its_sandboxes_and_leaves_no_file(plain_task: Task, cache: Path) -> None:
-    states = cache / "sandboxes"
-    before = set(states.iterdir()) if states.exists() else set()
+    before = set(cache.glob("sandboxes/*/"))
     engine = SandboxEngine()
     environments = [engine.create(plain_task, env={}, network=None) for _ in range(3)]
     for environment in environments[:2]:
@@ -193,7 +192,7 @@ def test_closing_an_engine_stops_its_sandboxes_and_leaves_no_file(plain_task: Ta
     fork.start()
     engine.close()
     engine.close()
-    assert {path for path in states.iterdir() if path.is_dir()} == {path for path in before if path.is_dir()}
+    assert {path for path in cache.glob("sandboxes/*/") if path.is_dir()} == {path for path in before if path.is_dir()}
 
 
 def test_a_killed_session_takes_its_sandboxes_along_and_the_next_one_its_files(cache: Path, plain_task: Task) -> None:
