@@ -154,7 +154,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "name": SAME,
         "agent": SAME,
         "verifier": SAME,
-        "min_reward": SAME,
+        "min_reward": Support("a number is for the reward that decides, which need not be called `reward`"),
         "healthcheck": SAME,
         "artifacts": SAME,
     },
