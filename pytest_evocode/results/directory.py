@@ -106,6 +106,10 @@ class AttemptDirectory:
         """Return the directory in which the artifacts of a round are gathered, until no secret is in them."""
         return self.artifacts(round_name).with_name(".artifacts")
 
+    def suite_logs(self, round_name: str) -> Path:
+        """Return the directory for what a round's suite left in ``/logs/verifier``, as it wrote it."""
+        return self.path / "steps" / round_name / "verifier" / "logs"
+
     def verifier_output(self, round_name: str) -> Path:
         """Return the file with the output of a round's suite."""
         return self.path / "steps" / round_name / "verifier" / "test-stdout.txt"
@@ -137,6 +141,7 @@ class AttemptDirectory:
         step = self.path / "steps" / record.round
         # First, so that secrets in them are on disk for as short a time as possible.
         scrub_tree(self.artifacts(record.round), self.scrubber)
+        scrub_tree(self.suite_logs(record.round), self.scrubber)
         verdict = record.verdict
         if output is not None:
             text = with_summary(self.scrubber.text(output), verdict.cases if verdict else ())

@@ -149,6 +149,11 @@ class Task:
         return self.config.metadata.evocode.state
 
     @property
+    def case_reports(self) -> tuple[str, ...]:
+        """The files in which a ``test.sh`` lists its cases; empty where they are found by themselves."""
+        return self.config.metadata.evocode.case_reports
+
+    @property
     def reward_key(self) -> str | None:
         """The key of the reward that decides where a verdict has several."""
         return self.config.metadata.evocode.reward_key

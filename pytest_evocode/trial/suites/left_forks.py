@@ -17,7 +17,7 @@ from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.scrubbing import scrub_tree
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts
+from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts, collect_logs
 
 _FULL = os.strerror(errno.ENOSPC)
 logger = logging.getLogger(__name__)
@@ -38,6 +38,8 @@ class LeftFork:
         """Keeps the package caches for later suites where the run of this one is of trust; fails without an error."""
         self.caches_kept: Future[None] | None = None
         """When that is under way; the fork is not removed before it is done."""
+        self.more_logs = False
+        """Whether the suite left something in ``/logs/verifier`` that is collected."""
         self._context = context
         self._life = contextlib.ExitStack()
 
@@ -56,28 +58,42 @@ class LeftFork:
     def collect(self) -> tuple[str, ...]:
         """Collect the artifacts where the attempt has a directory, and return what is to be said of those left out.
 
-        They are in their place at once and without secrets, or not at all.
+        With them comes what the suite left of logs. They are in their place at once and without secrets, or not at all.
         """
         directory = self._context.directory
         if directory is None:
             return ()
-        place = directory.artifacts(self.round.name)
-        # Beside it, because the round's record may be written meanwhile, which rewrites what is in its place.
-        beside = directory.gathered_artifacts(self.round.name)
+        # Beside their place, because the round's record may be written meanwhile, which rewrites what is in it.
+        beside, name = directory.gathered_artifacts(self.round.name), self.round.name
+        said = self._gather("artifact", beside, directory.artifacts(name), self._artifacts)
+        if self.more_logs:
+            said += self._gather("suite log", beside, directory.suite_logs(name), self._logs)
+        return said
+
+    def _artifacts(self, target: Path) -> tuple[str, ...]:
+        return collect_artifacts(self.environment, self.round, target)
+
+    def _logs(self, target: Path) -> tuple[str, ...]:
+        return collect_logs(self.environment, target)
+
+    def _gather(
+        self, what: str, beside: Path, place: Path, collect: Callable[[Path], tuple[str, ...]]
+    ) -> tuple[str, ...]:
         try:
             _remove_tree(beside)
-            left_out = collect_artifacts(self.environment, self.round, beside)
+            left_out = collect(beside)
             if any(reason.endswith(_FULL) for reason in left_out):
                 raise OSError(errno.ENOSPC, _FULL)  # What is there already must not take the room of records.
             scrub_tree(beside, self._context.scrubber)
             _remove_tree(place)
             if beside.exists():
+                place.parent.mkdir(parents=True, exist_ok=True)
                 beside.rename(place)
         except (EnvironmentFault, OSError) as error:
             with contextlib.suppress(OSError):
                 _remove_tree(beside)
-            return (f"artifacts not collected: {error}",)
-        return tuple(f"artifact left out: {reason}" for reason in left_out)
+            return (f"{what}s not collected: {error}",)
+        return tuple(f"{what} left out: {reason}" for reason in left_out)
 
     def stop(self) -> None:
         """Remove the fork; a failure is passed over, because the engine removes what is left when it closes."""

@@ -171,6 +171,7 @@ class SuiteRunner:
         with turn.slot(lambda stopped: self._context.take_slots(round_, stopped, left.settings.stopwatch)):
             logger.debug("%s, %s: the suite begins", name, round_.name)
             suite = run_suite(left.environment, self._task, round_, left.settings, verifier=verifier)
+            left.more_logs = suite.more_logs
             if not self._options.hold_forks:  # Then a person is to find what runs there.
                 left.silence()
         logger.debug("%s, %s: the suite took %.1f s", name, round_.name, suite.seconds)
@@ -255,8 +256,9 @@ class SuiteRunner:
                 self._system.put_right(environment, changes, "place")
                 directory = self._context.directory
                 artifacts = directory.artifacts(round_.name) if directory is not None and collect else None
+                logs = directory.suite_logs(round_.name) if directory is not None and collect else None
                 settings = replace(self._suite_settings(round_), stopwatch=stopwatch)
-                suite = run_suite(environment, self._task, round_, settings, artifacts=artifacts)
+                suite = run_suite(environment, self._task, round_, settings, artifacts=artifacts, logs=logs)
                 suite = self._system.attach(suite, changes, "place", environment.workdir)
                 return replace(suite, phases=stopwatch.phases)
             finally:
