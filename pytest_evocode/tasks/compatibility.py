@@ -126,7 +126,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "os": _unless(lambda system: system.lower() != "linux", "all but `linux`", WINDOWS, good=True),
         "cpus": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
         "memory_mb": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
-        "storage_mb": Support("no limit is set; the header of the session says so"),
+        "storage_mb": Support("no limit is set; the session says so after the collection"),
         "gpus": _refused("no environment here has GPUs; remove it or set it to 0"),
         "gpu_types": _refused("no environment here has GPUs; remove it"),
         "tpu": _refused("no environment here has TPUs; remove it", for_good=True),
@@ -151,7 +151,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
     },
     SolutionConfig: {"env": SAME},
     StepConfig: {
-        "name": SAME,
+        "name": Support("also without `[`, `]`, `@` and a dot at the beginning, which node ids could not have"),
         "agent": SAME,
         "verifier": SAME,
         "min_reward": Support("a number is for the reward that decides, which need not be called `reward`"),

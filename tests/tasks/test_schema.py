@@ -155,7 +155,7 @@ def test_all_that_the_format_has_follows_it() -> None:
         "[agent]\ntimeout = 5",
         "[agent]\nuser = true",
         "[[steps]]\nmin_reward = 1",
-        "[[steps]]\nname = 'a b'",
+        "[[steps]]\nname = 'a@b'",
         "[verifier]\ntimeout_sec = '5'",
         "[task]\nname = 'task'",
         "artifacts = ['out']",

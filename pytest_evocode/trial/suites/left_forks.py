@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.results.directory import SUITE_LOGS
 from pytest_evocode.results.scrubbing import scrub_tree
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
@@ -67,7 +68,7 @@ class LeftFork:
         beside, name = directory.gathered_artifacts(self.round.name), self.round.name
         said = self._gather("artifact", beside, directory.artifacts(name), self._artifacts)
         if self.more_logs:
-            said += self._gather("suite log", beside, directory.suite_logs(name), self._logs)
+            said += self._gather("suite log", beside, directory.verifier_output(name).with_name(SUITE_LOGS), self._logs)
         return said
 
     def _artifacts(self, target: Path) -> tuple[str, ...]:

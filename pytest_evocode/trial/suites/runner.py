@@ -25,6 +25,7 @@ from pytest_evocode.environments.task_environment import (
     carried_over,
 )
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.results.directory import SUITE_LOGS
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.tasks import Round, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
@@ -256,7 +257,7 @@ class SuiteRunner:
                 self._system.put_right(environment, changes, "place")
                 directory = self._context.directory
                 artifacts = directory.artifacts(round_.name) if directory is not None and collect else None
-                logs = directory.suite_logs(round_.name) if directory is not None and collect else None
+                logs = directory.verifier_output(round_.name).with_name(SUITE_LOGS) if directory and collect else None
                 settings = replace(self._suite_settings(round_), stopwatch=stopwatch)
                 suite = run_suite(environment, self._task, round_, settings, artifacts=artifacts, logs=logs)
                 suite = self._system.attach(suite, changes, "place", environment.workdir)
