@@ -90,6 +90,8 @@ class Task:
     rounds: tuple[Round, ...]
     tests: tuple[NativeTest, ...] = ()
     """The tests of native suites as they are written, round by round."""
+    default_reward_key: str = ""
+    """The reward that decides where the task does not say, by the session's choice."""
     verify: Literal["clean"] | None = None
     """Where suites run by the session's choice that would run in a fork by the task's."""
 
@@ -138,6 +140,10 @@ class Task:
         )
         return replace(self, rounds=rounds, verify="clean")
 
+    def with_reward_key(self, key: str) -> Task:
+        """Return the task with a key for its verdicts where it has none, as ``--evocode-reward-key`` asks for."""
+        return replace(self, default_reward_key=key) if key else self
+
     @property
     def in_place(self) -> bool:
         """Whether suites run where the agent works."""
@@ -156,7 +162,7 @@ class Task:
     @property
     def reward_key(self) -> str | None:
         """The key of the reward that decides where a verdict has several."""
-        return self.config.metadata.evocode.reward_key
+        return self.config.metadata.evocode.reward_key or self.default_reward_key or None
 
     @property
     def reward_strategy(self) -> RewardStrategy:

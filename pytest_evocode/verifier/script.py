@@ -36,11 +36,13 @@ def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSett
     settings.stopwatch.begin("reading")
     logger.debug("%s, %s: test.sh ended with %s", task.name, round_.name, result.exit_code)
     names = _names(fork)
-    suite = _read(fork, task, settings, result, names)
+    suite = _read(fork, task, round_, settings, result, names)
     return replace(suite, more_logs=bool({*names} - {"reward.txt"}))
 
 
-def _read(fork: Environment, task: Task, settings: SuiteSettings, result: ExecResult, names: Sequence[str]) -> SuiteRun:
+def _read(
+    fork: Environment, task: Task, round_: Round, settings: SuiteSettings, result: ExecResult, names: Sequence[str]
+) -> SuiteRun:
     """Return what came of ``test.sh``, which has ended."""
     if result.timed_out:
         # The program under test may hang as well as the suite: the round has failed, and says so.
@@ -53,7 +55,7 @@ def _read(fork: Environment, task: Task, settings: SuiteSettings, result: ExecRe
             verdict = verdict.model_copy(update={"flags": (f"cases: {error}",)})
         return SuiteRun(result.output, verdict, hang=_where_it_hung(verdict, result.output))
     try:
-        return SuiteRun(result.output, _read_verdict(fork, task, names, result.output, settings.pinned))
+        return SuiteRun(result.output, _read_verdict(fork, task, round_, names, result.output, settings.pinned))
     except VerifierFault as error:
         fault = f"{error}\ntest.sh ended with exit code {result.exit_code}; its last lines:\n{tail(result.output)}"
         return SuiteRun(result.output, None, fault)
@@ -72,10 +74,12 @@ def _read_logs(fork: Environment, task: Task) -> _Logs:
     return fork.read_files({**by_path, **dict.fromkeys(task.case_reports, _CASES_LIMIT)})
 
 
-def _read_verdict(fork: Environment, task: Task, names: Sequence[str], output: str, pinned: _Pinned) -> Verdict:
+def _read_verdict(
+    fork: Environment, task: Task, round_: Round, names: Sequence[str], output: str, pinned: _Pinned
+) -> Verdict:
     logs = _read_logs(fork, task)
     rewards = _rewards(logs)
-    reward = deciding_reward(rewards, task.reward_key)
+    reward = deciding_reward(rewards, task.reward_key, round_.min_reward or {})
     cases, flags = _cases(fork, task, logs, names, output, pinned)
     verdict = Verdict(reward=reward, rewards=rewards, cases=cases, flags=flags)
     odd = contradiction(verdict)

@@ -52,3 +52,24 @@ def test_a_name_with_spaces_is_played_recorded_and_reported(write_task: WriteTas
     session.has("tasks/a/task.toml::oracle::First step (é) PASSED*")
     assert (session.attempt() / "steps/First step (é)/round.json").is_file()
     assert [round_.round for round_ in session.record().rounds] == ["First step (é)"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outcomes"),
+    [
+        ((), {"errors": 2}),
+        (("--evocode-reward-key=tests",), {"passed": 2}),
+        (("-o", "evocode_reward_key=style"), {"failed": 2}),
+        (("-o", "evocode_reward_key=style", "--evocode-reward-key=tests"), {"passed": 2}),
+    ],
+)
+def test_the_session_names_the_reward_that_decides(
+    write_task: WriteTask, run_tasks: RunTasks, arguments: tuple[str, ...], outcomes: dict[str, int]
+) -> None:
+    rewards = """echo '{"tests": 1, "style": 0.5}' > /logs/verifier/reward.json"""
+    write_task("a", 2, test={1: rewards, 2: rewards})
+    session = run_tasks("tasks", *arguments)
+    assert session.outcomes == outcomes
+    facts = session.record().facts
+    assert facts is not None
+    assert facts.reward_key == (arguments[-1].rpartition("=")[2] if arguments else "")

@@ -143,8 +143,9 @@ def read_trial(path: Path, values: dict[str, Any], number: int, tasks: TaskLooku
     mode: Mode = "fail-stop" if old else "chain"
     if first == last and (facts is None or facts.declared > 1):
         mode = "single-round"
+    key = facts.reward_key if facts else ""
     records = tuple(
-        _record(trial, number, rounds.read(index, name), name=name, index=index, declared=len(names), cases=cases)
+        _record(trial, number, rounds.read(index, name), name, index, len(names), key=key, cases=cases)
         for index, name in enumerate(names, 1)
         if first <= index <= (last or len(names))
     )
@@ -254,9 +255,17 @@ class _OldRounds:
 
 
 def _record(
-    trial: HarborTrial, number: int, evidence: _Evidence, *, name: str, index: int, declared: int, cases: bool
+    trial: HarborTrial,
+    number: int,
+    evidence: _Evidence,
+    name: str,
+    index: int,
+    declared: int,
+    *,
+    key: str,
+    cases: bool,
 ) -> RoundRecord:
-    outcome, cause, verdict = _verdict(evidence, cases=cases)
+    outcome, cause, verdict = _verdict(evidence, key, cases=cases)
     exception = table_in(evidence.entry.get("exception_info"))
     if exception and verdict is None:
         cause = f"{exception.get('exception_type')}: {exception.get('exception_message')}"
@@ -281,7 +290,7 @@ def _record(
 
 
 def _verdict(
-    evidence: _Evidence, *, cases: bool
+    evidence: _Evidence, key: str, *, cases: bool
 ) -> tuple[Literal["passed", "failed", "error", "not reached"], str, Verdict | None]:
     """Return a round's outcome, the cause of an error, and the verdict where there is one."""
     if not evidence.reached:
@@ -290,9 +299,9 @@ def _verdict(
         rewards = _rewards(evidence)
         if rewards is None:
             return "error", "there is no reward", None
-        reward = deciding_reward(rewards, None)
+        reward = deciding_reward(rewards, key or None)
     except VerifierFault as error:
-        return "error", str(error), None
+        return "error", f"{evidence.verifier}: {error}", None
     found, counts = _cases(evidence.verifier, wanted=cases)
     verdict = Verdict(reward=reward, rewards=rewards, cases=found, counts=counts)
     return "passed" if verdict.passed else "failed", "", verdict
