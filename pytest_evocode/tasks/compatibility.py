@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
+from pytest_evocode.names import TRAJECTORY_FILE
 from pytest_evocode.tasks.fields import on_a_drive
 from pytest_evocode.tasks.model import (
     AgentConfig,
@@ -172,14 +173,16 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
 """The fields of each table of a ``task.toml`` by the model that reads it, without those below ``[metadata]``."""
 
 COMPOSE = "environment/docker-compose.yaml"
-TRAJECTORY = "trajectory.json"
 FILES: Mapping[str, Support] = {
     "environment/Dockerfile": Support(
         "the sandbox replays it on this machine's system; `ENTRYPOINT` and `CMD` are not run"
     ),
     COMPOSE: _refused("write a Dockerfile, one container runs the whole task"),
     "instruction.md": SAME,
-    TRAJECTORY: Support("of a task or a step: not read, so the agent begins without the conversation in it"),
+    TRAJECTORY_FILE: Support(
+        "of a task or a step: the shell agent's conversation goes on from it, without its system messages; oracle, nop "
+        "and replay need none, and other agents refuse the task"
+    ),
     "solution/solve.sh": SAME,
     "workdir/setup.sh": SAME,
     "tests/test.sh": Support("runs in a fork of the environment, where no process of the agent is"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from pytest_evocode.names import TASK_FILE
+from pytest_evocode.names import TASK_FILE, TRAJECTORY_FILE
 from pytest_evocode.tasks.model import Artifact, Healthcheck, TaskConfig, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement, find_requirements
 from pytest_evocode.tasks.process import ProcessConfig
@@ -62,6 +62,12 @@ class Round:
     def instruction(self) -> Path:
         """The file ``instruction.md``, which is not empty."""
         return self.directory / "instruction.md"
+
+    @property
+    def trajectory(self) -> Path | None:
+        """The file with the conversation that the agent is to begin the round from; None without one."""
+        path = self.directory / TRAJECTORY_FILE
+        return path if path.is_file() else None
 
     @property
     def solution(self) -> Path | None:

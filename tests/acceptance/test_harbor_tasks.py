@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.acceptance.models import at
+from tests.model_scripts import Asked, Run, Say, Step
+from tests.model_server import ModelServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,3 +79,77 @@ def test_the_session_names_the_reward_that_decides(
     facts = session.record().facts
     assert facts is not None
     assert facts.reward_key == (arguments[-1].rpartition("=")[2] if arguments else "")
+
+
+PRIOR = json.dumps(
+    {
+        "schema_version": "ATIF-v1.7",
+        "agent": {"name": "somebody", "version": "1"},
+        "steps": [
+            {"step_id": 1, "source": "system", "message": "You are somebody else."},
+            {"step_id": 2, "source": "agent", "message": "I look around."},
+            {
+                "step_id": 3,
+                "source": "agent",
+                "message": "",
+                "tool_calls": [
+                    {"tool_call_id": "call.1", "function_name": "fs.read", "arguments": {"path": "word"}},
+                    {"tool_call_id": "call.2", "function_name": "fs.read", "arguments": {}},
+                ],
+                "observation": {"results": [{"source_call_id": "call.1", "content": "The word is cormorant."}]},
+            },
+            {"step_id": 4, "source": "user", "message": [{"type": "text", "text": "Remember the word."}]},
+        ],
+    }
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["openai/gpt-5.4", "anthropic/claude-opus-4-8"])
+def test_a_model_goes_on_from_the_conversation_of_the_task(
+    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch, spec: str
+) -> None:
+    for name in ("OPENAI", "ANTHROPIC"):
+        monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-tests")
+    suite = "grep -qx cormorant word.txt; echo $((1 - $?)) > /logs/verifier/reward.txt"
+    write_task("a", 1, test={1: suite}, files={"steps/round-1/trajectory.json": PRIOR})
+    heard: list[str] = []
+
+    def remembers(asked: Asked) -> Step:
+        heard.append(str(asked))
+        word = re.search(r"The word is (\w+)", heard[-1])
+        return Say("Done.") if len(heard) > 1 else Run(f"echo {word[1] if word else 'forgotten'} > word.txt")
+
+    with ModelServer(remembers) as server:
+        session = run_tasks(*at(server, spec), "tasks", agent=None)
+    assert session.outcomes == {"passed": 1}
+    assert "Remember the word." in heard[0]
+    assert "You are somebody else." not in heard[0]
+
+
+def test_an_agent_that_cannot_begin_from_a_conversation_refuses_the_task(
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
+) -> None:
+    task = write_task("a", 2, files={"steps/round-2/trajectory.json": PRIOR})
+    assert run_tasks("tasks").outcomes == {"passed": 2}
+    pytester.makeconftest(
+        """
+        from pytest_evocode.agents import RoundTranscript
+
+        class Other:
+            name = "other"
+
+            def run_round(self, context):
+                return RoundTranscript()
+
+        def pytest_evocode_make_agent(name):
+            return Other() if name == "other" else None
+        """
+    )
+    session = run_tasks("tasks", agent="other")
+    assert session.outcomes == {"errors": 1, "skipped": 1}
+    session.has(f"*{task}/steps/round-2/trajectory.json: the round begins from this conversation, and other can begin*")
+    (task / "steps/round-2/trajectory.json").write_text("{}")
+    session = run_tasks("tasks")
+    assert session.outcomes == {"errors": 1, "skipped": 1}
+    session.has(f"*{task}/steps/round-2/trajectory.json: this is not an ATIF trajectory: *agent*")
