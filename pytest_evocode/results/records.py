@@ -137,7 +137,7 @@ class Verdict(ResultsRecord):
     @property
     def rests_on_changed_tools(self) -> bool:
         """Whether the suite ran with what the agent had changed of the image's tools."""
-        return bool(self.changed_tools) and self.rests_on != "separate"
+        return bool(self.changed_tools) and self.rests_on not in ("separate", "artifacts")
 
     def reaches(self, minimum: Mapping[str, float]) -> bool:
         """Return whether no reward is below the round's ``min_reward``; a reward that is not there counts as 0."""
