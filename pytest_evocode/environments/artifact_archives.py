@@ -1,7 +1,7 @@
 """Archives of what an agent declared as its work, made harmless before they come to where a suite runs.
 
-What is packed in the agent's environment is its own to shape. So every entry is looked at: it lies where it was declared
-to, below directories that were declared as well, gives no rights, and no link leads out.
+An agent shapes what is packed of its work as it likes. So every entry is looked at: it lies where it was declared to,
+below directories that were declared as well, gives no rights, and no link leads out.
 """
 
 from __future__ import annotations

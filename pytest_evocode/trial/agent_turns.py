@@ -25,8 +25,6 @@ from pytest_evocode.trial.progress import Progress
 
 logger = logging.getLogger(__name__)
 
-_SHOWN_LINES = 3  # of the output of a collect command that failed
-
 
 class AgentTurns:
     """Lets one agent take its turns at the rounds of a task.
@@ -113,24 +111,13 @@ class AgentTurns:
                     transcript = replace(transcript, timed_out=False, stopped=self.spending.exhausted)
                     recorder.remarks["killed"] = True
             recorder.end(timed_out=transcript.timed_out, stopped=transcript.stopped)
-            notes = self._collect(environment, round_)
+            notes = self._context.task_environment.collect(environment, round_)
         finally:
             recorder.close()
             self.unrecorded = recorder.usage
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
         return self._ended(round_, transcript, seconds, recorder).model_copy(update={"notes": notes})
-
-    def _collect(self, environment: Environment, round_: Round) -> tuple[str, ...]:
-        """Run the task's commands between the turn and the suite, and return what is to be said of those that failed."""
-        notes = []
-        for hook in round_.collect:
-            done = environment.exec(hook.command, user=hook.user, timeout=hook.timeout_sec)
-            if not done.ok:
-                ending = "was stopped at its timeout" if done.timed_out else f"ended with exit code {done.exit_code}"
-                shown = done.tail(_SHOWN_LINES)
-                notes.append(f"the collect command {hook.command!r} {ending}" + (f": {shown}" if shown else ""))
-        return tuple(notes)
 
     def _round_context(self, environment: Environment, round_: Round, recorder: Recorder) -> RoundContext:
         task, options = self._context.task, self._context.options

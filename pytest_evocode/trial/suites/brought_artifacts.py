@@ -1,4 +1,4 @@
-"""Brings the declared artifacts of a round from what the agent left to the environment that its suite has for itself."""
+"""Brings a round's declared artifacts from what the agent left to the environment that its suite has for itself."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pytest_evocode.environments.artifact_archives import (
     copy_declared,
     too_large,
 )
+from pytest_evocode.environments.programs import FileKind
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment, is_in
 from pytest_evocode.errors import EnvironmentFault, UnreadableFile
@@ -31,9 +32,13 @@ _LOOKING = 60.0  # seconds
 _OVERHEAD = 2**20  # bytes of what a tar has beside the contents of a single file
 # Makes what is above each path, and prints where the path leads to there: the image's own links are followed.
 _PLACES = r"""
+kinds=$1; shift
 for path; do
+  kind=${kinds%%,*}; kinds=${kinds#*,}
   above=${path%/*}; above=${above:-/}; name=${path##*/}
   mkdir -p -- "$above" || exit
+  # A suite that is not root may write beside a file that came along, as it may in a directory.
+  [ "$kind" = directory ] || [ "$above" = / ] || chmod a+rwx -- "$above" 2>/dev/null
   if [ -d "$path" ]; then place=$(cd -P -- "$path" && pwd -P) || exit
   else place=$(cd -P -- "$above" && pwd -P) || exit; place=${place%/}/$name
   fi
@@ -61,25 +66,25 @@ def bring_artifacts(source: TreeKeepingEnvironment, target: TreeKeepingEnvironme
     """
     left_out: list[str] = []
     with contextlib.ExitStack() as opened:
-        found: list[tuple[Artifact, IO[bytes]]] = []
+        found: list[tuple[Artifact, FileKind, IO[bytes]]] = []
         packed: IO[bytes]
         left = SIZE_LIMIT
         for artifact in _outermost([*round_.artifacts, Artifact(source=ALWAYS)]):
             packed = opened.enter_context(tempfile.TemporaryFile())
             try:
-                _pack(source, artifact.source, packed, left)
+                kind = _pack(source, artifact.source, packed, left)
             except UnreadableFile as error:
                 if artifact.source != ALWAYS:
                     left_out.append(f"{artifact.source} {error}")
                 continue
             left -= packed.tell()
             packed.seek(0)
-            found.append((artifact, packed))
-        places = _places(target, [artifact.source for artifact, _ in found])
+            found.append((artifact, kind, packed))
+        places = _places(target, [(artifact.source, kind) for artifact, kind, _ in found])
         harmless = opened.enter_context(tempfile.TemporaryFile())
         brought: list[str] = []
         with tarfile.open(fileobj=harmless, mode="w", format=tarfile.PAX_FORMAT) as archive:
-            for (artifact, packed), place in zip(found, places, strict=True):
+            for (artifact, _, packed), place in zip(found, places, strict=True):
                 tree = DeclaredTree(artifact.source, place, artifact.exclude, VERIFIER_DIRECTORIES)
                 try:
                     left_out += copy_declared(packed, tree, archive)
@@ -105,26 +110,28 @@ def _outermost(artifacts: Sequence[Artifact]) -> list[Artifact]:
     ]
 
 
-def _pack(source: TreeKeepingEnvironment, path: str, packed: IO[bytes], limit: int) -> None:
-    """Pack a file or directory; raises UnreadableFile where it is neither, or too large."""
-    if isinstance(source, ProgramEnvironment):
-        status = source.file_status(path)
-        if status is None:
-            raise UnreadableFile("is not there")
-        if status.kind not in ("file", "directory"):
-            raise UnreadableFile("is a link" if status.kind == "link" else "is neither a file nor a directory")
-        if status.size > limit:
-            raise UnreadableFile(too_large(SIZE_LIMIT))
+def _pack(source: TreeKeepingEnvironment, path: str, packed: IO[bytes], limit: int) -> FileKind:
+    """Pack a file or directory, and return which it is; raises UnreadableFile where it is neither, or too large."""
+    assert isinstance(source, ProgramEnvironment)  # Both are extensions of one kind of environment.
+    status = source.file_status(path)
+    if status is None:
+        raise UnreadableFile("is not there")
+    if status.kind not in ("file", "directory"):
+        raise UnreadableFile("is a link" if status.kind == "link" else "is neither a file nor a directory")
+    if status.size > limit:
+        raise UnreadableFile(too_large(SIZE_LIMIT))
     with contextlib.closing(BoundedFile(packed, limit + _OVERHEAD)) as bounded:
         source.pack_trees([path], cast(BinaryIO, bounded), files=True)
+    return status.kind
 
 
-def _places(target: Environment, paths: Sequence[str]) -> list[str]:
-    """Return the paths that some paths lead to in an environment, with what is above them made."""
-    if not paths:
+def _places(target: Environment, found: Sequence[tuple[str, FileKind]]) -> list[str]:
+    """Return the paths that those of files and directories lead to in an environment, with what is above them made."""
+    if not found:
         return []
+    paths, kinds = [path for path, _ in found], "".join(f"{kind}," for _, kind in found)
     with tempfile.TemporaryFile() as output:
-        argv = ["bash", "-c", _PLACES, "places", *paths]
+        argv = ["bash", "-c", _PLACES, "places", kinds, *paths]
         made = target.exec(argv, user="0", cwd="/", timeout=_LOOKING, stdout=output)
         output.seek(0)
         places = output.read().decode("utf-8", "surrogateescape").split("\0")[:-1]
