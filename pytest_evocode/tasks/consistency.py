@@ -86,7 +86,7 @@ def _suites_apart(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[P
 def _artifacts(artifacts: Sequence[Artifact], keys: Keys) -> Iterator[Problem]:
     for index, artifact in enumerate(artifacts):
         source = PurePosixPath(artifact.source)
-        if source == PurePosixPath("/") or any(source.is_relative_to(each) for each in _NO_PLACE_FOR_FILES):
+        if any(source.is_relative_to(each) for each in _NO_PLACE_FOR_FILES):
             message = f"{source} cannot be put into the environment of a separate verifier; name files or directories"
             yield Problem(message, (*keys, "artifacts", index))
 

@@ -44,7 +44,7 @@ timeout_sec = 1.5
 env = { A = "${B:-c}" }
 user = "root"
 environment_mode = "separate"
-collect = [{ command = "x" }]
+collect = [{ command = "x", service = "main", user = "a", timeout_sec = 1 }]
 [verifier.environment]
 docker_image = "python"
 [environment]
