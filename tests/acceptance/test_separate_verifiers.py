@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from pytest_evocode.cli import main
 from pytest_evocode.trial.suites import brought_artifacts
+from tests.acceptance.tasks import DOCKERFILE
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks, RunTasks, Session
@@ -75,7 +76,7 @@ def write_own_image(write_task: WriteTask) -> None:
         "own-image",
         1,
         toml='artifacts = ["/app/log.txt"]\n[verifier.environment]\n',
-        dockerfile="FROM python:3.11-slim-bookworm\nWORKDIR /app\nRUN echo x > /etc/of-task && echo stale > /app/log.txt\n",
+        dockerfile=f"{DOCKERFILE}RUN echo x > /etc/of-task && echo stale > /app/log.txt\n",
         files={
             "steps/round-1/tests/Dockerfile": own,
             "steps/round-1/tests/test.sh": judged(f"{condition} && [ $PWD = /grading ]"),
@@ -92,12 +93,18 @@ command = "printf '%s ' of-task $PWD > /srv/state"
 [[verifier.collect]]
 command = "echo broken >&2; exit 3"
 """
-    step = "[[steps.verifier.collect]]\ncommand = \"cat /proc/[0-9]*/cmdline | tr -d '\\\\0' | grep -o '[s]leep4321' >> /srv/state\""
+    look = r"""cat /proc/[0-9]*/cmdline | tr -d "\000" | grep -o "[s]leep4321" >> /srv/state"""
+    step = f"[[steps.verifier.collect]]\ncommand = '{look}'"
     condition = '[ "$(cat /srv/state)" = "of-task /app sleep4321" ]'
     write_task(
         "collecting", 1, toml=toml, step={1: step}, solve={1: "setsid sleep 4321 > /dev/null 2>&1 &"},
         test={1: judged(condition)},
     )  # fmt: skip
+
+
+def write_named_image(write_task: WriteTask) -> None:
+    """A finished image of the verifier's that has no tests, which such an image has to bring."""
+    write_task("named-image", 1, toml='[verifier.environment]\ndocker_image = "python:3.11-slim-bookworm"\n')
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
@@ -118,8 +125,47 @@ def test_suites_find_the_artifacts_and_nothing_else_of_the_agent(
     verdicts = [round_.verdict for round_ in session.record("mixed").rounds]
     assert [verdict and verdict.rests_on for verdict in verdicts] == ["fork", "artifacts", "fork", "artifacts"]
     assert (session.attempt("separate") / "steps/round-1/artifacts/pub").read_text() == "pub\n"
+    write_named_image(write_task)
     nothing = run_tasks("tasks", agent="nop", env=env)
-    assert nothing.outcomes == {"failed": 7}
+    assert nothing.outcomes == {"failed": 7, "errors": 1}
+    (told,) = nothing.record("named-image", "nop").rounds
+    if env == "docker":
+        assert told.cause.startswith("the verifier's image, python:3.11-slim-bookworm, has no /tests/test.sh; such an")
+    else:
+        assert "this task needs Docker: docker_image names a finished image" in told.cause
+
+
+def test_a_run_is_continued_and_verified_again(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_mixed(write_task)
+    session = run_tasks("tasks/mixed", "--evocode-snapshots")
+    assert session.outcomes == {"passed": 4}
+    assert run_tasks("tasks/mixed", "--evocode-snapshots", "--evocode-resume").outcomes == {"passed": 4}
+    test = session.directory / "tasks/mixed/steps/round-2/tests/test.sh"
+    test.write_text(judged("[ -e /app/log.txt ] && [ -e /srv/side ]"), encoding="utf-8")
+    result = CliRunner().invoke(main, ["regrade"])
+    assert result.exit_code == 0, result.output
+    assert [each.outcome for each in session.record("mixed").rounds] == ["passed", "failed", "passed", "passed"]
+
+
+@pytest.mark.slow
+def test_its_checks_are_those_of_other_tasks(write_task: WriteTask, check_tasks: CheckTasks) -> None:
+    write_task(
+        "a",
+        1,
+        toml=f'artifacts = ["/app/made"]\n{SEPARATE}[[verifier.collect]]\ncommand = "rm -f made; cp log.txt made"\n',
+        test={1: judged("grep -qx line-1 made && [ ! -e log.txt ]")},
+        files={"cheat/collected.sh": "echo line-1 > made"},
+    )
+    checked = check_tasks("-knot starter and not time and not load")
+    assert {name for name, outcome in checked.outcomes.items() if outcome != "passed"} == {"lint"}, checked.messages
+    assert all("does not name its interpreter" in line for line in checked.messages["lint"].splitlines())
+    assert {
+        "oracle",
+        "nop",
+        "needs-work[round-1]",
+        "deterministic[round-1]",
+        "cheat[collected]",
+    } <= checked.outcomes.keys()
 
 
 #: Every way out of the artifacts that files have, and what gives rights where it is.
@@ -150,7 +196,7 @@ def test_hostile_artifacts_bring_nothing_but_files(
         "hostile",
         1,
         toml=f"artifacts = {sources}\n{SEPARATE}",
-        dockerfile="FROM python:3.11-slim-bookworm\nWORKDIR /app\nRUN echo of the image > /app/gone\n",
+        dockerfile=f"{DOCKERFILE}RUN echo of the image > /app/gone\n",
         solve={1: HOSTILE},
         test={1: judged(NO_HARM)},
     )

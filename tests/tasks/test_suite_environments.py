@@ -154,5 +154,5 @@ def test_another_place_may_be_named_for_the_rounds_that_are_not_separate(write_t
 def test_services_of_a_verifier_are_refused(write_task: WriteTask) -> None:
     files = {"tests/docker-compose.yaml": "services: {}\n", "tests/Dockerfile": "FROM scratch\n"}
     directory = write_task(SEPARATE, steps=(), files=files)
-    with pytest.raises(TaskError, match="not supported yet: tests/docker-compose.yaml: write a Dockerfile"):
+    with pytest.raises(TaskError, match=r"not supported yet: tests/docker-compose\.yaml: write a Dockerfile"):
         load_task(directory)
