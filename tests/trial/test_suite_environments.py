@@ -37,7 +37,7 @@ def wait_until(what: str, condition: Callable[[], object]) -> None:
 def test_it_is_started_while_the_agent_works_and_the_next_one_with_its_suite(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted]
 ) -> None:
-    seen = []
+    seen: list[int] = []
 
     def look(_: RoundContext) -> None:
         own = trial._suites._own
