@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
+from pytest_evocode.tasks.compatibility import COMPOSE, FILES, refusals
 from pytest_evocode.tasks.layout import COMPOSE_FILES, RoundFiles
-from pytest_evocode.tasks.model import Artifact, EnvironmentConfig, NetworkSection, TaskConfig, VerifierConfig
+from pytest_evocode.tasks.model import Artifact, TaskConfig
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 from pytest_evocode.tasks.process import EVERY_ROUND
 from pytest_evocode.tasks.resolution import network
 
-ONLY_OPEN_OR_CLOSED = 'use network_mode = "public" or "no-network"'
 NO_USE = "no suite of this task runs in an environment of its own; remove it"
 _NO_PLACE_FOR_FILES = ("/proc", "/sys", "/dev")
 
@@ -23,7 +23,7 @@ def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Probl
         *_duplicates(config),
         *_requirement_chain(config, round_names),
         *_process(config, round_names),
-        *_environment(config.environment, ("environment",)),
+        *refusals(config),
         *_phases(config),
         *_state(config),
     ]
@@ -75,7 +75,7 @@ def _suites_apart(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[P
         context = found.suite_environment.context if found.suite_environment is not None else None
         for name in COMPOSE_FILES:
             if context is not None and (context / name).is_file():
-                message = f"not supported yet: {context.name}/{name}: write a Dockerfile, one container runs the suite"
+                message = f"not supported yet: {context.name}/{name}: {FILES[COMPOSE].refusal}"
                 yield Problem(message, path=context / name)
     yield from _artifacts(config.artifacts, ())
     for index, step in enumerate(config.steps):
@@ -134,32 +134,12 @@ def _state(config: TaskConfig) -> Iterator[Problem]:
             yield Problem(message, ("metadata", "evocode", "state", index))
 
 
-def _environment(environment: EnvironmentConfig, keys: Keys) -> Iterator[Problem]:
-    def refuse(key: str, advice: str) -> Problem:
-        return Problem(advice, (*keys, key), unsupported=True)
-
-    yield from _network(environment, keys)
-    if environment.gpus:
-        yield refuse("gpus", "no environment here has GPUs; remove it or set it to 0")
-    if environment.gpu_types:
-        yield refuse("gpu_types", "no environment here has GPUs; remove it")
-    if environment.os.lower() != "linux":
-        yield refuse("os", 'only "linux" environments can be started')
-    if environment.mcp_servers:
-        yield refuse("mcp_servers", "agents get no MCP servers; remove them")
-    if environment.skills_dir is not None:
-        yield refuse("skills_dir", "agents get no skills; remove it")
-
-
 def _phases(config: TaskConfig) -> Iterator[Problem]:
-    yield from _network(config.agent, ("agent",))
-    yield from _verifier(config.verifier, ("verifier",))
     whole = network(config.environment, config.agent)
     for index, step in enumerate(config.steps):
         # Most steps leave this out, and there may be thousands of them.
         if "agent" in step.model_fields_set:
             keys: Keys = ("steps", index, "agent")
-            yield from _network(step.agent, keys)
             mode = step.agent.network_mode
             if mode not in (None, "allowlist", whole):
                 message = (
@@ -167,23 +147,3 @@ def _phases(config: TaskConfig) -> Iterator[Problem]:
                     f' "{whole or "not set"}"; set network_mode there'
                 )
                 yield Problem(message, (*keys, "network_mode"), unsupported=True)
-        if "verifier" in step.model_fields_set:
-            yield from _verifier(step.verifier, ("steps", index, "verifier"))
-
-
-def _network(section: NetworkSection, keys: Keys) -> Iterator[Problem]:
-    if section.network_mode == "allowlist":
-        yield Problem(f'"allowlist"; {ONLY_OPEN_OR_CLOSED}', (*keys, "network_mode"), unsupported=True)
-    if section.allowed_hosts:
-        message = f"it needs an allowlist; remove it and {ONLY_OPEN_OR_CLOSED}"
-        yield Problem(message, (*keys, "allowed_hosts"), unsupported=True)
-
-
-def _verifier(verifier: VerifierConfig, keys: Keys) -> Iterator[Problem]:
-    yield from _network(verifier, keys)
-    if verifier.environment is not None:
-        yield from _environment(verifier.environment, (*keys, "environment"))
-    for index, hook in enumerate(verifier.collect):
-        if hook.service != "main":
-            message = f'"{hook.service}"; there is one service, "main", which is the agent\'s environment'
-            yield Problem(message, (*keys, "collect", index, "service"), unsupported=True)
