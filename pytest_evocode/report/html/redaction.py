@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results.scrubbing import scrubbed
-from pytest_evocode.secrets import Scrubber
+from pytest_evocode.secrets import Scrubber, secrets_in
 
 #: Where no path and no name goes on from before.
 _BEGINS = r"(?<![\w.~/-])"
@@ -45,6 +46,12 @@ class Redaction:
     def roots(self) -> list[str]:
         """The results directories, short and as a command takes them where that is possible."""
         return list(self._shown.values())
+
+    @property
+    def stamp(self) -> str:
+        """What changes with what is replaced; it tells nothing of the secrets that it is made of."""
+        known = sorted(secrets_in(os.environ).items())
+        return hashlib.sha256(repr((sorted(self._absolute.items()), known)).encode("utf-8", "replace")).hexdigest()
 
     def values(self, value: Any) -> Any:
         """Return a JSON value that pytest-evocode made, without absolute paths and secrets in its texts."""

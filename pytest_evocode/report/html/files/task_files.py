@@ -58,6 +58,14 @@ def known_tasks(state: Mapping[str, Any]) -> dict[str, State]:
     return {**tasks}
 
 
+def known_overview(state: Mapping[str, Any]) -> State:
+    """Return what the overview was made from when it was last written, and its files; damaged, it is not known."""
+    found = state.get("overview")
+    files = found.get("files") if isinstance(found, dict) else None
+    is_whole = isinstance(files, list) and all(isinstance(each, str) for each in files)
+    return {"made_from": found.get("made_from"), "files": files} if found and is_whole else {}
+
+
 class Target(Protocol):
     """Where files of a report go."""
 
