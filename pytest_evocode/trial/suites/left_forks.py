@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeVar
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import EnvironmentFault
@@ -20,6 +21,7 @@ from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts, collect_logs
 
+T = TypeVar("T")
 _FULL = os.strerror(errno.ENOSPC)
 logger = logging.getLogger(__name__)
 
@@ -32,6 +34,9 @@ class LeftFork:
 
     def __init__(self, context: TrialContext, fork: Environment, round_: Round, settings: SuiteSettings) -> None:
         self.environment = fork
+        """What the agent left, from which artifacts are collected."""
+        self.place = fork
+        """Where the suite runs: the fork, or an environment that it has for itself."""
         self.round = round_
         self.settings = settings
         """How the suite was run."""
@@ -42,59 +47,68 @@ class LeftFork:
         self.more_logs = False
         """Whether the suite left something in ``/logs/verifier`` that is collected."""
         self._context = context
+        self._flags: tuple[str, ...] | None = None
         self._life = contextlib.ExitStack()
 
-    def until_stopped(self, context: AbstractContextManager[object]) -> None:
-        """Enter a context that lasts until the fork is stopped."""
-        self._life.enter_context(context)
+    def until_stopped(self, context: AbstractContextManager[T]) -> T:
+        """Enter a context that lasts until the fork is stopped, and return what it yields."""
+        return self._life.enter_context(context)
 
     def silence(self) -> None:
         """End what the suite left running: nothing of it is to take the next suite's time or change an artifact."""
         try:
-            self.environment.kill_processes()
+            self.place.kill_processes()
         except EnvironmentFault as error:
             logger.info("%s, %s: a fork is removed at once: %s", self._context.task.name, self.round.name, error)
             self.stop()
 
-    def collect(self) -> tuple[str, ...]:
-        """Collect the artifacts where the attempt has a directory, and return what is to be said of those left out.
-
-        With them comes what the suite left of logs. They are in their place at once and without secrets, or not at all.
-        """
-        directory = self._context.directory
-        if directory is None:
-            return ()
-        # Beside their place, because the round's record may be written meanwhile, which rewrites what is in it.
-        beside, name = directory.gathered_artifacts(self.round.name), self.round.name
-        said = self._gather("artifact", beside, directory.artifacts(name), self._artifacts)
-        if self.more_logs:
-            said += self._gather("suite log", beside, directory.verifier_output(name).with_name(SUITE_LOGS), self._logs)
-        return said
-
-    def _artifacts(self, target: Path) -> tuple[str, ...]:
-        return collect_artifacts(self.environment, self.round, target)
-
-    def _logs(self, target: Path) -> tuple[str, ...]:
-        return collect_logs(self.environment, target)
-
-    def _gather(
-        self, what: str, beside: Path, place: Path, collect: Callable[[Path], tuple[str, ...]]
-    ) -> tuple[str, ...]:
+    def gather(self) -> None:
+        """Copy the artifacts and the suite's logs, without secrets, where the attempt has a directory."""
+        if self._context.directory is None:
+            return
+        # Beside their place: that is for a round that counts, and its record rewrites what is there.
+        beside = self._context.directory.gathered_artifacts(self.round.name)
         try:
             _remove_tree(beside)
-            left_out = collect(beside)
+            left_out = collect_artifacts(self.environment, self.round, beside / "artifacts")
+            flags = [f"artifact left out: {reason}" for reason in left_out]
+            if self.more_logs:
+                left_out += (logs_left_out := collect_logs(self.place, beside / SUITE_LOGS))
+                flags += [f"suite log left out: {reason}" for reason in logs_left_out]
             if any(reason.endswith(_FULL) for reason in left_out):
                 raise OSError(errno.ENOSPC, _FULL)  # What is there already must not take the room of records.
             scrub_tree(beside, self._context.scrubber)
-            _remove_tree(place)
-            if beside.exists():
-                place.parent.mkdir(parents=True, exist_ok=True)
-                beside.rename(place)
         except (EnvironmentFault, OSError) as error:
-            with contextlib.suppress(OSError):
+            self._not_gathered(error)
+        else:
+            self._flags = tuple(flags)
+
+    def put_artifacts(self) -> tuple[str, ...]:
+        """Put what was gathered in its place, all of it or nothing, and return what is to be said of what was not."""
+        directory, name = self._context.directory, self.round.name
+        if directory is not None and self._flags is not None:
+            logs = directory.verifier_output(name).with_name(SUITE_LOGS)
+            beside = directory.gathered_artifacts(name)
+            try:
+                for gathered, place in ((beside / "artifacts", directory.artifacts(name)), (beside / SUITE_LOGS, logs)):
+                    _remove_tree(place)
+                    if gathered.exists():
+                        place.parent.mkdir(parents=True, exist_ok=True)
+                        gathered.rename(place)
                 _remove_tree(beside)
-            return (f"{what}s not collected: {error}",)
-        return tuple(f"{what} left out: {reason}" for reason in left_out)
+            except OSError as error:
+                self._not_gathered(error)
+        return self._flags or ()
+
+    def drop_artifacts(self) -> None:
+        """Remove what was gathered: the round does not count."""
+        if self._context.directory is not None:
+            with contextlib.suppress(OSError):
+                _remove_tree(self._context.directory.gathered_artifacts(self.round.name))
+
+    def _not_gathered(self, error: Exception) -> None:
+        self.drop_artifacts()
+        self._flags = (f"artifacts not collected: {error}",)
 
     def stop(self) -> None:
         """Remove the fork; a failure is passed over, because the engine removes what is left when it closes."""
