@@ -320,7 +320,7 @@ def _verdict(
             return "error", "there is no reward", None
         reward = deciding_reward(rewards, key or None)
     except VerifierFault as error:
-        return "error", f"{evidence.verifier}: {error}", None
+        return "error", str(error), None
     found, counts = _cases(evidence, wanted=cases)
     verdict = Verdict(reward=reward, rewards=rewards, cases=found, counts=counts)
     return "passed" if verdict.passed else "failed", "", verdict
