@@ -315,6 +315,11 @@ class RunRecord(ResultsRecord):
     """None while the session runs, and for good where it was killed."""
     arguments: tuple[str, ...]
     environment: str
+    versions: dict[str, tuple[str, ...]] = {}
+    """What the session ran with, by name: ``pytest-evocode``, ``Python``, ``pytest``, ``platform``, and what the
+    environment's engine is made of, such as ``Docker`` or ``bubblewrap`` and their ``kernel``; several where the run
+    was continued with others. Empty in records that do not say.
+    """
     exit_status: int | None = None
     attempts: tuple[str, ...] = ()
     """The attempts' directories, relative to the results directory."""
