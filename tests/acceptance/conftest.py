@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +59,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of one test alone, empty at first; other tests have the one that all share."""
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def write_task(pytester: pytest.Pytester) -> WriteTask:
     """See :class:`WriteTask`."""
     return task_writer(pytester.path)
@@ -87,6 +95,12 @@ def run_tasks(pytester: pytest.Pytester) -> RunTasks:
         return Session(start("-W", "error", *UNUSED, *ours, *arguments), pytester.path)
 
     return run
+
+
+@pytest.fixture
+def play_tasks(run_tasks: RunTasks) -> RunTasks:
+    """As ``run_tasks``, for sessions that may begin with states that earlier ones kept."""
+    return functools.partial(run_tasks, replay=False)
 
 
 @pytest.fixture
