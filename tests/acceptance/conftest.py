@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance.models import import_sdks
 from tests.acceptance.sessions import AtTerminal, Checked, CheckTasks, RunTasks, Session
 from tests.acceptance.tasks import WriteNative, WriteTask, native_writer, task_writer
 from tests.inner_sessions import UNUSED
@@ -101,6 +102,15 @@ def run_tasks(pytester: pytest.Pytester) -> RunTasks:
 def play_tasks(run_tasks: RunTasks) -> RunTasks:
     """As ``run_tasks``, for sessions that may begin with states that earlier ones kept."""
     return functools.partial(run_tasks, replay=False)
+
+
+@pytest.fixture(scope="session")
+def model_sdks() -> None:
+    """The SDKs of models, imported once: pytester forgets what a test imports, and the next had second copies.
+
+    Not when tests are collected: they take seconds, and few workers have a test that needs them.
+    """
+    import_sdks()
 
 
 @pytest.fixture
