@@ -259,7 +259,7 @@ interface RoundData {
   rewards: { [key: string]: number };
   counts: [number, number];
   flags: string[];
-  rests_on: "separate" | "fork" | "clean" | "place" | null;
+  rests_on: "separate" | "artifacts" | "fork" | "clean" | "place" | null;
   void: boolean;
   changed_tools: string[];
   changed_counts: { [kind: string]: number };
