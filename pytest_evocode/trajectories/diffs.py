@@ -81,7 +81,7 @@ def apply_diff(old: str, diff: str) -> str:
     return "".join(after + before[done:])
 
 
-class Hunk(NamedTuple):
+class DiffHunk(NamedTuple):
     """One hunk of a diff."""
 
     start: int
@@ -99,7 +99,7 @@ class Hunk(NamedTuple):
         return self.at + 1 + place + sum(not line.endswith("\n") for _, line in self.lines[:place])
 
 
-def read_hunks(diff: str) -> Iterator[Hunk]:
+def read_hunks(diff: str) -> Iterator[DiffHunk]:
     """Yield the hunks of a unified diff, in order.
 
     Raises:
@@ -125,7 +125,7 @@ def read_hunks(diff: str) -> Iterator[Hunk]:
             if left < 0 or new < 0:
                 raise DiffError(f"the diff's line {at} is one more than its hunk has")
             lines.append((sign, line))
-        yield Hunk(start, taken, lines, first)
+        yield DiffHunk(start, taken, lines, first)
 
 
 def _added_lines(body: list[str], at: int, number: int) -> list[tuple[str, str]]:
