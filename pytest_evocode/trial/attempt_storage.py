@@ -1,0 +1,195 @@
+"""Attempts that travel: what was recorded of one is uploaded beside it, and another machine goes on from there."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_evocode.environments import Engine, Installation, Snapshot
+from pytest_evocode.environments.portable import PortableEngine
+from pytest_evocode.errors import DamagedObject
+from pytest_evocode.results.archive_parts import archive_parts
+from pytest_evocode.results.attempt_copies import AttemptCopy
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.manifests import AttemptManifest, LayerKeys, SnapshotKeys
+from pytest_evocode.results.object_store import ObjectStore
+from pytest_evocode.results.states import AttemptState
+from pytest_evocode.tasks import Task
+from pytest_evocode.tasks.atomic_write import replacing
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredAttempt:
+    """What was brought from a storage."""
+
+    found: bool = False
+    """Whether the storage has, or this directory had, something to go on from."""
+    last_turn: int = 0
+    """The round after which the attempt goes on; 0 where it begins anew, or has ended."""
+    notes: tuple[str, ...] = ()
+    """What the user should know, such as that a layer is damaged and a round is therefore repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStorage:
+    """A place that several machines reach, and that attempts travel by.
+
+    :class:`~pytest_evocode.trial.Trial` does all of it with ``TrialOptions(storage=...)``: it saves after every turn
+    and every verdict, and with ``resume`` restores before it looks for what is to be continued. An object can be
+    pickled and serves any number of attempts and threads.
+
+    Args:
+        url: A directory, or a URL for ``fsspec`` such as ``s3://bucket/prefix``.
+        options: What the implementation of the protocol is given; keys and endpoints are better in its variables.
+    """
+
+    url: str
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def store(self) -> ObjectStore:
+        """The files of the storage."""
+        return ObjectStore(self.url, self.options)
+
+    def saver(self, directory: AttemptDirectory, engine: Engine | None = None) -> StoredCopy:
+        """Return what one session saves an attempt by, and restores it."""
+        return StoredCopy(AttemptCopy(self.store, directory), engine)
+
+    def restore(
+        self,
+        directory: AttemptDirectory,
+        engine: Engine | None = None,
+        task: Task | None = None,
+        installation: Installation | None = None,
+    ) -> RestoredAttempt:
+        """Bring an attempt to this machine; see :meth:`StoredCopy.restore`."""
+        return self.saver(directory, engine).restore(task, installation)
+
+    def forget(self, directory: AttemptDirectory) -> None:
+        """Remove all that the storage has of an attempt; raises StorageFault."""
+        AttemptCopy(self.store, directory).forget()
+
+
+class StoredCopy:
+    """The copy of one attempt, as one session writes and reads it."""
+
+    def __init__(self, copy: AttemptCopy, engine: Engine | None) -> None:
+        self._copy = copy
+        self._engine = engine if isinstance(engine, PortableEngine) else None
+        self._layers: dict[str, LayerKeys] = {}
+        """The layers that the storage has, by their names."""
+
+    @property
+    def uploaded(self) -> tuple[int, int]:
+        """How many objects were uploaded, and how many bytes they have."""
+        return self._copy.uploaded.objects, self._copy.uploaded.size
+
+    def save(
+        self, state: AttemptState | None, contents: bytes | None, snapshots: Mapping[str, Snapshot], image: str = ""
+    ) -> None:
+        """Upload what is new: files, layers, and a manifest that names them, written last.
+
+        Args:
+            state: The state that the attempt can be gone on from; None where there is none.
+            contents: The same as ``state.json`` has it.
+            snapshots: The snapshots that the state mentions, by reference; they are made, and stay meanwhile.
+            image: The engine's key of what they lie over.
+
+        Raises:
+            StorageFault: The storage cannot be read or written; what was stored before holds.
+            EnvironmentFault: A snapshot cannot be read.
+        """
+        if self._engine is None and snapshots:
+            state, contents, snapshots = None, None, {}
+        stored = {reference: self._put(snapshot, image) for reference, snapshot in snapshots.items()}
+        turns = state.turns if state is not None else ()
+        self._copy.save(stored, state=contents, last_turn=max((turn.index for turn in turns), default=0))
+
+    def _put(self, snapshot: Snapshot, image: str) -> SnapshotKeys:
+        assert self._engine is not None
+        with tempfile.TemporaryDirectory(prefix="evocode-") as scratch:
+            layers = []
+            for layer in self._engine.export_snapshot(snapshot, self._layers.keys(), Path(scratch)):
+                if layer.archive is not None:
+                    with layer.archive.open("rb") as archive:
+                        parts = self._copy.put(archive_parts(archive))
+                    self._layers[layer.name] = LayerKeys(name=layer.name, parts=parts)
+                    layer.archive.unlink()
+                layers.append(self._layers[layer.name])
+            return SnapshotKeys(environment=self._engine.name, image=image, layers=tuple(layers))
+
+    def restore(self, task: Task | None = None, installation: Installation | None = None) -> RestoredAttempt:
+        """Bring the attempt to this machine, for a trial with ``resume`` to go on from its last recorded round.
+
+        What the directory has of the attempt stays where it is as new as the storage, and otherwise is moved to
+        ``.replaced`` in the results directory. From here on no other session may save anything of the attempt.
+
+        Args:
+            task: The task that the snapshots' image is built of; None brings the files alone.
+            installation: What is on top of the image.
+
+        Raises:
+            StorageFault: The storage cannot be read, or another version of this program wrote what it has.
+            EnvironmentFault: A snapshot cannot be put into the engine.
+        """
+        notes: list[str] = []
+        for manifest in self._copy.manifests():
+            try:
+                is_here = not notes and self._copy.is_here(manifest)
+                files = {} if is_here else self._copy.read_files(manifest)
+                run = self._copy.read_run(manifest)
+                self._bring_snapshots(manifest, task, installation, notes)
+            except DamagedObject as error:
+                notes.append(_damaged(self._copy, manifest, error))
+                continue
+            if not is_here and (aside := self._copy.put_back(files)) is not None:
+                notes.append(f"what was here of the attempt is older than what the storage has, and now in {aside}")
+            self._write_run(run)
+            self._copy.claim(manifest)
+            self._layers = {layer.name: layer for each in manifest.snapshots.values() for layer in each.layers}
+            return RestoredAttempt(True, manifest.last_turn, tuple(notes))
+        return RestoredAttempt(notes=tuple(notes))
+
+    def _bring_snapshots(
+        self, manifest: AttemptManifest, task: Task | None, installation: Installation | None, notes: list[str]
+    ) -> None:
+        engine = self._engine
+        if engine is None or task is None:
+            return
+        for reference, snapshot in manifest.snapshots.items():
+            if snapshot.environment != engine.name or engine.find_snapshot(reference) is not None:
+                continue  # A resumed attempt says itself that it was begun in another environment.
+            image = engine.image_key(task)
+            if snapshot.image and image != snapshot.image:
+                notes.append(
+                    f"the image of {task.name} is another here ({image[:19]}, not {snapshot.image[:19]}), though made "
+                    "of the same files; what the attempt changed lies over it as it is"
+                )
+            with tempfile.TemporaryDirectory(prefix="evocode-") as scratch:
+                layers = []
+                for number, layer in enumerate(snapshot.layers):
+                    layers.append(path := Path(scratch, f"{number}.tar"))
+                    with path.open("wb") as file:
+                        file.writelines(map(self._copy.get, layer.parts))
+                engine.import_snapshot(task, installation, reference, layers, self._copy.directory.state_directory)
+
+    def _write_run(self, run: bytes | None) -> None:
+        path = self._copy.run_file
+        if run is not None and not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as file:
+                file.write(run)
+
+
+def _damaged(copy: AttemptCopy, manifest: AttemptManifest, error: DamagedObject) -> str:
+    after = f"round {manifest.last_turn}" if manifest.last_turn else "the attempt's end"
+    return (
+        f"{copy.place}: what is stored after {after} is not used, and the turns since the state before are taken "
+        f"again: {error}"
+    )
