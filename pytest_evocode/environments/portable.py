@@ -42,7 +42,7 @@ class PortableEngine(Engine, Protocol):
         task: Task,
         installation: Installation | None,
         reference: str,
-        layers: Sequence[Path],
+        layers: Sequence[ExportedLayer],
         keep_for: Path,
     ) -> None:
         """Have :meth:`find_snapshot` find a snapshot that another machine exported.
@@ -51,7 +51,7 @@ class PortableEngine(Engine, Protocol):
             task: The task, whose image is built first unless one of its content exists.
             installation: What is on top of the image.
             reference: The snapshot's, on both machines.
-            layers: The files that were exported, the lowest layer first.
+            layers: What was exported, the lowest layer first, all with their archives.
             keep_for: As for :meth:`~pytest_evocode.environments.protocol.Environment.snapshot`.
 
         Raises:

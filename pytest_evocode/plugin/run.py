@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +19,9 @@ from pytest_evocode.results.records import RECORD_VERSION, RoundRecord, RunRecor
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.selection import RunProgress, SelectedAttempt, progress_of, run_to_continue, with_selected
 from pytest_evocode.secrets import Scrubber
+
+if TYPE_CHECKING:
+    from pytest_evocode.trial.attempt_storage import AttemptStorage
 
 
 class SessionRun:
@@ -41,11 +45,14 @@ class SessionRun:
         self._environment = environment
         self._scrubber = scrubber
         self._is_used = False
+        self._storage = _storage_of(settings)
         self.record: RunRecord | None = None
         """The record as it was last read or written; None as long as it is not known which run is to be continued."""
         if settings.resume is None:
             self._claim()
         elif settings.resume != LATEST:
+            if self._storage is not None:
+                self._storage.restore_run(self._results, settings.resume)
             self._take(directory.reopen_run(self._results, settings.resume))
         else:
             directory.run_names(self._results)
@@ -140,13 +147,27 @@ class SessionRun:
         assert self.record is not None
         if self._settings.resume is not None:
             own = tuple(each for each in selected if not each.elsewhere)
+            self._bring(own)
             resuming = _resuming(self.record, progress_of(self._results, self.record, own))
             anew = {"arguments": self._arguments, "environment": self._environment}
             self.record = self.record.model_copy(update={**anew, "finished": None, "exit_status": None})
         self._is_used = True
         self.record = with_selected(self.record, selected, made_by).model_copy(update={"version": RECORD_VERSION})
         directory.write_run(self._results, self.record)
+        if self._storage is not None:
+            self._storage.save_run(self._results, self.record.run)
         return resuming
+
+    def _bring(self, selected: Sequence[SelectedAttempt]) -> None:
+        """Bring the records of attempts, for this session to say what is left; their snapshots come with the trials."""
+        if self._storage is None or self._settings.mode == "single-round":
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        of = partial(directory.AttemptDirectory.of, self._results)
+        with ThreadPoolExecutor(8) as pool:
+            places = (of(each.task, each.agent, self.name, each.number, self._scrubber) for each in selected)
+            list(pool.map(self._storage.restore, places))
 
     def write(self, records: Sequence[RoundRecord], begun: Iterable[tuple[str, str, int]], exit_status: int) -> None:
         """Write how the run ended, with the scores of each agent; not where nothing was selected.
@@ -184,6 +205,14 @@ class SessionRun:
         # An attempt that was stopped in its first round has only the journal of what was paid for.
         paid = {path.parents[3] for path in self._results.glob(f"{attempts}/steps/*/agent/{directory.JOURNAL_FILE}")}
         return len(left) + len(paid.difference(parent for path in left for parent in path.parents))
+
+
+def _storage_of(settings: Settings) -> AttemptStorage | None:
+    if settings.storage is None:
+        return None
+    from pytest_evocode.trial.attempt_storage import AttemptStorage
+
+    return AttemptStorage(settings.storage)
 
 
 def _resuming(run: RunRecord, found: RunProgress | None) -> str:

@@ -23,6 +23,8 @@ from pytest_evocode.errors import DamagedObject, StorageFault, TakenOver
 from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
 from pytest_evocode.results.manifests import MANIFEST_VERSION, AttemptManifest, ContentKey, SnapshotKeys
 from pytest_evocode.results.object_store import ObjectStore
+from pytest_evocode.results.parsing import parse_object, read_record
+from pytest_evocode.results.records import AttemptRecord
 from pytest_evocode.tasks.atomic_write import replacing, write_atomically
 
 WRITER_FILE = "storage.json"
@@ -63,11 +65,6 @@ class AttemptCopy:
         return "/".join(parts)
 
     @property
-    def run_file(self) -> Path:
-        """The record of the run in this results directory, whether it is there or not."""
-        return self.directory.path.parents[4] / "runs" / f"{self.directory.path.parent.name}.json"
-
-    @property
     def _part(self) -> Path:
         """The part of the attempt's directory that this copy is of: all but in single-round mode."""
         return self.directory.state_directory.relative_to(self.directory.path)
@@ -94,31 +91,44 @@ class AttemptCopy:
         self.uploaded.objects += len(contents)
         self.uploaded.size += sum(map(len, contents.values()))
 
-    def save(self, snapshots: Mapping[str, SnapshotKeys], *, state: bytes | None, last_turn: int) -> None:
+    def save(
+        self,
+        snapshots: Mapping[str, SnapshotKeys],
+        *,
+        state: bytes | None,
+        last_turn: int,
+        travels: bool = True,
+    ) -> bool:
         """Upload what is new of the attempt's files and write a manifest, unless nothing is new.
 
         Args:
             snapshots: What ``state`` mentions, uploaded with :meth:`put`.
             state: The contents of ``state.json``; None for an attempt without.
             last_turn: The index of the last round whose turn has ended by then.
+            travels: Whether the state can be gone on from elsewhere.
+
+        Returns:
+            Whether that is done; not so where ``state.json`` has changed since, and other files with it.
 
         Raises:
             TakenOver: Another session goes on with the attempt.
             StorageFault: The storage cannot be read or written.
         """
         files = self._files()
-        files.pop((self._part / STATE_FILE).as_posix(), None)
-        if state is not None:
-            (files[(self._part / STATE_FILE).as_posix()],) = self.put([state])
-        try:
-            record = self.put([self.run_file.read_bytes()])[0]
-        except OSError:
-            record = None  # A trial that a script drives has no run.
+        name = (self._part / STATE_FILE).as_posix()
+        found = files.pop(name, None)
+        if found != (None if state is None else ContentKey.of(state)):
+            return False
+        if found is not None and travels:
+            files[name] = found
         manifest = AttemptManifest(
-            number=0, writer=self._writer, last_turn=last_turn, files=files, run=record, snapshots=dict(snapshots)
+            number=0, writer=self._writer, last_turn=last_turn, files=files, snapshots=dict(snapshots)
         )
+        if self._last is None and not files:
+            return True  # Nothing has begun yet.
         if self._last is None or manifest != self._last.model_copy(update={"number": 0}):
             self._commit(manifest)
+        return True
 
     def _commit(self, manifest: AttemptManifest) -> None:
         """Write a manifest, say on this machine whose it is, and remove what none needs any more."""
@@ -198,23 +208,30 @@ class AttemptCopy:
         """Return the attempt's files by path; raises DamagedObject."""
         return {name: self.get(key) for name, key in manifest.files.items()}
 
-    def read_run(self, manifest: AttemptManifest) -> bytes | None:
-        """Return the record of the run, None where there is none; raises DamagedObject."""
-        return None if manifest.run is None else self.get(manifest.run)
-
     def put_back(self, files: Mapping[str, bytes]) -> Path | None:
         """Write the attempt's files, in place of what there is of the attempt, and return where that is now, if any."""
         aside = self._set_aside()
         for name, contents in files.items():
             path = self.directory.path / name
-            if self._part != Path() and name == "result.json" and path.exists():
-                continue  # It has other rounds, too.
+            if self._part != Path() and name == "result.json":
+                self._add_to_record(contents)
+                continue
             if not path.resolve().is_relative_to(self.directory.path.resolve()):
                 raise StorageFault(f"the storage {self.store.url}: {self.place} names a file elsewhere: {name}")
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as file:
                 file.write(contents)
         return aside
+
+    def _add_to_record(self, contents: bytes) -> None:
+        """In single-round mode, add what is stored of the attempt to the record that has the other rounds."""
+        stored = read_record(AttemptRecord, parse_object(contents), cases=False)
+        with self.directory.composing() as here:
+            others = here.rounds if here is not None else ()
+            own = {record.index: record for record in stored.rounds if record.round == self.directory.only_round}
+            rounds = {**{record.index: record for record in (*stored.rounds, *others)}, **own}
+            ordered = tuple(record for _, record in sorted(rounds.items()))
+            self.directory.write_attempt(stored.model_copy(update={"rounds": ordered}))
 
     def claim(self, manifest: AttemptManifest) -> None:
         """Go on from a manifest: from here on no other session may store anything of the attempt."""

@@ -51,16 +51,12 @@ class AttemptManifest(ResultsRecord):
     """The index of the last round whose turn has ended; 0 where none has, or all has ended."""
     files: dict[str, ContentKey] = {}
     """The files of the attempt's directory, by their paths in it."""
-    run: ContentKey | None = None
-    """The record of the run."""
     snapshots: dict[str, SnapshotKeys] = {}
     """The snapshots that ``state.json`` mentions, by reference."""
 
     def objects(self) -> Iterator[ContentKey]:
         """Yield the keys of all objects that are named."""
         yield from self.files.values()
-        if self.run is not None:
-            yield self.run
         for snapshot in self.snapshots.values():
             for layer in snapshot.layers:
                 yield from layer.parts

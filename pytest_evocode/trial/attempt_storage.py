@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.environments import Engine, Installation, Snapshot
-from pytest_evocode.environments.portable import PortableEngine
+from pytest_evocode.environments.portable import ExportedLayer, PortableEngine
 from pytest_evocode.errors import DamagedObject
 from pytest_evocode.results.archive_parts import archive_parts
 from pytest_evocode.results.attempt_copies import AttemptCopy
@@ -71,6 +71,19 @@ class AttemptStorage:
         """Bring an attempt to this machine; see :meth:`StoredCopy.restore`."""
         return self.saver(directory, engine).restore(task, installation)
 
+    def save_run(self, results: Path, run: str) -> None:
+        """Save the record of a run, without which no other machine can resume it; raises StorageFault and OSError."""
+        name = f"runs/{run}.json"
+        self.store.write({name: (results / name).read_bytes()})
+
+    def restore_run(self, results: Path, run: str) -> None:
+        """Bring the record of a run, unless there is one here or none in the storage; raises StorageFault."""
+        path = results / "runs" / f"{run}.json"
+        if not path.exists() and (contents := self.store.read(f"runs/{run}.json")) is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as file:
+                file.write(contents)
+
     def forget(self, directory: AttemptDirectory) -> None:
         """Remove all that the storage has of an attempt; raises StorageFault."""
         AttemptCopy(self.store, directory).forget()
@@ -92,7 +105,7 @@ class StoredCopy:
 
     def save(
         self, state: AttemptState | None, contents: bytes | None, snapshots: Mapping[str, Snapshot], image: str = ""
-    ) -> None:
+    ) -> bool:
         """Upload what is new: files, layers, and a manifest that names them, written last.
 
         Args:
@@ -101,15 +114,18 @@ class StoredCopy:
             snapshots: The snapshots that the state mentions, by reference; they are made, and stay meanwhile.
             image: The engine's key of what they lie over.
 
+        Returns:
+            Whether that is done; not so where the state has changed meanwhile.
+
         Raises:
             StorageFault: The storage cannot be read or written; what was stored before holds.
             EnvironmentFault: A snapshot cannot be read.
         """
-        if self._engine is None and snapshots:
-            state, contents, snapshots = None, None, {}
-        stored = {reference: self._put(snapshot, image) for reference, snapshot in snapshots.items()}
-        turns = state.turns if state is not None else ()
-        self._copy.save(stored, state=contents, last_turn=max((turn.index for turn in turns), default=0))
+        travels = self._engine is not None
+        stored = {name: self._put(snapshot, image) for name, snapshot in snapshots.items()} if travels else {}
+        turns = state.turns if state is not None and travels else ()
+        last = max((turn.index for turn in turns), default=0)
+        return self._copy.save(stored, state=contents, last_turn=last, travels=travels)
 
     def _put(self, snapshot: Snapshot, image: str) -> SnapshotKeys:
         assert self._engine is not None
@@ -143,14 +159,12 @@ class StoredCopy:
             try:
                 is_here = not notes and self._copy.is_here(manifest)
                 files = {} if is_here else self._copy.read_files(manifest)
-                run = self._copy.read_run(manifest)
                 self._bring_snapshots(manifest, task, installation, notes)
             except DamagedObject as error:
                 notes.append(_damaged(self._copy, manifest, error))
                 continue
             if not is_here and (aside := self._copy.put_back(files)) is not None:
                 notes.append(f"what was here of the attempt is older than what the storage has, and now in {aside}")
-            self._write_run(run)
             self._copy.claim(manifest)
             self._layers = {layer.name: layer for each in manifest.snapshots.values() for layer in each.layers}
             return RestoredAttempt(True, manifest.last_turn, tuple(notes))
@@ -174,17 +188,11 @@ class StoredCopy:
             with tempfile.TemporaryDirectory(prefix="evocode-") as scratch:
                 layers = []
                 for number, layer in enumerate(snapshot.layers):
-                    layers.append(path := Path(scratch, f"{number}.tar"))
+                    path = Path(scratch, f"{number}.tar")
                     with path.open("wb") as file:
                         file.writelines(map(self._copy.get, layer.parts))
+                    layers.append(ExportedLayer(layer.name, path))
                 engine.import_snapshot(task, installation, reference, layers, self._copy.directory.state_directory)
-
-    def _write_run(self, run: bytes | None) -> None:
-        path = self._copy.run_file
-        if run is not None and not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as file:
-                file.write(run)
 
 
 def _damaged(copy: AttemptCopy, manifest: AttemptManifest, error: DamagedObject) -> str:
