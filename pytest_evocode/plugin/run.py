@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.errors import UsageError
+from pytest_evocode.errors import StorageFault, UsageError
 from pytest_evocode.plugin.options import LATEST
 from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.report.tables import join_first
@@ -22,6 +23,8 @@ from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
     from pytest_evocode.trial.attempt_storage import AttemptStorage
+
+logger = logging.getLogger(__name__)
 
 
 class SessionRun:
@@ -191,6 +194,11 @@ class SessionRun:
             "scores": {agent: asdict(mode.scores(of_agent)) for agent, of_agent in by_agent(records).items()},
         }
         directory.write_run(self._results, self.record.model_copy(update=ended))
+        if self._storage is not None:
+            try:
+                self._storage.save_run(self._results, self.record.run)
+            except StorageFault as error:
+                logger.warning("%s; it has the record that the run began with", error)
 
     def count_unfinished(self) -> int:
         """Return how many attempts of the run can be continued."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -157,26 +157,50 @@ class StoredCopy:
         notes: list[str] = []
         for manifest in self._copy.manifests():
             try:
-                is_here = not notes and self._copy.is_here(manifest)
-                files = {} if is_here else self._copy.read_files(manifest)
-                self._bring_snapshots(manifest, task, installation, notes)
+                here = self._needed_here(manifest, task) if not notes else None
+                files = {} if here is not None else self._copy.read_files(manifest)
+                self._bring_snapshots(manifest, here, task, installation, notes)
             except DamagedObject as error:
                 notes.append(_damaged(self._copy, manifest, error))
                 continue
-            if not is_here and (aside := self._copy.put_back(files)) is not None:
+            if here is None and (aside := self._copy.put_back(files)) is not None:
                 notes.append(f"what was here of the attempt is older than what the storage has, and now in {aside}")
             self._copy.claim(manifest)
             self._layers = {layer.name: layer for each in manifest.snapshots.values() for layer in each.layers}
             return RestoredAttempt(True, manifest.last_turn, tuple(notes))
         return RestoredAttempt(notes=tuple(notes))
 
+    def _needed_here(self, manifest: AttemptManifest, task: Task | None) -> set[str] | None:
+        """Return the references of the snapshots that the attempt's directory needs; None where it cannot be used.
+
+        It is as new as the storage, or newer, where the writer of the manifest wrote here. Where that was on another
+        machine, its last snapshots may be neither here nor in the storage.
+        """
+        if not self._copy.is_here(manifest):
+            return None
+        state = self._copy.directory.read_state()
+        needed = {turn.snapshot for turn in state.turns} if state is not None else set()
+        if self._engine is not None and task is not None:
+            for reference in needed - manifest.snapshots.keys():
+                if self._engine.find_snapshot(reference) is None:
+                    return None
+        return needed
+
     def _bring_snapshots(
-        self, manifest: AttemptManifest, task: Task | None, installation: Installation | None, notes: list[str]
+        self,
+        manifest: AttemptManifest,
+        needed: Collection[str] | None,
+        task: Task | None,
+        installation: Installation | None,
+        notes: list[str],
     ) -> None:
+        """Put the snapshots of a manifest into the engine, where it has them not; with ``needed`` only those."""
         engine = self._engine
         if engine is None or task is None:
             return
         for reference, snapshot in manifest.snapshots.items():
+            if needed is not None and reference not in needed:
+                continue
             if snapshot.environment != engine.name or engine.find_snapshot(reference) is not None:
                 continue  # A resumed attempt says itself that it was begun in another environment.
             image = engine.image_key(task)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from moto.server import ThreadedMotoServer
 
 from pytest_evocode.results.object_store import ObjectStore
 from tests import remembering_agent
@@ -49,8 +50,7 @@ LAST = {4: 'grep -qx "[[]1, 2, 3, 4]" said && [ $(wc -l < log.txt) = 4 ] && echo
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The URL of a bucket of a server that speaks S3, whose address and keys are in variables."""
-    server = pytest.importorskip("moto.server", reason="moto, a server that speaks S3, is not installed")
-    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     running.start()
     host, port = running.get_host_and_port()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 from pytest_evocode.agents import RoundContext, RoundTranscript
 from pytest_evocode.environments import Engine
+from pytest_evocode.environments.docker.engine import DockerEngine, connect
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import AgentFault, TakenOver, UsageError
 from pytest_evocode.results.attempt_copies import AttemptCopy
@@ -123,9 +125,7 @@ class Machine:
     def _start(self) -> Engine:
         if self._kind == "sandbox":
             return SandboxEngine()
-        from pytest_evocode.environments.docker.engine import DockerEngine
-
-        return DockerEngine()
+            return DockerEngine()
 
 
 @pytest.fixture(params=["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
@@ -171,8 +171,6 @@ def lose_images(kind: str, machine: Machine) -> None:
     """Remove from the one Docker engine the snapshots that the other machine would not have."""
     state = machine.directory.read_state()
     if kind == "docker" and state is not None:
-        from pytest_evocode.environments.docker.engine import connect
-
         client = connect()
         for turn in state.turns:
             client.remove_image(turn.snapshot, force=True)
@@ -245,13 +243,28 @@ def test_where_a_layer_is_damaged_its_round_is_repeated(
     layers = [layer for layer in snapshot["layers"] if not layer["name"].startswith("evocode.changes")]
     (damaged,) = [path for path in stored_files(tmp_path, "objects") if path.name == layers[-1]["parts"][-1]["sha256"]]
     damaged.write_bytes(bytes(damaged.stat().st_size))
+    if kind == "docker":
+        make_another_image(task)
     agent = Remembering()
     records = second.play(task, agent, storage)
     assert (agent.asked, agent.said) == ([2, 3], [1, 2, 3])
     assert [each.outcome for each in records] == ["passed"] * 3
-    (note,) = second.notes
+    note, *others = second.notes
+    if kind == "docker":
+        assert "the image of small is another here" in note
+        (note,) = others
     assert damaged.name in note
     assert "what is stored after round 2 is not used, and the turns since the state before are taken again" in note
+
+
+def make_another_image(task: Task) -> None:
+    """Have the one Docker engine another image for the files of a task, as another machine's build may give."""
+    engine = DockerEngine()
+    image = engine.image_key(task)
+    with contextlib.closing(engine), contextlib.closing(connect()) as client:
+        (name,) = client.inspect_image(image)["RepoTags"]
+    dockerfile = f"FROM {name}\nRUN touch /of-another-build\n"
+    subprocess.run(["docker", "build", "--tag", name, "-"], input=dockerfile, text=True, check=True, capture_output=True)
 
 
 class TestInSandboxes:
@@ -261,6 +274,27 @@ class TestInSandboxes:
     def kind(self) -> str:
         """The one that takes less time."""
         return "sandbox"
+
+    @pytest.mark.parametrize("is_behind", [False, True])
+    def test_a_results_directory_that_both_machines_see_needs_the_snapshots_alone(
+        self,
+        machines: tuple[Machine, Machine],
+        task: Task,
+        storage: AttemptStorage,
+        is_saved: Callable[[int], bool],
+        tmp_path: Path,
+        is_behind: bool,
+    ) -> None:
+        first, second = machines
+        first.play(task, Remembering(breaks_in=3, is_saved=is_saved), storage)
+        second.directory = first.directory
+        if is_behind:  # The machine was lost before the last upload.
+            stored_files(tmp_path, "manifests")[-1].unlink()
+        agent = Remembering()
+        records = second.play(task, agent, storage)
+        assert (agent.asked, agent.said) == ([2, 3] if is_behind else [3], [1, 2, 3])
+        assert [each.outcome for each in records] == ["passed"] * 3
+        assert [".replaced" in note for note in second.notes] == [True] * is_behind
 
     def test_an_upload_that_was_killed_leaves_the_state_before(
         self,
