@@ -123,9 +123,7 @@ class Machine:
             engine.close()
 
     def _start(self) -> Engine:
-        if self._kind == "sandbox":
-            return SandboxEngine()
-            return DockerEngine()
+        return SandboxEngine() if self._kind == "sandbox" else DockerEngine()
 
 
 @pytest.fixture(params=["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
@@ -262,9 +260,12 @@ def make_another_image(task: Task) -> None:
     engine = DockerEngine()
     image = engine.image_key(task)
     with contextlib.closing(engine), contextlib.closing(connect()) as client:
-        (name,) = client.inspect_image(image)["RepoTags"]
+        described = client.inspect_image(image)  # type: ignore[no-untyped-call]
+        (name,) = described["RepoTags"]
     dockerfile = f"FROM {name}\nRUN touch /of-another-build\n"
-    subprocess.run(["docker", "build", "--tag", name, "-"], input=dockerfile, text=True, check=True, capture_output=True)
+    subprocess.run(
+        ["docker", "build", "--tag", name, "-"], input=dockerfile, text=True, check=True, capture_output=True
+    )
 
 
 class TestInSandboxes:
