@@ -118,8 +118,7 @@ class Checkpoints:
                 )
             self._turns[turn.index], self._snapshots[turn.index] = turn, snapshot
         self._state = earlier.model_copy(update={"last": max(earlier.last, self._own_last)})
-        last = max(self._turns, default=0)
-        first = self.first_recorded
+        last, first = max(self._turns, default=0), self.first_recorded
         return Resumption(
             records=records,
             lost={

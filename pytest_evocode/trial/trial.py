@@ -94,11 +94,8 @@ class Trial:
             environment=engine.name, task_hash=context.task_hash, made_by=dict(options.agent), last=len(self._rounds)
         )
         turns_stop = context.cancelled.part()
-        self._turns = AgentTurns(
-            replace(context, cancelled=turns_stop),
-            agent,
-            spending=AttemptSpending(options.budget, run=options.run_spending),
-        )
+        spending = AttemptSpending(options.budget, run=options.run_spending)
+        self._turns = AgentTurns(replace(context, cancelled=turns_stop), agent, spending=spending)
         self._start_state = StartingState(context, agent, rounds, self._oracle_attempt)
         self._suites = SuiteRunner(context, trusted=self._start_state.is_of_task_alone)
         # Suites that run in place need the processes there, which no snapshot has.
