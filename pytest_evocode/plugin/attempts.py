@@ -78,10 +78,6 @@ class AttemptCollector(pytest.Collector):
     def begin(self, alone: RoundItem | None = None) -> None:
         """Start a trial, through the last round that was selected, or of one round by itself."""
         session = self._evocode
-        engine = session.engine
-        declared = self.task.config.environment.model_fields_set
-        if ignored := [key for key in engine.without_effect if key in declared]:
-            self.warn(pytest.PytestWarning(f"{self.path}: no effect in the {engine.name}: {', '.join(ignored)}"))
         if not session.settings.pin:
             self._warn_of_stale_pins()
         try:

@@ -13,7 +13,7 @@ from pytest_evocode.agents import (
     Agent,
     PreparedAgent,
     ResumableAgent,
-    SelectiveAgent,
+    check_task,
     close_agent,
     declared_secrets,
     is_deterministic,
@@ -314,8 +314,7 @@ class Trial:
         self._first_played.set_result(index)
 
     def _start(self, before: Resumption) -> Environment:
-        if isinstance(self.agent, SelectiveAgent):
-            self.agent.check_task(self.task, self._context.engine.name)
+        check_task(self.agent, self.task, self._context.engine.name)
         environment = self._context.task_environment.create(
             snapshot=before.start, installation=self._start_state.installation
         )
