@@ -29,18 +29,16 @@ function commandsView(attempt, round) {
     return empty("There is no command that repeats this round.", "Results of other programs are run again by these programs.");
   }
   return h(
-    "div",
-    { class: "commands" },
-    h("p", null, "Start them in the directory that the run was started in."),
+    "div.commands",
+    h("p", "Start them in the directory that the run was started in."),
     commands.map(([what, help, command]) =>
       h(
         "section",
-        null,
-        h("h3", null, what),
-        help && h("p", null, help),
-        h("div", { class: "command" }, shownText(command, { tag: "pre", limit: 4000 }), copyButton(command, "Copy")),
+        h("h3", what),
+        help && h("p", help),
+        h("div.command", shownText(command, { limit: 4000 }), copyButton(command, "Copy")),
       ),
     ),
-    attempt.path && h("p", null, "Directory of the attempt: ", shownText(attempt.path, { tag: "span", limit: 1000 })),
+    attempt.path && h("p", "Directory of the attempt: ", named(attempt.path, 1000)),
   );
 }

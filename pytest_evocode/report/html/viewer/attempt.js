@@ -10,7 +10,7 @@ definePage({
     const summary = report.attempt(id);
     heading(main, `${attempt.agent}, attempt ${attempt.attempt}`, attemptTrail(attempt));
     main.append(attemptProblems(attempt));
-    if (summary?.left_out) main.append(note("warning", "It does not count: ", shownText(summary.left_out, { tag: "span" })));
+    if (summary?.left_out) main.append(note("warning", "It does not count: ", named(summary.left_out, 1000)));
     if (summary) {
       main.append(
         cellGrid({
@@ -36,8 +36,8 @@ definePage({
 /** @param {AttemptData} attempt */
 function attemptProblems(attempt) {
   if (!attempt.problems.length) return "";
-  const items = attempt.problems.map((each) => h("li", null, shownText(each, { tag: "span", limit: 1000 })));
-  return note("error", "Not all of this attempt could be read:", h("ul", null, items));
+  const items = attempt.problems.map((each) => h("li", named(each, 1000)));
+  return note("error", "Not all of this attempt could be read:", h("ul", items));
 }
 
 /** @param {AttemptData} attempt @param {number} index */
@@ -60,7 +60,7 @@ function roundsTable(attempt, place) {
         title: "Round",
         value: (round) => round.index,
         cell: (round) =>
-          h("a", { href: link("round", [attempt.id, round.index]) }, `${round.index} `, shownText(round.name, { tag: "span", limit: 100 })),
+          h("a", { href: link("round", [attempt.id, round.index]) }, `${round.index} `, named(round.name)),
       },
       {
         id: "outcome",
@@ -101,12 +101,11 @@ function attemptFacts(attempt) {
   /** @type {[string, Child][]} */
   const made = Object.entries(attempt.made_by).map(([key, value]) => [
     `Agent's ${key}`,
-    shownText(typeof value === "string" ? value : JSON.stringify(value), { tag: "span", limit: 1000 }),
+    named(typeof value === "string" ? value : JSON.stringify(value), 1000),
   ]);
   return h(
     "section",
-    null,
-    h("h2", null, "About this attempt"),
+    h("h2", "About this attempt"),
     terms([
       ["Run", run ? h("a", { href: link("run", [run.id]) }, run.name) : attempt.run],
       ["Started", attempt.started && timeOfDay(attempt.started)],
@@ -114,9 +113,9 @@ function attemptFacts(attempt) {
       ["Environment", attempt.environment],
       ["Strict", attempt.strict === null ? null : attempt.strict ? "yes" : "no"],
       ["Verified again", attempt.regraded && timeOfDay(attempt.regraded)],
-      ["Rewards", Object.entries(attempt.rewards).map(([key, value], at) => [at > 0 && ", ", shownText(key, { tag: "span" }), ` ${numberText(value)}`])],
+      ["Rewards", Object.entries(attempt.rewards).map(([key, value], at) => [at > 0 && ", ", named(key, 1000), ` ${numberText(value)}`])],
       ...made,
-      ["Directory", shownText(attempt.path, { tag: "span", limit: 1000 })],
+      ["Directory", named(attempt.path, 1000)],
     ]),
   );
 }

@@ -59,9 +59,8 @@ function casesView(attempt, round, place) {
     requestAnimationFrame(() => groups.querySelector(".case.selected")?.scrollIntoView({ block: "center" }));
   }
   return h(
-    "div",
-    { class: "cases" },
-    round.cases.length > 5 && h("p", null, h("label", { for: "case-filter" }, "Filter cases "), filter),
+    "div.cases",
+    round.cases.length > 5 && h("p", h("label", { for: "case-filter" }, "Filter cases "), filter),
     groups,
   );
 }
@@ -78,14 +77,14 @@ function caseGroup(attempt, round, title, help, cases, wanted, open) {
   const first = Math.max(LISTED_CASES, at + 1);
   add(cases.slice(0, first));
   if (cases.length > first) {
-    const more = h("button", { type: "button" }, `Show ${integer(cases.length - first)} more`);
+    const more = h("button", `Show ${integer(cases.length - first)} more`);
     more.addEventListener("click", () => {
       more.remove();
       add(cases.slice(first));
     });
     list.append(more);
   }
-  return h("section", null, h("h2", null, `${title} (${integer(cases.length)})`, h("small", null, ` ${help}`)), list);
+  return h("section", h("h2", `${title} (${integer(cases.length)})`, h("small", ` ${help}`)), list);
 }
 
 /** @param {AttemptData} attempt @param {RoundData} round @param {CaseData} each @param {boolean} selected
@@ -93,17 +92,16 @@ function caseGroup(attempt, round, title, help, cases, wanted, open) {
 function caseView(attempt, round, each, selected, open) {
   let filled = false;
   const element = h(
-    "details",
-    { class: `case${selected ? " selected" : ""}`, open: open || selected },
+    "details.case",
+    { class: selected && "selected", open: open || selected },
     h(
       "summary",
-      null,
-      h("span", { class: "case-id" }, shownText(each.id, { tag: "span", limit: 300 })),
-      each.requirement && [" ", shownText(each.requirement, { tag: "span", limit: 100 })],
+      h("span.case-id", named(each.id)),
+      each.requirement && [" ", named(each.requirement)],
       each.kind && [" ", badge(each.kind, "Kind of the case")],
       each.status === "error" && [" ", badge("error", "The case itself broke down", "bad")],
       (each.intent || each.scenario) &&
-        h("span", { class: "intent" }, shownText(each.intent || each.scenario, { tag: "span", limit: 300 })),
+        h("span.intent", named(each.intent || each.scenario)),
     ),
   );
   const fill = () => {
@@ -125,13 +123,12 @@ function caseBody(attempt, round, each) {
   const { expected, actual } = each;
   const task = report.task(attempt.task);
   return h(
-    "div",
-    { class: "case-body" },
+    "div.case-body",
     introducedView(attempt, round, each),
     terms([
-      ["Required since", each.origin && shownText(each.origin, { tag: "span", limit: 200 })],
+      ["Required since", each.origin && named(each.origin)],
       ["Scenario", each.scenario && each.intent && shownText(each.scenario, { tag: "div", limit: 3000 })],
-      ["Input", each.input && shownText(each.input, { tag: "pre", limit: 5000 })],
+      ["Input", each.input && shownText(each.input, { limit: 5000 })],
       [
         expected && actual ? "Expected against actual" : expected ? "Expected" : "Actual",
         expected && actual ? textDiff(expected, actual) : shownPre(expected || actual),
@@ -140,7 +137,6 @@ function caseBody(attempt, round, each) {
     ]),
     h(
       "p",
-      null,
       h("a", { href: link("round", [attempt.id, round.index], { case: each.id }) }, "Permalink"),
       task && [" · ", h("a", { href: link("task", [task.id], { case: each.id }) }, "This case in all rounds and attempts")],
     ),
@@ -148,15 +144,14 @@ function caseBody(attempt, round, each) {
 }
 
 /** @param {string} text @returns {Child} */
-const shownPre = (text) => text && shownText(text, { tag: "pre", limit: 10000, ansi: true });
+const shownPre = (text) => text && shownText(text, { limit: 10000, ansi: true });
 
 /** Who introduced a failure. @param {AttemptData} attempt @param {RoundData} round @param {CaseData} each @returns {Child} */
 function introducedView(attempt, round, { introduced }) {
   if (!introduced) return null;
   const { round: index, step, why } = introduced;
   return h(
-    "p",
-    { class: "introduced" },
+    "p.introduced",
     "The failure came in ",
     index === round.index
       ? "this round"
@@ -165,7 +160,7 @@ function introducedView(attempt, round, { introduced }) {
       ", ",
       h("a", { href: link("trajectory", [attempt.id, index], { step: String(step) }) }, `step ${step}`),
     ],
-    why && [": ", shownText(why, { tag: "span", limit: 500 })],
+    why && [": ", named(why, 1000)],
   );
 }
 
@@ -173,7 +168,7 @@ function introducedView(attempt, round, { introduced }) {
 function passedCases(cases, round, place, wanted) {
   if (!cases.length) return "";
   const open = cases.some((each) => each.id === wanted);
-  const element = h("details", { class: "passed", open }, h("summary", null, `Passed (${integer(cases.length)})`));
+  const element = h("details.passed", { open }, h("summary", `Passed (${integer(cases.length)})`));
   let filled = false;
   const fill = () => {
     if (filled || !element.open) return;

@@ -24,8 +24,8 @@ function cellClass(cell = "") {
 
 /** Says what the letters of some cells mean. @param {string} cells @returns {HTMLElement} */
 function cellLegend(cells) {
-  return h("ul", { class: "legend", "aria-label": "Legend" }, Object.entries(CELLS).filter(([cell]) => cells.includes(cell)).map(
-    ([cell, [sign, name]]) => h("li", null, h("span", { class: cellClass(cell), "aria-hidden": "true" }, sign), ` ${name}`)));
+  return h("ul.legend", { "aria-label": "Legend" }, Object.entries(CELLS).filter(([cell]) => cells.includes(cell)).map(
+    ([cell, [sign, name]]) => h("li", h("span", { class: cellClass(cell), "aria-hidden": "true" }, sign), ` ${name}`)));
 }
 
 /** A grid with one tab stop; arrows move in it and Enter opens a cell.
@@ -39,10 +39,10 @@ function cellGrid({ caption, rows, columns, left }) {
   const longest = columns.reduce((most, column) => Math.max(most, column.label.length), 0);
   const upright = longest > 3;
   const top = upright ? Math.min(longest * 8 + 12, 140) : SIZE;
-  const inner = style(h("div", { role: "presentation", class: "cells-inner" }), {
+  const inner = style(h("div.cells-inner", { role: "presentation" }), {
     width: `${side + columns.length * SIZE}px`, height: `${top + rows.length * SIZE}px`,
   });
-  const grid = h("div", { class: `cells${upright ? " cells-upright" : ""}`, role: "grid", "aria-label": caption, "aria-rowcount": rows.length + 1, "aria-colcount": columns.length + 1, onkeydown: keys }, inner);
+  const grid = h("div.cells", { class: upright && "cells-upright", role: "grid", "aria-label": caption, "aria-rowcount": rows.length + 1, "aria-colcount": columns.length + 1, onkeydown: keys }, inner);
   let active = { row: 0, column: 0 };
   let drawn = "";
 
@@ -69,11 +69,11 @@ function cellGrid({ caption, rows, columns, left }) {
   const span = (pixels, more) => Math.max(0, (Math.floor(pixels / SIZE / 8) + more) * 8);
   /** @param {number} from @param {number} to */
   function head(from, to) {
-    const cells = columns.slice(from, to).map((column, at) => style(h("span", {
-      role: "columnheader", class: "cells-column", "aria-colindex": from + at + 2, title: column.title, "aria-label": column.title,
+    const cells = columns.slice(from, to).map((column, at) => style(h("span.cells-column", {
+      role: "columnheader", "aria-colindex": from + at + 2, title: column.title, "aria-label": column.title,
     }, column.label), { left: `${side + (from + at) * SIZE}px`, width: `${SIZE}px`, height: `${top}px` }));
-    return style(h("div", { role: "row", class: "cells-head", "aria-rowindex": 1 },
-      style(h("span", { role: "columnheader", class: "cells-side", "aria-colindex": 1 }, h("span", { class: "hidden" }, "Row")), { width: `${side}px`, height: `${top}px` }), cells), { height: `${top}px` });
+    return style(h("div.cells-head", { role: "row", "aria-rowindex": 1 },
+      style(h("span.cells-side", { role: "columnheader", "aria-colindex": 1 }, h("span.hidden", "Row")), { width: `${side}px`, height: `${top}px` }), cells), { height: `${top}px` });
   }
   /** @param {number} at @param {number} from @param {number} to */
   function row(at, from, to) {
@@ -81,8 +81,8 @@ function cellGrid({ caption, rows, columns, left }) {
     const cells = [];
     for (let column = from; column < Math.min(to, item.cells.length); column++) cells.push(cell(item, at, column));
     const label = item.href ? h("a", { href: item.href, title: item.label }, item.label) : h("span", { title: item.label }, item.label);
-    return style(h("div", { role: "row", class: "cells-row", "aria-rowindex": at + 2 },
-      style(h("span", { role: "rowheader", class: "cells-side", "aria-colindex": 1 }, label), { width: `${side}px` }), cells), { top: `${top + at * SIZE}px` });
+    return style(h("div.cells-row", { role: "row", "aria-rowindex": at + 2 },
+      style(h("span.cells-side", { role: "rowheader", "aria-colindex": 1 }, label), { width: `${side}px` }), cells), { top: `${top + at * SIZE}px` });
   }
   /** @param {CellRow} item @param {number} at @param {number} column */
   function cell(item, at, column) {
@@ -95,8 +95,8 @@ function cellGrid({ caption, rows, columns, left }) {
     const href = kind === "." ? undefined : item.hrefs?.(column);
     const inside = href
       ? h("a", { class: look, href, title, tabindex, "aria-label": title }, sign)
-      : h("span", { class: look, title }, h("span", { "aria-hidden": "true" }, sign), h("span", { class: "hidden" }, title));
-    return style(h("span", { role: "gridcell", class: "cell-box", "aria-colindex": column + 2, "data-at": `${at},${column}`, tabindex: href ? null : tabindex, onfocusin: () => (active = { row: at, column }) }, inside),
+      : h("span", { class: look, title }, h("span", { "aria-hidden": "true" }, sign), h("span.hidden", title));
+    return style(h("span.cell-box", { role: "gridcell", "aria-colindex": column + 2, "data-at": `${at},${column}`, tabindex: href ? null : tabindex, onfocusin: () => (active = { row: at, column }) }, inside),
       { left: `${side + column * SIZE}px` });
   }
   /** @param {Element | null} box @returns {HTMLElement | null} */

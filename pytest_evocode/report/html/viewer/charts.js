@@ -19,12 +19,12 @@ function intervalBar(value, interval, low, high, label) {
   const x = (at) => (width * (Math.min(Math.max(at, low), high) - low)) / (high - low || 1);
   const said = `${label}: ${score(value)}${interval ? `, 95 % interval ${score(interval.low)} to ${score(interval.high)}` : ""}`;
   const zero = x(Math.max(low, 0));
-  return svg("svg", { class: "interval-bar", role: "img", "aria-label": said, width, height: 14, viewBox: `0 0 ${width} 14` },
-    svg("title", null, said),
-    svg("rect", { class: "bar-track", x: 0, y: 3, width, height: 8 }),
-    low < 0 && svg("line", { class: "bar-zero", x1: zero, x2: zero, y1: 0, y2: 14 }),
-    value !== null && svg("rect", { class: "bar-value", x: Math.min(zero, x(value)), y: 3, width: Math.abs(x(value) - zero), height: 8 }),
-    interval && svg("path", { class: "bar-interval", d: `M${x(interval.low)} 3v8M${x(interval.high)} 3v8M${x(interval.low)} 7H${x(interval.high)}` }));
+  return svg("svg.interval-bar", { role: "img", "aria-label": said, width, height: 14, viewBox: `0 0 ${width} 14` },
+    svg("title", said),
+    svg("rect.bar-track", { x: 0, y: 3, width, height: 8 }),
+    low < 0 && svg("line.bar-zero", { x1: zero, x2: zero, y1: 0, y2: 14 }),
+    value !== null && svg("rect.bar-value", { x: Math.min(zero, x(value)), y: 3, width: Math.abs(x(value) - zero), height: 8 }),
+    interval && svg("path.bar-interval", { d: `M${x(interval.low)} 3v8M${x(interval.high)} 3v8M${x(interval.low)} 7H${x(interval.high)}` }));
 }
 
 /** Round numbers over a range. @param {number} low @param {number} high @param {number} [count] */
@@ -63,7 +63,7 @@ function axes({ x: xTitle, y: yTitle, xs, ys, logarithmic = false }) {
   const x = (value) => left + across(value) * (width - left - right);
   /** @param {number} value */
   const y = (value) => height - bottom - ((value - yLow) / (yHigh - yLow)) * (height - top - bottom);
-  const drawn = svg("g", { class: "axes", "aria-hidden": "true" },
+  const drawn = svg("g.axes", { "aria-hidden": "true" },
     ticks(yLow, yHigh).map((at) => [
       svg("line", { x1: left, x2: width - right, y1: y(at), y2: y(at) }),
       svg("text", { x: left - 8, y: y(at) + 4, "text-anchor": "end" }, tickText(at))]),
@@ -88,11 +88,11 @@ function range(values, log) {
 
 /** @param {string} title @param {Child} drawing @param {string[]} heads @param {Child[][]} rows */
 function figure(title, drawing, heads, rows) {
-  const data = h("details", { class: "chart-data", ontoggle: () => data.childElementCount < 2 && data.append(fill()) }, h("summary", null, "Numbers"));
-  const fill = () => h("div", { class: "table-scroll" }, h("table", null, h("caption", { class: "hidden" }, title),
-    h("thead", null, h("tr", null, heads.map((head, place) => h("th", { scope: "col", class: place ? "number" : null }, head)))),
-    h("tbody", null, rows.slice(0, 2000).map(([first, ...others]) => h("tr", null, h("th", { scope: "row" }, first), others.map((cell) => h("td", { class: "number" }, cell)))))));
-  return h("figure", { class: "chart" }, h("figcaption", null, title), drawing, data);
+  const data = h("details.chart-data", { ontoggle: () => data.childElementCount < 2 && data.append(fill()) }, h("summary", "Numbers"));
+  const fill = () => h("div.table-scroll", h("table", h("caption.hidden", title),
+    h("thead", h("tr", heads.map((head, place) => h("th", { scope: "col", class: place ? "number" : null }, head)))),
+    h("tbody", rows.slice(0, 2000).map(([first, ...others]) => h("tr", h("th", { scope: "row" }, first), others.map((cell) => h("td.number", cell)))))));
+  return h("figure.chart", h("figcaption", title), drawing, data);
 }
 
 /** Points with names. Marked ones are filled diamonds.
@@ -107,7 +107,7 @@ function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
     const name = point.label.length > 28 ? `${point.label.slice(0, 27)}…` : point.label;
     const text = labelPlace(px, py, name.length * 6.6, taken);
     const said = `${point.label}: ${xTitle} ${tickText(point.x)}, ${yTitle} ${score(point.y)}`;
-    const sign = svg("g", { class: point.mark ? "point marked" : "point" }, svg("title", null, said),
+    const sign = svg("g", { class: point.mark ? "point marked" : "point" }, svg("title", said),
       point.mark ? svg("path", { d: `M${px} ${py - 7}l7 7l-7 7l-7 -7z` }) : svg("circle", { cx: px, cy: py, r: 5 }),
       text && svg("text", { x: text.x, y: text.y, "text-anchor": text.anchor }, name));
     return point.href ? svg("a", { href: point.href, "aria-label": said }, sign) : sign;
@@ -139,13 +139,13 @@ function lineChart({ title, x: xTitle, y: yTitle, lines }) {
   const { x, y, drawn } = axes({ x: xTitle, y: yTitle, xs: all.map((each) => each.x), ys: [0, ...all.map((each) => each.y)] });
   const paths = lines.map((line, number) => {
     const every = Math.max(1, Math.ceil(line.points.length / 12));
-    return svg("g", { class: `line-chart series-${(number % 8) + 1}` }, svg("title", null, line.label),
+    return svg(`g.line-chart.series-${(number % 8) + 1}`, svg("title", line.label),
       svg("path", { "stroke-dasharray": DASHES[number % 8], d: line.points.map((each, at) => `${at ? "L" : "M"}${x(each.x).toFixed(1)} ${y(each.y).toFixed(1)}`).join("") }),
       line.points.filter((_, at) => (at + number) % every === 0 || at === line.points.length - 1).map((each) =>
-        svg("text", { x: x(each.x), y: y(each.y) + 4, "text-anchor": "middle" }, SIGNS[number % 8], svg("title", null, `${line.label}, ${xTitle} ${tickText(each.x)}: ${score(each.y)}${each.note ? `, ${each.note}` : ""}`))));
+        svg("text", { x: x(each.x), y: y(each.y) + 4, "text-anchor": "middle" }, SIGNS[number % 8], svg("title", `${line.label}, ${xTitle} ${tickText(each.x)}: ${score(each.y)}${each.note ? `, ${each.note}` : ""}`))));
   });
-  const legend = h("ul", { class: "legend" }, lines.map((line, number) => h("li", { class: `series-${(number % 8) + 1}` },
-    h("span", { class: "series-sign", "aria-hidden": "true" }, SIGNS[number % 8]), ` ${line.label}`)));
+  const legend = h("ul.legend", lines.map((line, number) => h(`li.series-${(number % 8) + 1}`,
+    h("span.series-sign", { "aria-hidden": "true" }, SIGNS[number % 8]), ` ${line.label}`)));
   return figure(title, [svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": `${title}: ${lines.length} lines; their numbers are below` }, drawn, paths), legend],
     ["Line", xTitle, yTitle, "Note"], lines.flatMap((line) => line.points.map((each) => [line.label, tickText(each.x), score(each.y), each.note ?? ""])));
 }
@@ -155,14 +155,13 @@ function lineChart({ title, x: xTitle, y: yTitle, lines }) {
  * @returns {HTMLElement} */
 function barChart({ title, bars, low, high, format }) {
   /** @param {ChartBar} bar */
-  const line = (bar) => h("tr", null,
-    h("th", { scope: "row" }, bar.href ? h("a", { href: bar.href }, bar.label) : bar.label),
-    h("td", { class: "number" }, bar.value === null ? UNKNOWN : format(bar.value)),
-    h("td", null, hiddenFrom(intervalBar(bar.value, bar.interval, low, high, bar.label))),
-    h("td", { class: "quiet" }, bar.interval && `${format(bar.interval.low)} to ${format(bar.interval.high)}`, bar.interval && bar.note && "; ", bar.note));
-  return h("div", { class: "table-scroll" }, h("table", { class: "bar-chart" }, h("caption", null, title),
-    h("thead", { class: "hidden-head" }, h("tr", null, ["What", "Value", "Bar", "Interval and note"].map((head) => h("th", { scope: "col" }, h("span", { class: "hidden" }, head))))),
-    h("tbody", null, bars.map(line))));
+  const line = (bar) => h("tr", h("th", { scope: "row" }, bar.href ? h("a", { href: bar.href }, bar.label) : bar.label),
+    h("td.number", bar.value === null ? UNKNOWN : format(bar.value)),
+    h("td", hiddenFrom(intervalBar(bar.value, bar.interval, low, high, bar.label))),
+    h("td.quiet", bar.interval && `${format(bar.interval.low)} to ${format(bar.interval.high)}`, bar.interval && bar.note && "; ", bar.note));
+  return h("div.table-scroll", h("table.bar-chart", h("caption", title),
+    h("thead.hidden-head", h("tr", ["What", "Value", "Bar", "Interval and note"].map((head) => h("th", { scope: "col" }, h("span.hidden", head))))),
+    h("tbody", bars.map(line))));
 }
 
 /** For what only repeats the text beside it. @param {SVGElement} element */
@@ -183,9 +182,9 @@ function stackedBars({ title, parts, bars, format }) {
   /** @param {number[]} values */
   const bar = (values) => {
     let from = 0;
-    return svg("svg", { class: "stacked", "aria-hidden": "true", viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", width, height: 20 }, values.map((value, at) => {
+    return svg("svg.stacked", { "aria-hidden": "true", viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", width, height: 20 }, values.map((value, at) => {
       const size = (width * value) / most;
-      const part = svg("g", { class: `series-${(at % 8) + 1}` }, svg("title", null, `${parts[at]}: ${format(value)}`),
+      const part = svg(`g.series-${(at % 8) + 1}`, svg("title", `${parts[at]}: ${format(value)}`),
         svg("rect", { x: from, y: 1, width: Math.max(size - 1, size && 0.5), height: 18 }), size > 14 && svg("text", { x: from + size / 2, y: 14, "text-anchor": "middle" }, letter(at)));
       from += size;
       return part;
@@ -194,8 +193,8 @@ function stackedBars({ title, parts, bars, format }) {
   /** @param {typeof bars[number]} each */
   const name = (each) => (each.href ? h("a", { href: each.href }, each.label) : each.label);
   const drawing = [
-    h("ul", { class: "legend" }, parts.map((part, at) => h("li", { class: `series-${(at % 8) + 1}` }, h("span", { class: "series-sign", "aria-hidden": "true" }, letter(at)), ` ${part}`))),
-    h("div", { class: "table-scroll" }, h("table", { class: "bar-chart" }, h("caption", { class: "hidden" }, title), h("tbody", null, bars.map((each, at) =>
-      h("tr", null, h("th", { scope: "row" }, name(each)), h("td", null, bar(each.values)), h("td", { class: "number" }, format(sums[at] ?? 0)))))))];
+    h("ul.legend", parts.map((part, at) => h(`li.series-${(at % 8) + 1}`, h("span.series-sign", { "aria-hidden": "true" }, letter(at)), ` ${part}`))),
+    h("div.table-scroll", h("table.bar-chart", h("caption.hidden", title), h("tbody", bars.map((each, at) =>
+      h("tr", h("th", { scope: "row" }, name(each)), h("td", bar(each.values)), h("td.number", format(sums[at] ?? 0)))))))];
   return figure(title, drawing, ["", ...parts, "All"], bars.map((each, at) => [name(each), ...each.values.map(format), format(sums[at] ?? 0)]));
 }

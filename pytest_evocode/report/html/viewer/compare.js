@@ -18,7 +18,7 @@ async function showCompare(main, place, left) {
   if (pair) {
     const why = whyNotCompared(pair);
     if (why) main.append(note("info", why));
-    else main.append(h("section", { class: "compare-pair", "aria-busy": "true" }));
+    else main.append(h("section.compare-pair", { "aria-busy": "true" }));
   }
   const section = main.querySelector(".compare-pair");
   if (pair && section) {
@@ -43,14 +43,13 @@ function comparedRows(place) {
 
 /** @param {Place} place @param {RowPair | null} pair */
 function rowChoice(place, pair) {
-  if (!pair) return h("p", null, "No attempt counts in a row. Choose two attempts below.");
+  if (!pair) return h("p", "No attempt counts in a row. Choose two attempts below.");
   /** @type {[string, string][]} */
   const choices = report.index.rows.map((row) => [row.id, row.name]);
   // A round of an attempt belongs to the rows that were chosen with it.
   const others = { a: null, b: null, round: null };
-  return h("div", { class: "controls compare-rows" },
-    select({ label: "First", value: pair.first.id, choices, change: (first) => setSettings({ ...others, first, second: pair.second.id }) }),
-    h("button", { type: "button", onclick: () => setSettings({ ...others, first: pair.second.id, second: pair.first.id }) }, "Swap"),
+  return h("div.controls.compare-rows", select({ label: "First", value: pair.first.id, choices, change: (first) => setSettings({ ...others, first, second: pair.second.id }) }),
+    h("button", { onclick: () => setSettings({ ...others, first: pair.second.id, second: pair.first.id }) }, "Swap"),
     select({ label: "Second", value: pair.second.id, choices, change: (second) => setSettings({ ...others, first: pair.first.id, second }) }));
 }
 
@@ -70,13 +69,13 @@ function pairSections({ first, second }, comparisons, place) {
   if (!pair) return [note("info", `There is no comparison of these two rows. ${comparisons.note}`)];
   const missing = [...lackOf(pair.only_first, second), ...lackOf(pair.only_second, first)];
   return [
-    h("h2", null, "Differences"),
+    h("h2", "Differences"),
     apart ? note("info", "The two were not run over the same rounds of the same tasks. Compared is what both were run over.") : "",
     ...missing.map((text) => note("warning", text)),
     pair.same_attempts ? "" : note("warning", "The two do not have equally many attempts at each round, so scores of the best attempt, such as MT@k, are not compared."),
     differenceTable(pair.differences, first, second),
-    h("h2", null, "Flips"),
-    h("p", null, `Rounds that one side passes in more than half of its attempts and the other does not: ${pair.flips.length}. `,
+    h("h2", "Flips"),
+    h("p", `Rounds that one side passes in more than half of its attempts and the other does not: ${pair.flips.length}. `,
       `Sign test over rounds: ${pText(pair.flips_p_value)}; `,
       pair.flips_by_task_p_value === null ? "too few tasks for a test over tasks." : `over tasks: ${pText(pair.flips_by_task_p_value)}. Rounds of a task hang together, so this is the one to go by.`),
     flipTable(pair.flips, first, second, place),
@@ -120,10 +119,9 @@ function signed(value, digits = 1) {
 function differenceTable(differences, first, second) {
   if (!differences.length) return empty("No score was measured for both.", "Compare rows that have a task in common.");
   const heads = ["Score", first.name, second.name, "Difference", "95 % interval", "p", "Won, lost, tied", "Tasks"];
-  return h("div", { class: "wide" }, h("table", { class: "compare-differences" },
-    h("caption", null, `${second.name} minus ${first.name}, paired by task`),
-    h("thead", null, h("tr", null, heads.map((head, place) => h("th", { scope: "col", class: place ? "number" : "" }, named(head))))),
-    h("tbody", null, differences.map(differenceRow))));
+  return h("div.wide", h("table.compare-differences", h("caption", `${second.name} minus ${first.name}, paired by task`),
+    h("thead", h("tr", heads.map((head, place) => h("th", { scope: "col", class: place ? "number" : "" }, named(head))))),
+    h("tbody", differences.map(differenceRow))));
 }
 
 /** @param {Difference} each */
@@ -134,15 +132,14 @@ function differenceRow(each) {
   const half = small ? 1 : 100;
   const sure = each.interval !== null && (each.interval.low > 0 || each.interval.high < 0);
   const interval = each.interval && `${signed(each.interval.low, digits)} to ${signed(each.interval.high, digits)}`;
-  return h("tr", null,
-    h("th", { scope: "row", title: title?.help }, title?.title ?? each.field),
-    h("td", { class: "number" }, score(each.first, digits)),
-    h("td", { class: "number" }, score(each.second, digits)),
-    h("td", { class: "number" }, sure ? h("strong", null, signed(each.difference, digits)) : signed(each.difference, digits)),
-    h("td", { class: "number" }, interval ? [intervalBar(each.difference, each.interval, -half, half, interval), " ", interval] : "–"),
-    h("td", { class: "number" }, pValue(each.p_value)),
-    h("td", { class: "number" }, `${integer(each.won)}, ${integer(each.lost)}, ${integer(each.tied)}`),
-    h("td", { class: "number" }, integer(each.tasks)));
+  return h("tr", h("th", { scope: "row", title: title?.help }, title?.title ?? each.field),
+    h("td.number", score(each.first, digits)),
+    h("td.number", score(each.second, digits)),
+    h("td.number", sure ? h("strong", signed(each.difference, digits)) : signed(each.difference, digits)),
+    h("td.number", interval ? [intervalBar(each.difference, each.interval, -half, half, interval), " ", interval] : "–"),
+    h("td.number", pValue(each.p_value)),
+    h("td.number", `${integer(each.won)}, ${integer(each.lost)}, ${integer(each.tied)}`),
+    h("td.number", integer(each.tasks)));
 }
 
 /** @param {Comparisons["pairs"][number]["flips"]} flips @param {Row} first @param {Row} second @param {Place} place */
@@ -215,8 +212,7 @@ function taskSection({ first, second }, tasks, place, left) {
   const where = (/** @type {TaskPair} */ each) =>
     link("compare", [], { ...place.settings, task: each.task.id, round: String(each.parts ?? 1), a: null, b: null });
   const rounds = Math.max(...tasks.map((each) => each.task.rounds.length));
-  return h("section", null,
-    h("h2", null, "Where they part"),
+  return h("section", h("h2", "Where they part"),
     table({
       caption: "The first round of each task that one side passes more often than the other",
       columns: [

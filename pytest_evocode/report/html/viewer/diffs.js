@@ -34,9 +34,9 @@ function diffView(diff, { limit = 1000 } = {}) {
 
 /** @param {DiffLine[]} lines @param {number} limit */
 function diffLines(lines, limit) {
-  const list = h("div", { class: "diff", role: "group", "aria-label": "Differences" });
+  const list = h("div.diff", { role: "group", "aria-label": "Differences" });
   let from = 0;
-  const more = h("button", { type: "button", class: "more", onclick: () => append(limit * 5) });
+  const more = h("button.more", { onclick: () => append(limit * 5) });
   /** @param {number} count */
   function append(count) {
     more.remove();
@@ -52,18 +52,18 @@ function diffLines(lines, limit) {
 
 /** @param {DiffLine} line */
 function diffLine({ sign, before, after, text, words }) {
-  return h("div", { class: `diff-line ${SIGN_CLASSES[sign]}` },
-    h("span", { class: "diff-number", "aria-hidden": "true" }, before), h("span", { class: "diff-number", "aria-hidden": "true" }, after),
-    h("span", { class: "diff-sign", "aria-hidden": "true" }, sign === "@" ? " " : sign),
-    SIGN_NAMES[sign] && h("span", { class: "hidden" }, SIGN_NAMES[sign]),
-    words ? h("span", { class: "text" }, words) : shownText(text, { tag: "span", limit: 4000 }));
+  return h("div.diff-line", { class: SIGN_CLASSES[sign] },
+    h("span.diff-number", { "aria-hidden": "true" }, before), h("span.diff-number", { "aria-hidden": "true" }, after),
+    h("span.diff-sign", { "aria-hidden": "true" }, sign === "@" ? " " : sign),
+    SIGN_NAMES[sign] && h("span.hidden", SIGN_NAMES[sign]),
+    words ? h("span.text", words) : named(text, 4000));
 }
 
 /** Two texts as a diff; side by side where they are too long or too different for one.
  * @param {string} expected @param {string} actual
  * @returns {HTMLElement} */
 function textDiff(expected, actual) {
-  if (expected === actual) return h("div", null, h("p", { class: "quiet" }, "Both are the same:"), shownText(expected));
+  if (expected === actual) return h("div", h("p.quiet", "Both are the same:"), shownText(expected));
   const one = expected.split("\n");
   const other = actual.split("\n");
   const edits = one.length + other.length > MOST_LINES ? null : editsOf(one, other, MOST_EDITS);
@@ -75,14 +75,14 @@ function textDiff(expected, actual) {
     lines.push({ sign, text, before: sign === "+" ? null : ++before, after: sign === "-" ? null : ++after });
   }
   markWords(lines);
-  return h("div", null, h("p", { class: "diff-key quiet" }, h("span", { class: "removed" }, "− expected"), " ", h("span", { class: "added" }, "+ actual")), diffLines(withoutSame(lines), 1000));
+  return h("div", h("p.diff-key.quiet", h("span.removed", "− expected"), " ", h("span.added", "+ actual")), diffLines(withoutSame(lines), 1000));
 }
 
 /** @param {string} expected @param {string} actual */
 function sideBySideTexts(expected, actual) {
   /** @param {string} title @param {string} text */
-  const side = (title, text) => h("div", null, h("h4", null, title), shownText(text, { limit: 8000 }));
-  return h("div", { class: "two-texts" }, side("Expected", expected), side("Actual", actual));
+  const side = (title, text) => h("div", h("h4", title), shownText(text, { limit: 8000 }));
+  return h("div.two-texts", side("Expected", expected), side("Actual", actual));
 }
 
 /** Only what changed with three lines around it. @param {DiffLine[]} lines */
@@ -184,7 +184,7 @@ function markPair(removed, added) {
   if (!edits?.some(([sign, text]) => sign === " " && text.trim())) return;
   const visibleSpace = (/** @type {string} */ text) => (/^\s+$/.test(text) ? text.replaceAll("\t", "→\t").replaceAll(" ", "·") : text);
   /** @param {"+" | "-"} sign */
-  const side = (sign) => joined(edits.filter(([each]) => each === " " || each === sign)).map(([each, text]) => (each === " " ? text : h("mark", null, visibleSpace(text))));
+  const side = (sign) => joined(edits.filter(([each]) => each === " " || each === sign)).map(([each, text]) => (each === " " ? text : h("mark", visibleSpace(text))));
   removed.words = side("-");
   added.words = side("+");
 }
@@ -213,9 +213,8 @@ function fileChanges(changes, { step } = {}) {
     room -= change.added + change.removed + 10;
     return fileChange(change, room > 0, step);
   });
-  return h("div", { class: "file-changes" },
-    changes.length > 1 && h("p", { class: "quiet" }, `${integer(changes.length)} files, ${integer(added)} lines added, ${integer(removed)} removed`),
-    files, changes.length > 500 && h("p", null, `And ${integer(changes.length - 500)} more files.`));
+  return h("div.file-changes", changes.length > 1 && h("p.quiet", `${integer(changes.length)} files, ${integer(added)} lines added, ${integer(removed)} removed`),
+    files, changes.length > 500 && h("p", `And ${integer(changes.length - 500)} more files.`));
 }
 
 /** @param {FileChange} change @param {boolean} open @param {((step: number) => string) | undefined} step */
@@ -224,14 +223,14 @@ function fileChange(change, open, step) {
   const content = h("div");
   const fill = () => {
     if (content.hasChildNodes()) return;
-    if (change.note) content.append(h("p", { class: "quiet" }, change.note));
-    if (steps.length && step) content.append(h("p", { class: "quiet" }, "By step ", steps.slice(0, 30).map((each, at) => [at > 0 && ", ", h("a", { href: step(each) }, each)])));
+    if (change.note) content.append(h("p.quiet", change.note));
+    if (steps.length && step) content.append(h("p.quiet", "By step ", steps.slice(0, 30).map((each, at) => [at > 0 && ", ", h("a", { href: step(each) }, each)])));
     if (diff) content.append(diffView(diff));
-    else if (!change.note) content.append(h("p", { class: "quiet" }, "The content was not recorded."));
+    else if (!change.note) content.append(h("p.quiet", "The content was not recorded."));
   };
   if (open) fill();
-  return h("details", { class: "file-change", open, ontoggle: fill },
-    h("summary", null, h("span", { class: `file-kind file-${kind}` }, kind), " ", from && [shownText(from, { tag: "span", limit: 300 }), " → "],
-      h("b", null, shownText(path, { tag: "span", limit: 300 })), " ",
-      h("small", { class: "quiet" }, `+${integer(change.added)} −${integer(change.removed)}`)), content);
+  return h("details.file-change", { open, ontoggle: fill },
+    h("summary", h(`span.file-kind.file-${kind}`, kind), " ", from && [named(from), " → "],
+      h("b", named(path)), " ",
+      h("small.quiet", `+${integer(change.added)} −${integer(change.removed)}`)), content);
 }

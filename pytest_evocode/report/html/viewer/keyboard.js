@@ -72,10 +72,10 @@ function showKeys() {
     ["Enter", "Open the row"], ["Arrows", "Move in a grid, or between tabs"],
   ];
   const title = newId();
-  const dialog = h("dialog", { class: "keys", "aria-labelledby": title, onclose: () => dialog.remove() },
+  const dialog = h("dialog.keys", { "aria-labelledby": title, onclose: () => dialog.remove() },
     h("h2", { id: title }, "Keys"),
-    h("dl", null, rows.map(([key, help]) => h("div", null, h("dt", null, h("kbd", null, key)), h("dd", null, help)))),
-    h("form", { method: "dialog" }, h("button", null, "Close")));
+    h("dl", rows.map(([key, help]) => h("div", h("dt", h("kbd", key)), h("dd", help)))),
+    h("form", { method: "dialog" }, h("button", { type: "submit" }, "Close")));
   document.body.append(dialog);
   dialog.showModal();
 }

@@ -50,8 +50,7 @@ function groupControls(place) {
   if (!dimensions.length) return null;
   const dimension = dimensionOf(place);
   const groups = dimension ? groupsOf(dimension) : [];
-  return h("div", { class: "controls" },
-    settingSelect("Scores of", "by", place,
+  return h("div.controls", settingSelect("Scores of", "by", place,
       [["", "all rounds"], ...dimensions.map((each) => /** @type {[string, string]} */ ([each, `one ${DIMENSIONS[each]}`]))], ["group"]),
     // A choice among thousands of rounds is no choice: the rows of the table lead to each.
     dimension && groups.length <= 200 && settingSelect("Which", "group", place, [["", "all, side by side"], ...groups.map(same)]),
@@ -69,7 +68,7 @@ function leaderboardPart(place) {
   const rows = filteredRows(place);
   const dimension = dimensionOf(place);
   const group = place.settings.group;
-  const title = h("h2", null, "Leaderboard");
+  const title = h("h2", "Leaderboard");
   if (!rows.length) return [title, empty("No row matches the filter.", "Clear the filter to see all rows.")];
   if (dimension && group === undefined) return [title, groupsTable(rows, dimension, place)];
   /** @param {Row} row @returns {Partial<ScoreValues>} */
@@ -111,8 +110,8 @@ function shownFields(rows, scoresOf, place) {
 function columnsToggle(rows, scoresOf, place) {
   const all = place.settings.columns === "all";
   const more = MORE_SCORES.filter((field) => rows.some((row) => isKnown(scoresOf(row)[field])));
-  return more.length > 0 && h("p", null, h("button", {
-    type: "button", "aria-pressed": String(all), onclick: () => setSettings({ columns: all ? null : "all" }),
+  return more.length > 0 && h("p", h("button", {
+    "aria-pressed": String(all), onclick: () => setSettings({ columns: all ? null : "all" }),
   }, all ? "Fewer columns" : `More columns: ${more.map((field) => titleOf(field)).join(", ")}`));
 }
 
@@ -121,8 +120,7 @@ function columnsToggle(rows, scoresOf, place) {
 function groupNote(rows, scoresOf, dimension, group) {
   const without = [...MAIN_SCORES, ...MORE_SCORES].filter((field) =>
     rows.some((row) => isKnown(row.scores[field])) && !rows.some((row) => isKnown(scoresOf(row)[field])));
-  return h("p", null,
-    `Scores over the rounds of ${DIMENSIONS[dimension]} `, h("strong", null, named(group)), ", without intervals. ",
+  return h("p", `Scores over the rounds of ${DIMENSIONS[dimension]} `, h("strong", named(group)), ", without intervals. ",
     without.length > 0 && `A ${DIMENSIONS[dimension]} has no ${without.map((field) => titleOf(field)).join(", ")}. `,
     "The charts below are over all rounds. ",
     h("a", { href: link("overview", [], { ...shown.place.settings, by: null, group: null }) }, "Show the scores of all rounds"));
@@ -173,10 +171,9 @@ function scoreColumn(field, scoresOf, whole) {
       const range = whole ? own(row.intervals, field) : undefined;
       if (NOT_PERCENT.includes(field)) return field === "perfect_tasks" ? `${score(value, value && value % 1 ? 1 : 0)}` : score(value);
       if (field !== "dataset_score" && !(field === "sr" && row.mode === "single-round")) return score(value);
-      return h("span", { class: "score-cell" },
-        intervalBar(value ?? null, range, 0, 100, `${titleOf(field)} of ${row.name}`),
-        h("span", null, score(value)),
-        range && h("small", { class: "quiet" }, `${score(range.low)} to ${score(range.high)}`));
+      return h("span.score-cell", intervalBar(value ?? null, range, 0, 100, `${titleOf(field)} of ${row.name}`),
+        h("span", score(value)),
+        range && h("small.quiet", `${score(range.low)} to ${score(range.high)}`));
     },
   };
 }
@@ -213,8 +210,7 @@ function rowLink(id) {
 
 /** @param {Row} row */
 function agentCell(row) {
-  return h("span", { class: "agent-cell" },
-    h("a", { href: rowLink(row.id) }, named(row.name)),
+  return h("span.agent-cell", h("a", { href: rowLink(row.id) }, named(row.name)),
     MARKS.filter((mark) => mark.count(row) > 0).map((mark) => badge(`${mark.sign} ${integer(mark.count(row))}`, mark.means, "warning")));
 }
 
@@ -231,7 +227,7 @@ const MARKS = [
 /** @param {Row[]} rows */
 function marksExplained(rows) {
   const used = MARKS.filter((mark) => rows.some((row) => mark.count(row) > 0));
-  return used.length > 0 && h("ul", { class: "plain-list quiet" }, used.map((mark) => h("li", null, h("strong", null, mark.sign), `: ${mark.means}`)));
+  return used.length > 0 && h("ul.plain-list.quiet", used.map((mark) => h("li", h("strong", mark.sign), `: ${mark.means}`)));
 }
 
 /** One score of all groups of a dimension: a line for each group, a column for each row.

@@ -96,13 +96,13 @@ function lane(states, label, least = 96) {
     const state = states[from];
     const height = HEIGHTS[state] ?? 1;
     if (state !== " ") {
-      parts.push(svg("rect", { class: `lane-${HEIGHTS[state] ? state : "none"}`, x: from * step, y: 8 - height / 2, width: Math.max((to - from) * step - (step > 3 ? 1 : 0), 1), height }));
+      parts.push(svg(`rect.lane-${HEIGHTS[state] ? state : "none"}`, { x: from * step, y: 8 - height / 2, width: Math.max((to - from) * step - (step > 3 ? 1 : 0), 1), height }));
     }
     const sign = FAILING.includes(state) ? state.toUpperCase() : ends.includes(from + 1) ? "✓" : "";
-    if (sign && step >= 12) parts.push(svg("text", { class: `lane-sign on-${state}`, x: (from + 0.5) * step, y: 12, "text-anchor": "middle" }, sign));
+    if (sign && step >= 12) parts.push(svg(`text.lane-sign.on-${state}`, { x: (from + 0.5) * step, y: 12, "text-anchor": "middle" }, sign));
     from = to;
   }
-  return svg("svg", { class: "lane", role: "img", "aria-label": label && `${label}: ${words}`, "aria-hidden": label ? null : "true", width, height: 16, viewBox: `0 0 ${width} 16` }, parts);
+  return svg("svg.lane", { role: "img", "aria-label": label && `${label}: ${words}`, "aria-hidden": label ? null : "true", width, height: 16, viewBox: `0 0 ${width} 16` }, parts);
 }
 
 /** @param {string} states @param {number} size of the groups */
@@ -137,19 +137,19 @@ function laneColumns(attempts, table, states) {
       /** @param {T} item */
       cell: (item) => {
         const its = states(one.id, item);
-        return h("span", { class: "lane-cell" }, lane(its, title), h("small", { class: "quiet" }, lifeInWords(its)));
+        return h("span.lane-cell", lane(its, title), h("small.quiet", lifeInWords(its)));
       },
     };
   });
 }
 
 function laneLegend() {
-  return h("p", { class: "lane-legend" }, [..."prncs"].map((state) => h("span", null, lane(state, "", 16), ` ${STATES[state]} `)), h("span", null, "✓ met at last, or repaired"));
+  return h("p.lane-legend", [..."prncs"].map((state) => h("span", lane(state, "", 16), ` ${STATES[state]} `)), h("span", "✓ met at last, or repaired"));
 }
 
 /** @param {Life} life @param {Place} place */
 function requirementsPart(life, place) {
-  const title = h("h2", null, "Requirements");
+  const title = h("h2", "Requirements");
   const { data, attempts } = life;
   if (!data.requirements.length) return [title, empty("Cases of this task name no requirement.", "Add the requirement's id to each case; see the docs of native suites.")];
   /** @type {Column<Requirement>[]} */
@@ -164,7 +164,7 @@ function requirementsPart(life, place) {
   const choices = attempts.slice(0, 300).map((one) => /** @type {[string, string]} */ ([one.id, attemptLabel(one)]));
   return [
     title,
-    attempts.length > 1 && h("div", { class: "controls" }, settingSelect("Attempt", "attempt", place, [["", "the first of each agent"], ...choices])),
+    attempts.length > 1 && h("div.controls", settingSelect("Attempt", "attempt", place, [["", "the first of each agent"], ...choices])),
     laneLegend(),
     table({ caption: "Life spans of requirements over the rounds", columns, items: data.requirements, place, sort: "introduced" }),
   ];
@@ -172,7 +172,7 @@ function requirementsPart(life, place) {
 
 /** @param {Life} life @param {Place} place */
 function casesHead({ data }, place) {
-  return data.cases.length > 0 && [h("h2", null, "Cases"), h("div", { class: "controls" }, settingSearch("Find cases", "find", place))];
+  return data.cases.length > 0 && [h("h2", "Cases"), h("div.controls", settingSearch("Find cases", "find", place))];
 }
 
 /** One case through all rounds and attempts.
@@ -182,8 +182,8 @@ function lineagePart(life, place, left) {
   if (id === undefined) return null;
   const { data, task, attempts } = life;
   const index = data.cases.findIndex((each) => each.id === id);
-  const close = h("button", { type: "button", onclick: () => setSettings({ case: null }) }, "Close");
-  if (index < 0) return h("section", { class: "panel" }, note("warning", "No attempt at this task has a case ", named(id), ". "), close);
+  const close = h("button", { onclick: () => setSettings({ case: null }) }, "Close");
+  if (index < 0) return h("section.panel", note("warning", "No attempt at this task has a case ", named(id), ". "), close);
   const found = data.cases[index];
   const title = h("h3", { tabindex: "-1" }, named(found.id));
   requestAnimationFrame(() => { if (title.isConnected && !left.aborted) { title.focus({ preventScroll: true }); title.scrollIntoView({ block: "nearest" }); } });
@@ -197,10 +197,10 @@ function lineagePart(life, place, left) {
       hrefs: (at) => link("round", [one.id, at + 1], { case: found.id }),
     };
   });
-  return h("section", { class: "panel", "aria-label": "Case" },
-    h("div", { class: "panel-head" }, title, close),
+  return h("section.panel", { "aria-label": "Case" },
+    h("div.panel-head", title, close),
     facts([
-      ["Intent", found.intent && shownText(found.intent, { tag: "span" })], ["Requirement", found.requirement !== null && named(data.requirements[found.requirement]?.id ?? "")],
+      ["Intent", found.intent && named(found.intent, 1000)], ["Requirement", found.requirement !== null && named(data.requirements[found.requirement]?.id ?? "")],
       ["Kind", found.kind && named(found.kind)], ["From", found.origin && named(found.origin)],
     ]),
     rows.length ? [cellLegend("prncs"), cellGrid({

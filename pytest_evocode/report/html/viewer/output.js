@@ -32,11 +32,11 @@ function outputView(text, omitted, place, left) {
     left,
     render: (index) =>
       h(
-        "div",
-        { class: `line${index === line ? " selected" : ""}` },
+        "div.line",
+        { class: index === line && "selected" },
         h(
-          "a",
-          { class: "line-number", href: link("round", place.path, { tab: "output", line: String(index + 1) }), "aria-label": `Line ${index + 1}` },
+          "a.line-number",
+          { href: link("round", place.path, { tab: "output", line: String(index + 1) }), "aria-label": `Line ${index + 1}` },
           String(index + 1),
         ),
         shownText(lines[index] ?? "", { tag: "span", ansi: true, limit: 2000 }),
@@ -62,13 +62,11 @@ function outputView(text, omitted, place, left) {
   search();
   if (line >= 0) requestAnimationFrame(() => list.scrollTo(line));
   return h(
-    "div",
-    { class: "suite-output" },
+    "div.suite-output",
     h(
-      "form",
+      "form.output-search",
       {
         role: "search",
-        class: "output-search",
         onsubmit: (event) => {
           event.preventDefault();
           setSettings({ q: box.value || null }, { replace: true, quiet: true });
@@ -78,7 +76,7 @@ function outputView(text, omitted, place, left) {
       h("label", { for: "output-search" }, "Search the output "),
       box,
       h("button", { type: "submit" }, "Next"),
-      h("button", { type: "button", onclick: () => step(-1) }, "Previous"),
+      h("button", { onclick: () => step(-1) }, "Previous"),
       status,
       copyButton(text, "Copy the output"),
     ),

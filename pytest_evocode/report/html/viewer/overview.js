@@ -12,12 +12,12 @@ definePage({
     main.append(overviewFacts());
     if (index.under_way) main.append(note("info", "A session is still writing these results. Reload the page to see what is new."));
     if (!index.rows.length) {
-      main.append(empty("No attempt has a score yet.", "Run one, such as: pytest --evocode-agent=oracle TASKS; then write the report again."), h("div", null, leftOutPart()));
+      main.append(empty("No attempt has a score yet.", "Run one, such as: pytest --evocode-agent=oracle TASKS; then write the report again."), h("div", leftOutPart()));
       updateOverview = null;
       return;
     }
-    if (index.notes.length) main.append(note("info", h("p", null, "Before you compare:"), longList(index.notes, named, 8)));
-    main.append(h("div", null, overviewFilter(place)));
+    if (index.notes.length) main.append(note("info", h("p", "Before you compare:"), longList(index.notes, named, 8)));
+    main.append(h("div", overviewFilter(place)));
     updateOverview = showSections(main, [
       { uses: ["by", "group"], make: groupControls },
       { uses: [...ROW_FILTERS, "by", "group", "score", "columns"], make: leaderboardPart },
@@ -41,8 +41,7 @@ const NO_HARNESS = "none";
 function overviewFacts() {
   const { index } = report;
   const rounds = index.tasks.reduce((sum, task) => sum + task.rounds.length, 0);
-  return h("p", { class: "quiet" },
-    `${counted(index.rows.length, "row")} of agents, `, h("a", { href: link("task") }, counted(index.tasks.length, "task")),
+  return h("p.quiet", `${counted(index.rows.length, "row")} of agents, `, h("a", { href: link("task") }, counted(index.tasks.length, "task")),
     ` with ${counted(rounds, "round")}, ${counted(index.attempts.length, "attempt")}, `,
     h("a", { href: link("runs") }, counted(index.runs.length, "run")), ".");
 }
@@ -53,8 +52,7 @@ function overviewFilter(place) {
   const modes = [...new Set(rows.map((row) => row.mode))].sort();
   const harnesses = [...new Set(rows.map((row) => row.harness || NO_HARNESS))].sort();
   if (rows.length < 2) return null;
-  return h("div", { class: "controls" },
-    settingSearch("Filter agents", "q", place),
+  return h("div.controls", settingSearch("Filter agents", "q", place),
     modes.length > 1 && settingSelect("Mode", "mode", place, [["", "all"], ...modes.map(same)]),
     harnesses.length > 1 && settingSelect("Harness", "harness", place, [["", "all"], ...harnesses.map(same)]));
 }
@@ -89,10 +87,10 @@ function survivalPart(place) {
     })),
   }));
   return [
-    h("h2", null, "Survival over rounds"),
-    h("p", { class: "quiet" }, "The share of tasks whose round is passed, of those that have so many rounds."),
+    h("h2", "Survival over rounds"),
+    h("p.quiet", "The share of tasks whose round is passed, of those that have so many rounds."),
     lineChart({ title: "Share of tasks that pass a round", x: "round", y: "passed, %", lines }),
-    rows.length > 12 && h("p", { class: "quiet" }, `The first 12 of ${integer(rows.length)} rows. Filter agents to see others.`),
+    rows.length > 12 && h("p.quiet", `The first 12 of ${integer(rows.length)} rows. Filter agents to see others.`),
   ];
 }
 
@@ -112,10 +110,10 @@ function failuresPart(place) {
     const bars = failing.slice(0, 40).map((row) => ({ label: row.name, values: parts.map((kind) => own(row.failures[of], kind) ?? 0), href: rowLink(row.id) }));
     return bars.length > 0 && [
       stackedBars({ title: of === "rounds" ? "Failed rounds by what went wrong" : "Failing cases by kind", parts, bars, format: integer }),
-      failing.length > bars.length && h("p", { class: "quiet" }, `The first ${bars.length} of ${counted(failing.length, "row")}.`),
+      failing.length > bars.length && h("p.quiet", `The first ${bars.length} of ${counted(failing.length, "row")}.`),
     ];
   });
-  return charts.some(Boolean) && [h("h2", null, "Why rounds failed"), charts];
+  return charts.some(Boolean) && [h("h2", "Why rounds failed"), charts];
 }
 
 /** What the scores leave out, and why. */
@@ -124,18 +122,17 @@ function leftOutPart() {
   const missing = rows.flatMap((row) => row.missing.map((one) => ({ row, ...one })));
   const reasons = grouped(attempts.filter((one) => one.left_out), (one) => one.left_out);
   if (!missing.length && !reasons.size && !problems.length) return null;
-  return h("section", null,
-    h("h2", null, "What was left out, and why"),
+  return h("section", h("h2", "What was left out, and why"),
     [...reasons].map(([reason, found]) => leftOut(reason, found, (one) => [
       h("a", { href: link("attempt", [one.id]) }, named(attemptLabel(one))), " at ", named(one.task)])),
     leftOut("Attempts that were selected and left nothing: their rounds count as not passed", missing, (one) => [
       named(one.row.name), ` #${one.attempt} at `, named(one.task)]),
-    leftOut("What could not be read or is gone", problems, (one) => shownText(one, { tag: "span" })));
+    leftOut("What could not be read or is gone", problems, (one) => named(one, 1000)));
 }
 
 /** @template T
  * @param {string} why @param {T[]} items @param {(item: T) => Child} shown */
 function leftOut(why, items, shown) {
   return items.length > 0 && h("details", { open: items.length <= 5 },
-    h("summary", null, named(why), ` (${integer(items.length)})`), longList(items, shown));
+    h("summary", named(why), ` (${integer(items.length)})`), longList(items, shown));
 }

@@ -22,10 +22,10 @@ definePage({
     }
     const row = rows.find((each) => each.id === place.settings.row) ?? /** @type {Row} */ (rows[0]);
     main.append(
-      h("p", null, "Each pillar is from 0 to 1, the RigorScore their weighted mean from 0 to 100. A pillar that was not measured has no value, so scores over different shares of the weight cannot be compared."),
+      h("p", "Each pillar is from 0 to 1, the RigorScore their weighted mean from 0 to 100. A pillar that was not measured has no value, so scores over different shares of the weight cannot be compared."),
       pillarTable(rows, place),
       report.index.rows.length > rows.length ? note("info", `Not scored: ${report.index.rows.filter((each) => !each.process).map((each) => each.name).join(", ")}.`) : "",
-      h("div", { class: "controls" }, select({
+      h("div.controls", select({
         label: "Row", value: row.id, choices: rows.map((each) => [each.id, each.name]),
         change: (id) => setSettings({ row: id, attempt: null, pillar: null }),
       })),
@@ -37,7 +37,7 @@ definePage({
 
 /** @param {string} command */
 function commandLine(command) {
-  return h("p", { class: "command" }, h("code", null, shownText(command, { tag: "span", limit: 1000 })), " ", copyButton(command, "Copy the command"));
+  return h("p.command", h("code", named(command, 1000)), " ", copyButton(command, "Copy the command"));
 }
 
 /** @param {number} share 0 to 1 */
@@ -47,7 +47,7 @@ function percent(share) {
 
 /** @param {Row[]} rows @param {Place} place */
 function pillarTable(rows, place) {
-  return h("div", { class: "process-table" }, table({
+  return h("div.process-table", table({
     caption: "Process by row: value with its 95 % interval, and the share of rounds in which it was measured",
     columns: [
       { id: "row", title: "Agent", value: (row) => row.name, cell: (row) => h("a", { href: link("process", [], { ...place.settings, row: row.id }) }, named(row.name)) },
@@ -71,7 +71,7 @@ function pillarTable(rows, place) {
 function measured(value, interval, high, beside) {
   const digits = high === 1 ? 2 : 1;
   const label = interval ? `${score(value, digits)}, 95 % interval ${score(interval.low, digits)} to ${score(interval.high, digits)}` : score(value, digits);
-  return [score(value, digits), intervalBar(value, interval, 0, high, label), h("small", null, beside)];
+  return [score(value, digits), intervalBar(value, interval, 0, high, label), h("small", beside)];
 }
 
 /** @param {Row} row @param {Place} place */
@@ -94,7 +94,7 @@ function pillarChart(row, place) {
 function evidenceSection(row, place, left) {
   const attempts = report.index.attempts.filter((each) => each.row === row.id);
   const attempt = attempts.find((each) => each.id === place.settings.attempt) ?? attempts[0];
-  const section = h("section", null, h("h2", null, "Evidence"));
+  const section = h("section", h("h2", "Evidence"));
   if (!attempt) {
     section.append(empty("This row has no attempts in the report.", "Write the report again with its results."));
     return section;
@@ -102,8 +102,7 @@ function evidenceSection(row, place, left) {
   const pillar = Object.hasOwn(PILLAR_NAMES, place.settings.pillar ?? "") ? /** @type {string} */ (place.settings.pillar) : "pf";
   const body = h("div", { "aria-busy": "true" });
   section.append(
-    h("div", { class: "controls" },
-      select({
+    h("div.controls", select({
         label: "Attempt", value: attempt.id, choices: attempts.map((each) => [each.id, `${each.task}, attempt ${each.attempt}`]),
         change: (id) => setSettings({ row: row.id, attempt: id, pillar }),
       }),
@@ -123,16 +122,16 @@ function evidenceSection(row, place, left) {
 function pillarOfRounds(attempt, pillar) {
   const scored = attempt.rounds.filter((round) => round.process);
   if (!scored.length) return empty("No round of this attempt was scored.", "It has no recordings, or evocode process did not reach it.");
-  return h("div", null, scored.map((round, place) => {
+  return h("div", scored.map((round, place) => {
     const found = round.process?.pillars[pillar];
     const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round.index], { step: String(number) });
     const measures = Object.entries(found?.measures ?? {});
-    return h("details", { class: "evidence-round", open: place === 0 },
-      h("summary", null, `Round ${round.index}: ${found && found.value !== null ? score(found.value, 2) : "n/a"} `,
-        h("small", null, measures.map(([name, { value }]) => `${name} ${value === null ? "n/a" : score(value, 2)}`).join(", "))),
-      h("p", null, h("a", { href: link("round", [attempt.id, round.index], { tab: "process" }) }, "All values of this round"),
+    return h("details.evidence-round", { open: place === 0 },
+      h("summary", `Round ${round.index}: ${found && found.value !== null ? score(found.value, 2) : "n/a"} `,
+        h("small", measures.map(([name, { value }]) => `${name} ${value === null ? "n/a" : score(value, 2)}`).join(", "))),
+      h("p", h("a", { href: link("round", [attempt.id, round.index], { tab: "process" }) }, "All values of this round"),
         round.process?.edited ? "" : ". Nothing was changed in this round, so it has no RigorScore."),
-      measures.length ? measures.map(([measure, value]) => measureView({ pillar, measure, value }, "", step)) : h("p", null, "Not measured in this round."));
+      measures.length ? measures.map(([measure, value]) => measureView({ pillar, measure, value }, "", step)) : h("p", "Not measured in this round."));
   }));
 }
 
@@ -144,10 +143,9 @@ function outcomeSection(rows) {
     return x === null || y === null ? [] : [{ x, y, label: row.name, mark: false, href: link("process", [], { row: row.id }) }];
   });
   const interval = found?.interval ? `, 95 % interval ${score(found.interval.low, 2)} to ${score(found.interval.high, 2)}` : "";
-  return h("section", null,
-    h("h2", null, "Process and outcome"),
+  return h("section", h("h2", "Process and outcome"),
     found && found.r !== null
-      ? h("p", null, "Correlation of the RigorScore with the share of passed cases: ", h("strong", null, `r = ${score(found.r, 2)}`), `${interval}, n = ${integer(found.n)}. `, named(found.note))
-      : h("p", null, `The correlation of process and outcome cannot be computed${found?.note ? `: ${found.note}` : ": too few were measured in both"}.`),
+      ? h("p", "Correlation of the RigorScore with the share of passed cases: ", h("strong", `r = ${score(found.r, 2)}`), `${interval}, n = ${integer(found.n)}. `, named(found.note))
+      : h("p", `The correlation of process and outcome cannot be computed${found?.note ? `: ${found.note}` : ": too few were measured in both"}.`),
     points.length > 1 && scatterChart({ title: "RigorScore and Case Score by row", x: "RigorScore", y: "Case Score", points }));
 }

@@ -110,25 +110,25 @@ function verdictView(round) {
   const tone = { passed: "good", failed: "bad", error: "bad" }[/** @type {string} */ (round.outcome)] ?? "";
   const minus = of - passed;
   return h(
-    "section",
-    { class: "verdict", "aria-label": "Verdict" },
+    "section.verdict",
+    { "aria-label": "Verdict" },
     h(
-      "p",
-      { class: `outcome ${tone}` },
-      h("b", null, `${sign} ${capital(cellName(round.cell))}`),
+      "p.outcome",
+      { class: tone },
+      h("b", `${sign} ${capital(cellName(round.cell))}`),
       of > 0 && ` · ${integer(passed)} of ${integer(of)} cases passed`,
       kinds && minus > 0 && `: ${kinds}`,
     ),
-    round.cause && h("div", { class: "cause" }, shownText(round.cause, { tag: "pre", limit: 4000 })),
+    round.cause && h("div.cause", shownText(round.cause, { limit: 4000 })),
     terms([
       ["Reward", rewardText(round)],
       ["Timeout", round.timed_out && (round.timed_out === "agent" ? "of the agent's turn" : "of the suite")],
-      ["Turn was stopped", round.stopped && shownText(round.stopped, { tag: "span", limit: 500 })],
+      ["Turn was stopped", round.stopped && named(round.stopped, 1000)],
       ["Repeats", repeatsView(round)],
       ["Artifacts", round.artifacts.length > 0 && inlineTexts(round.artifacts)],
       ["Rests on", restsOnView(round)],
     ]),
-    round.flags.map((flag) => note("warning", shownText(flag, { tag: "span", limit: 1000 }))),
+    round.flags.map((flag) => note("warning", named(flag, 1000))),
     changedToolsNote(round),
   );
 }
@@ -142,7 +142,7 @@ function rewardText(round) {
   const others = Object.entries(round.rewards).filter(([key]) => key !== "reward");
   return [
     numberText(round.reward),
-    others.map(([key, value]) => [", ", shownText(key, { tag: "span", limit: 100 }), ` ${numberText(value)}`]),
+    others.map(([key, value]) => [", ", named(key), ` ${numberText(value)}`]),
   ];
 }
 
@@ -163,21 +163,20 @@ function repeatsView({ repeats }) {
 function restsOnView(round) {
   if (round.outcome === "not reached" || round.outcome === "under way") return null;
   const [word, meaning] = RESTS_ON[round.rests_on ?? ""] ?? ["not known", "The record does not say where the suite ran."];
-  return [h("b", null, word), `. ${meaning}`];
+  return [h("b", word), `. ${meaning}`];
 }
 
 /** @param {RoundData} round */
 function changedToolsNote(round) {
   const { changed_tools: tools, changed_counts: counts, rests_on: place } = round;
   const sums = Object.entries(counts).map(([kind, count]) => `${integer(count)} ${kind}`);
-  const others = sums.length > 0 && h("p", null, "Changed outside of the workspace: ", shownText(sums.join(", "), { tag: "span" }), ".");
+  const others = sums.length > 0 && h("p", "Changed outside of the workspace: ", named(sums.join(", "), 1000), ".");
   if (!tools.length) return others && note("info", others);
   const steered = place !== "separate";
   return note(
     steered ? "warning" : "info",
     h(
       "p",
-      null,
       steered
         ? "The verdict rests on tools that the agent changed. Look at them before you trust it; --evocode-strict fails such rounds."
         : "The agent changed tools of the image. The suite did not run with them.",
@@ -185,9 +184,8 @@ function changedToolsNote(round) {
     ),
     h(
       "details",
-      null,
-      h("summary", null, `Changed tools (${integer(tools.length)})`),
-      h("ul", null, tools.slice(0, 500).map((tool) => h("li", null, shownText(tool, { tag: "span", limit: 500 })))),
+      h("summary", `Changed tools (${integer(tools.length)})`),
+      h("ul", tools.slice(0, 500).map((tool) => h("li", named(tool, 1000)))),
     ),
     others,
   );
@@ -195,7 +193,7 @@ function changedToolsNote(round) {
 
 /** @param {string[]} texts @returns {Child} */
 function inlineTexts(texts) {
-  const shown = texts.slice(0, 50).map((text, place) => [place > 0 && ", ", shownText(text, { tag: "span", limit: 200 })]);
+  const shown = texts.slice(0, 50).map((text, place) => [place > 0 && ", ", named(text)]);
   return [shown, texts.length > 50 && ` and ${integer(texts.length - 50)} more`];
 }
 
@@ -205,7 +203,6 @@ function timesView(round) {
   const names = Object.keys(phases).filter((name) => name !== "slot_seconds");
   return h(
     "div",
-    null,
     names.length > 0 &&
       stackedBars({
         title: "Seconds by phase",

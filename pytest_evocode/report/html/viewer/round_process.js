@@ -28,13 +28,11 @@ function roundProcess(round, place, step) {
   /** @param {string} pillar */
   const of = (pillar) => all.filter((each) => each.pillar === pillar);
   const element = h(
-    "div",
-    { class: "process-values" },
+    "div.process-values",
     h(
       "p",
-      null,
       "RigorScore ",
-      h("b", null, score(process.score)),
+      h("b", score(process.score)),
       process.edited ? "." : ". The agent changed nothing in this round, so most pillars have no value.",
     ),
     barChart({
@@ -46,13 +44,12 @@ function roundProcess(round, place, step) {
     }),
     names.map((pillar) =>
       h(
-        "details",
-        { class: "pillar", open: wanted.startsWith(`${pillar}.`) },
+        "details.pillar",
+        { open: wanted.startsWith(`${pillar}.`) },
         h(
           "summary",
-          null,
-          h("b", null, `${pillarTitle(pillar)} ${pillar in process.pillars ? measureValue(process.pillars[pillar]?.value) : ""}`),
-          h("small", null, ` ${of(pillar).map(({ measure, value }) => `${measure} ${measureValue(value.value)}`).join(", ")}`),
+          h("b", `${pillarTitle(pillar)} ${pillar in process.pillars ? measureValue(process.pillars[pillar]?.value) : ""}`),
+          h("small", ` ${of(pillar).map(({ measure, value }) => `${measure} ${measureValue(value.value)}`).join(", ")}`),
         ),
         of(pillar).map((each) => measureView(each, wanted, step)),
       ),
@@ -67,26 +64,23 @@ function roundProcess(round, place, step) {
 function measureView({ pillar, measure, value }, wanted, step) {
   const selected = wanted === `${pillar}.${measure}`;
   return h(
-    "section",
-    { class: `measure${selected ? " selected" : ""}` },
+    "section.measure",
+    { class: selected && "selected" },
     h(
       "h3",
-      null,
       `${measure} ${measureValue(value.value)}`,
       value.certainty && [" ", badge(value.certainty, "How the value came about: run, read from the recording, or said by a model")],
     ),
-    value.reason && h("p", null, shownText(value.reason, { tag: "span", limit: 1000 })),
+    value.reason && h("p", named(value.reason, 1000)),
     value.evidence.length > 0 &&
       h(
         "ul",
-        null,
         value.evidence.map((each) =>
           h(
             "li",
-            null,
             each.step !== null && [h("a", { href: step(each.step) }, `Step ${each.step}`), ": "],
-            shownText(each.what, { tag: "span", limit: 500 }),
-            each.quote && h("blockquote", null, shownText(each.quote, { tag: "span", limit: 500 })),
+            named(each.what, 1000),
+            each.quote && h("blockquote", named(each.quote, 1000)),
           ),
         ),
       ),

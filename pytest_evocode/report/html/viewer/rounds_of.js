@@ -39,8 +39,8 @@ function roundLinks(attempt, round, page) {
   const after = besideRound(attempt, round, 1);
   const path = [attempt.id, round.index];
   return h(
-    "nav",
-    { class: "round-links", "aria-label": "Rounds of this attempt" },
+    "nav.round-links",
+    { "aria-label": "Rounds of this attempt" },
     before && h("a", { href: link(page, [attempt.id, before.index]), title: "Key: <" }, `‹ Round ${before.index}`),
     after && h("a", { href: link(page, [attempt.id, after.index]), title: "Key: >" }, `Round ${after.index} ›`),
     page === "trajectory" && h("a", { href: link("round", path) }, "Verdict of this round"),
@@ -53,10 +53,9 @@ function roundLinks(attempt, round, page) {
 /** A list of terms. @param {[string, Child][]} terms those without a description are left out */
 function terms(terms) {
   return h(
-    "dl",
-    { class: "terms" },
+    "dl.terms",
     terms
       .filter(([, what]) => what !== null && what !== undefined && what !== false && what !== "")
-      .map(([term, what]) => h("div", null, h("dt", null, term), h("dd", null, what))),
+      .map(([term, what]) => h("div", h("dt", term), h("dd", what))),
   );
 }

@@ -76,9 +76,8 @@ const keepScroll = () => scrolled.set(shown.entry, window.scrollY);
  * @param {HTMLElement} main @param {string} title @param {[string, string][]} [trail] titles and links */
 function heading(main, title, trail = []) {
   const top = h("h1", { tabindex: "-1" }, title);
-  main.prepend(h("div", { class: "heading" },
-    trail.length > 0 && h("nav", { class: "trail", "aria-label": "Above this page" },
-      h("ol", null, trail.map(([text, href]) => h("li", null, h("a", { href }, text))))), top));
+  main.prepend(h("div.heading", trail.length > 0 && h("nav.trail", { "aria-label": "Above this page" },
+      h("ol", trail.map(([text, href]) => h("li", h("a", { href }, text))))), top));
   const name = report.index.title || "Report";
   document.title = visible(title === name ? name : `${title} · ${name}`);
   if (!shown.focus) return;
@@ -120,7 +119,7 @@ async function show(scroll) {
   const { place } = shown;
   const page = pages.get(place.page) ?? NO_PAGE;
   shown.page = page;
-  const holder = h("div", { class: `page page-${page.name}`, "aria-busy": "true" });
+  const holder = h(`div.page.page-${page.name}`, { "aria-busy": "true" });
   document.getElementById("main")?.replaceChildren(holder);
   markNavigation();
   if (!scroll) window.scrollTo(0, 0);
@@ -179,8 +178,8 @@ const NO_PAGE = {
   show(main, place) {
     heading(main, "There is no such page");
     main.append(
-      h("p", null, "This report has no page “", shownText(place.page, { tag: "span", limit: 100 }), "”. It has these:"),
-      h("ul", null, [...pages.values()].filter((page) => page.title).map((page) => h("li", null, h("a", { href: link(page.name) }, page.title)))),
+      h("p", "This report has no page “", named(place.page), "”. It has these:"),
+      h("ul", [...pages.values()].filter((page) => page.title).map((page) => h("li", h("a", { href: link(page.name) }, page.title)))),
     );
   },
 };
@@ -190,8 +189,8 @@ function pageLinks() {
   const titled = [...pages.values()].filter((page) => page.title);
   // Scripts are joined by name; people look for the overview first.
   titled.sort((one, other) => Number(other.name === HOME) - Number(one.name === HOME));
-  return h("nav", { class: "pages", "aria-label": "Pages" },
-    h("ul", null, titled.map((page) => h("li", null, h("a", { href: link(page.name), "data-page": page.name }, page.title)))));
+  return h("nav.pages", { "aria-label": "Pages" },
+    h("ul", titled.map((page) => h("li", h("a", { href: link(page.name), "data-page": page.name }, page.title)))));
 }
 
 function markNavigation() {

@@ -5,25 +5,25 @@
 function rowPart(place, left) {
   if (!place.settings.row) return null;
   const row = report.row(place.settings.row);
-  const close = h("button", { type: "button", onclick: () => setSettings({ row: null }) }, "Close");
-  if (!row) return h("section", { class: "panel" }, note("warning", "This report has no such row. "), close);
+  const close = h("button", { onclick: () => setSettings({ row: null }) }, "Close");
+  if (!row) return h("section.panel", note("warning", "This report has no such row. "), close);
   const attempts = report.index.attempts.filter((one) => one.row === row.id);
   const title = h("h2", { tabindex: "-1" }, named(row.name));
   // It is below the table that led here, so it has to be gone to; the router does so only for pages.
   requestAnimationFrame(() => { if (title.isConnected && !left.aborted) { title.focus({ preventScroll: true }); title.scrollIntoView({ block: "nearest" }); } });
-  return h("section", { class: "panel", "aria-label": "Row" },
-    h("div", { class: "panel-head" }, title, close),
+  return h("section.panel", { "aria-label": "Row" },
+    h("div.panel-head", title, close),
     facts([
       ["Agent", named(row.agent)], ["Mode", row.mode], ["From round", row.from_round && named(row.from_round)], ["Harness", named(row.harness || NO_HARNESS)],
       ["Environment", row.environment && named(row.environment)], ["Strict", row.strict === null ? "" : row.strict ? "yes" : "no"],
       ["Over", `${counted(row.scores.rounds, "round")} of ${counted(row.scores.tasks, "task")}`], ["k", attemptsEach(row)],
     ]),
     MARKS.filter((mark) => mark.sign !== "i notes" && mark.count(row) > 0)
-      .map((mark) => note("warning", h("strong", null, `${mark.sign} ${integer(mark.count(row))}`), ` ${mark.means}`)),
-    row.notes.map((text) => note("info", shownText(text, { tag: "span" }))),
+      .map((mark) => note("warning", h("strong", `${mark.sign} ${integer(mark.count(row))}`), ` ${mark.means}`)),
+    row.notes.map((text) => note("info", named(text, 1000))),
     row.without_faults && withoutFaults(row, row.without_faults, place),
     failureKinds(row),
-    attempts.length > 0 && [h("h3", null, "Attempts"), attemptGrid("Attempts and their rounds", attempts, left, (one) => `${one.task} #${one.attempt}`)]);
+    attempts.length > 0 && [h("h3", "Attempts"), attemptGrid("Attempts and their rounds", attempts, left, (one) => `${one.task} #${one.attempt}`)]);
 }
 
 /** @param {Row} row @param {Partial<ScoreValues>} without @param {Place} place */
@@ -46,11 +46,9 @@ function failureKinds({ failures: { rounds, cases, not_reached: missed } }) {
 /** A small table that needs no sorting: the first of each row names it, the others are numbers.
  * @param {string} caption @param {string[]} titles @param {Child[][]} rows */
 function plainTable(caption, titles, rows) {
-  return h("div", { class: "wide" }, h("table", { class: "small-table" },
-    h("caption", null, caption),
-    h("thead", null, h("tr", null, titles.map((title, at) => h("th", { scope: "col", class: at ? "number" : null }, title)))),
-    h("tbody", null, rows.map(([first, ...others]) => h("tr", null,
-      h("th", { scope: "row" }, first), others.map((cell) => h("td", { class: "number" }, cell)))))));
+  return h("div.wide", h("table.small-table", h("caption", caption),
+    h("thead", h("tr", titles.map((title, at) => h("th", { scope: "col", class: at ? "number" : null }, title)))),
+    h("tbody", rows.map(([first, ...others]) => h("tr", h("th", { scope: "row" }, first), others.map((cell) => h("td.number", cell)))))));
 }
 
 /** Attempts as lines of cells, a cell for each round, which leads to the round.
@@ -69,7 +67,7 @@ function attemptGrid(caption, attempts, left, label) {
       hrefs: (at) => link("round", [one.id, at + 1]),
     };
   });
-  return h("div", null, cellLegend([...new Set(attempts.map((one) => one.cells).join(""))].join("")), cellGrid({ caption, rows, columns, left }));
+  return h("div", cellLegend([...new Set(attempts.map((one) => one.cells).join(""))].join("")), cellGrid({ caption, rows, columns, left }));
 }
 
 /** @param {AttemptSummary} attempt @param {number} at */

@@ -24,7 +24,7 @@ definePage({
     ];
     main.append(table({ caption: "Runs of this report", columns, items: runs, place, open: (run) => link("run", [run.id]) }));
     const timed = runs.filter((run) => Object.values(run.phases).some(Boolean)).slice(0, 30);
-    if (timed.length) main.append(h("h2", null, "Where the time went"), phaseBars(timed));
+    if (timed.length) main.append(h("h2", "Where the time went"), phaseBars(timed));
   },
 });
 
@@ -45,7 +45,7 @@ definePage({
       ["Verify", run.verify && named(run.verify)], ["Shard", run.shard && `${run.shard[0]} of ${run.shard[1]}`], ["Attempts", integer(run.attempts.length)],
     ]));
     main.append(...[commandsPart(run), timesPart(run), faultsPart(run), warningsPart(run), agentsPart(run), versionsPart(run), attemptsPart(run, place)]
-      .map((part) => h("section", null, part)).filter((part) => part.hasChildNodes()));
+      .map((part) => h("section", part)).filter((part) => part.hasChildNodes()));
   },
 });
 
@@ -98,15 +98,13 @@ function timesPart(run) {
   /** @param {string} phase */
   const who = (phase) => PHASES.find(([, phases]) => phases.includes(phase))?.[0] ?? "other";
   return [
-    h("h2", null, "Where the time went"),
-    h("p", { class: "quiet" }, "Summed over rounds: attempts that run beside each other take less on the clock."),
+    h("h2", "Where the time went"),
+    h("p.quiet", "Summed over rounds: attempts that run beside each other take less on the clock."),
     phaseBars([run]),
-    h("div", { class: "wide" }, h("table", { class: "small-table" },
-      h("caption", null, "Time by phase"),
-      h("thead", null, h("tr", null, ["Phase", "Whose", "Time", "Share"].map((title, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, title)))),
-      h("tbody", null, phasesOf([run]).map((phase) => h("tr", null,
-        h("th", { scope: "row" }, phase), h("td", null, who(phase)), h("td", { class: "number" }, duration(run.phases[phase])),
-        h("td", { class: "number" }, `${score((100 * run.phases[phase]) / total)} %`)))))),
+    h("div.wide", h("table.small-table", h("caption", "Time by phase"),
+      h("thead", h("tr", ["Phase", "Whose", "Time", "Share"].map((title, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, title)))),
+      h("tbody", phasesOf([run]).map((phase) => h("tr", h("th", { scope: "row" }, phase), h("td", who(phase)), h("td.number", duration(run.phases[phase])),
+        h("td.number", `${score((100 * run.phases[phase]) / total)} %`)))))),
   ];
 }
 
@@ -115,10 +113,10 @@ function commandsPart(run) {
   const started = startLine(run.arguments);
   /** @type {[string, string][]} */
   const lines = run.commands.some(([, command]) => command === started) ? run.commands : [["as it was started", started], ...run.commands];
-  return [h("h2", null, "Commands"), h("dl", { class: "commands" }, lines.map(([what, command]) => {
+  return [h("h2", "Commands"), h("dl.commands", lines.map(([what, command]) => {
     const copy = copyButton(command, "Copy");
     copy.setAttribute("aria-label", visible(`Copy: ${what}`));
-    return h("div", null, h("dt", null, named(what)), h("dd", null, h("code", null, shownText(command, { tag: "span" })), copy));
+    return h("div", h("dt", named(what)), h("dd", h("code", named(command, 1000)), copy));
   }))];
 }
 
@@ -131,9 +129,9 @@ function startLine(words) {
 
 /** @param {RunSummary} run */
 function faultsPart({ faults }) {
-  return faults.length > 0 && [h("h2", null, "Faults"), longList(faults, ({ attempt, round, cause }) => {
+  return faults.length > 0 && [h("h2", "Faults"), longList(faults, ({ attempt, round, cause }) => {
     const found = report.attempt(attempt);
-    return [h("a", { href: link("round", [attempt, round]) }, found ? [named(attemptLabel(found)), " at ", named(found.task)] : "attempt", `, round ${round}`), ": ", shownText(cause, { tag: "span", limit: 2000 })];
+    return [h("a", { href: link("round", [attempt, round]) }, found ? [named(attemptLabel(found)), " at ", named(found.task)] : "attempt", `, round ${round}`), ": ", named(cause, 1000)];
   }, 20)];
 }
 
@@ -149,16 +147,16 @@ function warningsPart(run) {
   ].map((text) => /** @type {[AttemptSummary, string]} */ ([one, text])));
   const unread = report.index.problems.filter((problem) => problem.includes(run.name));
   if (!found.length && !unread.length) return null;
-  return [h("h2", null, "Warnings"),
-    unread.length > 0 && longList(unread, (problem) => shownText(problem, { tag: "span" }), 20),
+  return [h("h2", "Warnings"),
+    unread.length > 0 && longList(unread, (problem) => named(problem, 1000), 20),
     longList(found, ([one, text]) => [h("a", { href: link("attempt", [one.id]) }, named(attemptLabel(one)), " at ", named(one.task)), ": ", named(text)], 20)];
 }
 
 /** @param {RunSummary} run */
 function agentsPart({ agents }) {
   const names = Object.keys(agents);
-  return names.length > 0 && [h("h2", null, "Agents"), names.map((name) => h("details", { open: names.length < 4 },
-    h("summary", null, named(name)), facts(Object.entries(agents[name]).map(([key, value]) => [key, madeBy(value)]))))];
+  return names.length > 0 && [h("h2", "Agents"), names.map((name) => h("details", { open: names.length < 4 },
+    h("summary", named(name)), facts(Object.entries(agents[name]).map(([key, value]) => [key, madeBy(value)]))))];
 }
 
 /** A value of JSON in a few words.
@@ -166,17 +164,17 @@ function agentsPart({ agents }) {
 function madeBy(value) {
   if (value === null || value === undefined || value === "") return "–";
   if (typeof value === "object") return shownText(JSON.stringify(value, null, 1), { tag: "pre" });
-  return shownText(String(value), { tag: "span" });
+  return named(String(value), 1000);
 }
 
 /** @param {RunSummary} run */
 function versionsPart({ versions }) {
   const names = Object.keys(versions);
-  return names.length > 0 && [h("h2", null, "Versions"), facts(names.map((name) => [name, named(versions[name])]))];
+  return names.length > 0 && [h("h2", "Versions"), facts(names.map((name) => [name, named(versions[name])]))];
 }
 
 /** @param {RunSummary} run @param {Place} place */
 function attemptsPart(run, place) {
   const attempts = run.attempts.map((id) => report.attempt(id)).filter((one) => one !== undefined);
-  return [h("h2", null, "Attempts"), attemptTable("Attempts of this run", attempts, place)];
+  return [h("h2", "Attempts"), attemptTable("Attempts of this run", attempts, place)];
 }

@@ -7,7 +7,7 @@ function searchPanel(parts, left, options) {
   const box = h("input", { type: "search", id: "step-search", value: options.query, "data-search": true });
   const regular = h("input", { type: "checkbox", checked: options.regular });
   const status = h("span", { role: "status" });
-  const panel = h("details", { class: "hits", hidden: true, open: true }, h("summary", null, "Hits"));
+  const panel = h("details.hits", { hidden: true, open: true }, h("summary", "Hits"));
   /** @type {StepHit[]} */
   let hits = [];
   let chosen = -1;
@@ -25,12 +25,11 @@ function searchPanel(parts, left, options) {
       const hit = hits[index];
       return h(
         "div",
-        null,
         hit &&
           h(
-            "button",
-            { type: "button", class: "hit", "aria-current": index === chosen ? "true" : null, onclick: () => choose(index) },
-            h("b", null, `${hit.step} ${hit.field}`),
+            "button.hit",
+            { "aria-current": index === chosen ? "true" : null, onclick: () => choose(index) },
+            h("b", `${hit.step} ${hit.field}`),
             " ",
             hitExcerpt(hit),
           ),
@@ -104,12 +103,11 @@ function searchPanel(parts, left, options) {
   }
   /** @param {string} title @param {string} sign @param {1 | -1} direction */
   const button = (title, sign, direction) =>
-    h("button", { type: "button", "aria-label": title, title, onclick: () => step(direction) }, sign);
+    h("button", { "aria-label": title, title, onclick: () => step(direction) }, sign);
   const form = h(
-    "form",
+    "form.step-search",
     {
       role: "search",
-      class: "step-search",
       onsubmit: (event) => {
         event.preventDefault();
         // Enter once more goes on to the next hit.
@@ -122,7 +120,7 @@ function searchPanel(parts, left, options) {
     },
     h("label", { for: "step-search" }, "Search "),
     box,
-    h("label", null, regular, " regular expression"),
+    h("label", regular, " regular expression"),
     h("button", { type: "submit" }, "Search"),
     button("Previous hit (N)", "‹", -1),
     button("Next hit (n)", "›", 1),

@@ -21,7 +21,7 @@ function showSections(main, sections, place) {
       const key = JSON.stringify(each.uses.map((name) => now.settings[name] ?? ""));
       if (key === each.key) continue;
       each.key = key;
-      each.holder.replaceChildren(h("div", null, each.make(now)));
+      each.holder.replaceChildren(h("div", each.make(now)));
     }
     for (const control of main.querySelectorAll("[data-setting]")) {
       const field = /** @type {HTMLInputElement | HTMLSelectElement | null} */ (control.querySelector("select, input"));
@@ -64,13 +64,7 @@ function settingSearch(label, setting, place) {
       waiting = setTimeout(() => setSettings({ [setting]: field.value || null }, { replace: true }), 150);
     },
   });
-  return h("label", { class: "field", "data-setting": setting }, h("span", null, label), field);
-}
-
-/** A name that somebody else gave, in one line.
- * @param {string} text */
-function named(text) {
-  return shownText(text, { tag: "span", limit: 300 });
+  return h("label.field", { "data-setting": setting }, h("span", label), field);
 }
 
 /** @param {number} count @param {string} one @param {string} [many] */
@@ -98,25 +92,24 @@ function grouped(items, key) {
  * @param {(item: T) => Child} shown
  * @param {number} [limit] */
 function longList(items, shown, limit = 50) {
-  const list = h("ul", { class: "plain-list" }, items.slice(0, limit).map((item) => h("li", null, shown(item))));
+  const list = h("ul.plain-list", items.slice(0, limit).map((item) => h("li", shown(item))));
   if (items.length <= limit) return list;
   let at = limit;
   const more = h("button", {
-    type: "button",
     onclick: () => {
-      list.append(...items.slice(at, at + 500).map((item) => h("li", null, shown(item))));
+      list.append(...items.slice(at, at + 500).map((item) => h("li", shown(item))));
       at += 500;
       if (at >= items.length) more.remove();
     },
   }, `Show more of ${integer(items.length)}`);
-  return h("div", null, list, more);
+  return h("div", list, more);
 }
 
 /** Terms with what they are; pairs without a value are left out.
  * @param {[string, Child][]} pairs */
 function facts(pairs) {
   const there = pairs.filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false);
-  return h("dl", { class: "facts" }, there.map(([term, value]) => h("div", null, h("dt", null, term), h("dd", null, value))));
+  return h("dl.facts", there.map(([term, value]) => h("div", h("dt", term), h("dd", value))));
 }
 
 /** @param {AttemptSummary} attempt */

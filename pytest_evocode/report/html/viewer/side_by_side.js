@@ -4,7 +4,7 @@
 
 /** @param {Place} place @param {RowPair | null} pair @param {TaskPair[]} tasks @param {AbortSignal} left */
 function sideBySide(place, pair, tasks, left) {
-  const section = h("section", { id: "side-by-side" }, h("h2", null, "Side by side"));
+  const section = h("section", { id: "side-by-side" }, h("h2", "Side by side"));
   const sides = chosenSides(place, pair, tasks);
   if (!sides) {
     section.append(empty("No task has two attempts.", "Choose rows that have a task in common, or run one more attempt."));
@@ -42,8 +42,7 @@ function sidesChoice({ task, attempts, first, second, round }) {
   const choices = attempts.map((each) => [each.id, attemptName(each)]);
   /** @type {[string, string][]} */
   const rounds = task.rounds.map((name, place) => [String(place + 1), `${place + 1}: ${name}`]);
-  return h("div", { class: "controls" },
-    select({ label: "Task", value: task.id, choices: tasks, change: (id) => setSettings({ task: id, a: null, b: null, round: null }) }),
+  return h("div.controls", select({ label: "Task", value: task.id, choices: tasks, change: (id) => setSettings({ task: id, a: null, b: null, round: null }) }),
     select({ label: "First attempt", value: first.id, choices, change: (a) => setSettings({ task: task.id, a, b: second.id }) }),
     select({ label: "Second attempt", value: second.id, choices, change: (b) => setSettings({ task: task.id, a: first.id, b }) }),
     select({ label: "Round", value: String(round), choices: rounds, change: (number) => setSettings({ task: task.id, a: first.id, b: second.id, round: number }) }));
@@ -83,20 +82,19 @@ async function fillSides(body, sides, place, left) {
 /** @param {Sides} sides @param {Place} place */
 function partingLine({ first, second, round }, place) {
   const parts = firstParting([first], [second]);
-  if (parts === null) return h("p", null, "Both pass and fail the same rounds, as far as both have verdicts.");
+  if (parts === null) return h("p", "Both pass and fail the same rounds, as far as both have verdicts.");
   const there = link("compare", [], { ...place.settings, round: String(parts) });
-  return h("p", null, "They part at ", round === parts ? h("strong", null, `round ${parts}`) : h("a", { href: there }, `round ${parts}`), ", the first that only one of them passes.");
+  return h("p", "They part at ", round === parts ? h("strong", `round ${parts}`) : h("a", { href: there }, `round ${parts}`), ", the first that only one of them passes.");
 }
 
 /** Two columns with the names of the attempts above. @param {Side[]} sides @param {(side: Side) => Child} show */
 function beside(sides, show) {
-  return h("div", { class: "beside" }, sides.map((side) => {
+  return h("div.beside", sides.map((side) => {
     const { attempt, round } = side;
     const cell = attempt.cells[(round?.index ?? 0) - 1];
-    return h("section", null,
-      h("h3", null, h("a", { href: link("attempt", [attempt.id]) }, named(attemptName(attempt)))),
+    return h("section", h("h3", h("a", { href: link("attempt", [attempt.id]) }, named(attemptName(attempt)))),
       round
-        ? h("p", null, h("a", { href: link("round", [attempt.id, round.index]) }, `Round ${round.index}`), `: ${cell ? cellName(cell) : round.outcome}, ${integer(round.counts[0])} of ${integer(round.counts[1])} cases passed`)
+        ? h("p", h("a", { href: link("round", [attempt.id, round.index]) }, `Round ${round.index}`), `: ${cell ? cellName(cell) : round.outcome}, ${integer(round.counts[0])} of ${integer(round.counts[1])} cases passed`)
         : empty("This round is not recorded.", "See the attempt for what could not be read."),
       round && show(side));
   }));
@@ -109,22 +107,21 @@ function verdictsBeside(sides) {
   const ids = [...new Set([...first.keys(), ...second.keys()])];
   const differing = ids.filter((id) => first.get(id)?.status !== second.get(id)?.status);
   const state = (/** @type {CaseData | undefined} */ each, /** @type {Side | undefined} */ side) =>
-    h("td", null, !each || !side?.round ? "not run"
+    h("td", !each || !side?.round ? "not run"
       : each.failure ? h("a", { href: link("round", [side.attempt.id, side.round.index], { case: each.id }) }, `failed, ${each.failure}`) : each.status);
   return [
-    beside(sides, ({ round }) => round && round.cause && h("p", null, shownText(round.cause, { tag: "span", limit: 500 }))),
+    beside(sides, ({ round }) => round && round.cause && h("p", named(round.cause, 1000))),
     !first.size || !second.size
-      ? h("p", null, first.size || second.size ? "Cases ran on one side only, so there is nothing to compare case by case." : "No case ran on either side.")
+      ? h("p", first.size || second.size ? "Cases ran on one side only, so there is nothing to compare case by case." : "No case ran on either side.")
       : differing.length
-      ? h("div", { class: "wide" }, h("table", null,
-        h("caption", null, `Cases with different results: ${differing.length} of ${ids.length}`),
-        h("thead", null, h("tr", null, ["Case", "First", "Second", "What it checks"].map((head) => h("th", { scope: "col" }, head)))),
-        h("tbody", null, differing.slice(0, 500).map((id) => {
+      ? h("div.wide", h("table", h("caption", `Cases with different results: ${differing.length} of ${ids.length}`),
+        h("thead", h("tr", ["Case", "First", "Second", "What it checks"].map((head) => h("th", { scope: "col" }, head)))),
+        h("tbody", differing.slice(0, 500).map((id) => {
           const [ours, theirs] = [first.get(id), second.get(id)];
-          return h("tr", null, h("th", { scope: "row" }, shownText(id, { tag: "span", limit: 300 })), state(ours, sides[0]), state(theirs, sides[1]),
-            h("td", null, shownText(ours?.intent || theirs?.intent || "", { tag: "span", limit: 300 })));
+          return h("tr", h("th", { scope: "row" }, named(id)), state(ours, sides[0]), state(theirs, sides[1]),
+            h("td", named(ours?.intent || theirs?.intent || "")));
         }))))
-      : h("p", null, "All cases have the same result on both sides."),
+      : h("p", "All cases have the same result on both sides."),
   ];
 }
 
@@ -140,9 +137,9 @@ function outline({ attempt, round }, left) {
       const step = parts.step(index);
       if (step) return outlineStep(step, attempt, round);
       const part = parts.partOf(index);
-      if (parts.has(part)) return h("div", { class: "outline-step" }, parts.problem(part) ?? "");
+      if (parts.has(part)) return h("div.outline-step", parts.problem(part) ?? "");
       void parts.keep(part).then(() => left.aborted || list.refresh());
-      return h("div", { class: "outline-step" }, "Loading…");
+      return h("div.outline-step", "Loading…");
     },
   });
   list.element.classList.add("outline");
@@ -151,16 +148,15 @@ function outline({ attempt, round }, left) {
 
 /** @param {Step} step @param {AttemptSummary} attempt @param {RoundData} round */
 function outlineStep(step, attempt, round) {
-  const text = (/** @type {string} */ long) => shownText(long.length > 160 ? `${long.slice(0, 160).trimEnd()}…` : long, { tag: "span", limit: 200 });
+  const text = (/** @type {string} */ long) => named(long.length > 160 ? `${long.slice(0, 160).trimEnd()}…` : long);
   const changes = step.calls.flatMap((call) => call.changes);
-  return h("div", { class: "outline-step" },
-    h("a", { href: link("trajectory", [attempt.id, round.index], { step: String(step.id) }) }, `${(SOURCES[step.source] ?? [step.source, step.source])[1]}, step ${step.id}`),
+  return h("div.outline-step", h("a", { href: link("trajectory", [attempt.id, round.index], { step: String(step.id) }) }, `${(SOURCES[step.source] ?? [step.source, step.source])[1]}, step ${step.id}`),
     step.copied && [" ", badge("copied", "Repeats a step of an earlier round as context")], " ",
     step.calls.length
-      ? step.calls.map((call) => h("div", null, badge(call.purpose || call.name, "What the call is for"), " ",
+      ? step.calls.map((call) => h("div", badge(call.purpose || call.name, "What the call is for"), " ",
         text(callArguments(call)[0]?.[1] ?? ""), exitBadge(call.exit_code)))
       : text(step.text || step.reasoning),
-    changes.length > 0 && h("div", { class: "outline-files" }, changes.slice(0, 5).map((change) => [text(change.path), ` +${change.added} −${change.removed} `])));
+    changes.length > 0 && h("div.outline-files", changes.slice(0, 5).map((change) => [text(change.path), ` +${change.added} −${change.removed} `])));
 }
 
 /** @param {Side[]} sides */
@@ -171,16 +167,16 @@ function workspacesBeside(sides) {
   const shown = paths.slice(0, 200);
   return [
     unknown.map(({ attempt }) => note("info", `What ${attemptName(attempt)} changed in this round was not recorded.`)),
-    shown.length === 0 && unknown.length === 0 && h("p", null, "Neither changed a file in this round."),
+    shown.length === 0 && unknown.length === 0 && h("p", "Neither changed a file in this round."),
     shown.length < paths.length && note("info", `The first ${shown.length} of ${paths.length} files are shown.`),
     shown.map((path) => h("details", { open: shown.length < 6 },
-      h("summary", null, shownText(path, { tag: "span", limit: 300 }), unknown.length === 0 && ` ${whoChanged(path, files)}`),
-      h("div", { class: "beside" }, sides.map(({ attempt, round }, side) => {
+      h("summary", named(path), unknown.length === 0 && ` ${whoChanged(path, files)}`),
+      h("div.beside", sides.map(({ attempt, round }, side) => {
         const change = files[side]?.get(path);
         const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round?.index ?? 0], { step: String(number) });
         return h("section", { "aria-label": attemptName(attempt) },
-          h("h3", null, named(attemptName(attempt))),
-          change ? fileChanges([change], { step }) : h("p", null, round?.changes === null ? "Not recorded." : "Not changed."));
+          h("h3", named(attemptName(attempt))),
+          change ? fileChanges([change], { step }) : h("p", round?.changes === null ? "Not recorded." : "Not changed."));
       })))),
   ];
 }

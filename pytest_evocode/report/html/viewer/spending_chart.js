@@ -21,11 +21,10 @@ function spendingPart(place) {
   const without = ranking.filter((row) => !onChart.has(row.id));
   const xs = points.map((point) => point.x).filter((x) => x > 0);
   return [
-    h("h2", null, "Score against what it takes"),
-    h("div", { class: "controls" },
-      paretoChoice("Score", "points", place, there, chosen, "score", (score_) => titleOf(score_)),
+    h("h2", "Score against what it takes"),
+    h("div.controls", paretoChoice("Score", "points", place, there, chosen, "score", (score_) => titleOf(score_)),
       paretoChoice("Against", "against", place, there, chosen, "against", (against) => AGAINST[/** @type {Pareto["against"]} */ (against)]),
-      rankings.length > 1 && h("span", null, select({
+      rankings.length > 1 && h("span", select({
         label: "Ranking", value: String(ranking[0].ranking), change: (value) => setSettings({ of: value }),
         choices: rankings.map(([row, ...others]) => [String(row.ranking), `${rankingName(row, "")} (${counted(others.length + 1, "row")})`]),
       }))),
@@ -34,9 +33,8 @@ function spendingPart(place) {
       // Cheap and expensive agents differ by factors; on a linear axis the cheap ones are one heap.
       logarithmic: xs.length === points.length && xs.length > 1 && Math.max(...xs) > 20 * Math.min(...xs),
     }),
-    h("p", { class: "quiet" }, "Marked rows are on the Pareto front: no other row scores as much for less."),
-    without.length > 0 && h("details", null,
-      h("summary", null, `Not shown, because an amount is not known (${integer(without.length)})`), longList(without, (row) => named(row.name))),
+    h("p.quiet", "Marked rows are on the Pareto front: no other row scores as much for less."),
+    without.length > 0 && h("details", h("summary", `Not shown, because an amount is not known (${integer(without.length)})`), longList(without, (row) => named(row.name))),
   ];
 }
 
@@ -44,7 +42,7 @@ function spendingPart(place) {
  * @param {"score" | "against"} part @param {(value: string) => string} title */
 function paretoChoice(label, setting, place, all, chosen, part, title) {
   const values = [...new Set(all.map((each) => each[part]))];
-  return values.length > 1 && h("span", null, select({
+  return values.length > 1 && h("span", select({
     label, value: chosen[part], choices: values.map((value) => /** @type {[string, string]} */ ([value, title(value)])),
     change: (value) => setSettings({ [setting]: value }),
   }));

@@ -2,11 +2,11 @@
 
 async function start() {
   const main = h("main", { id: "main", tabindex: "-1" });
-  const skip = h("a", { class: "skip", href: "#/", onclick: (event) => (event.preventDefault(), main.focus()) }, "Skip to the page");
-  const name = h("a", { class: "report-name", href: "#/" }, "Report");
+  const skip = h("a.skip", { href: "#/", onclick: (event) => (event.preventDefault(), main.focus()) }, "Skip to the page");
+  const name = h("a.report-name", { href: "#/" }, "Report");
   const foot = h("footer");
-  const header = h("header", { class: "top" }, name, pageLinks(), themeSwitch());
-  document.body.replaceChildren(skip, header, main, foot, h("div", { id: "live", role: "status", class: "hidden" }));
+  const header = h("header.top", name, pageLinks(), themeSwitch());
+  document.body.replaceChildren(skip, header, main, foot, h("div.hidden", { id: "live", role: "status" }));
   try {
     setIndex(await load("index"));
   } catch (error) {
@@ -22,7 +22,7 @@ async function start() {
   }
   name.textContent = visible(index.title || "Report");
   if (index.under_way) header.append(badge("under way", "A session was still writing when this was made: reload the page for news", "warning"));
-  foot.append(h("p", null, `Written ${timeOfDay(index.written)} by pytest-evocode ${index.version}. Press `, h("kbd", null, "?"), " for keys."));
+  foot.append(h("p", `Written ${timeOfDay(index.written)} by pytest-evocode ${index.version}. Press `, h("kbd", "?"), " for keys."));
   startKeyboard();
   await startRouter();
 }

@@ -123,11 +123,10 @@ function stepHit(step, index, field, text, at, match) {
 /** @param {StepHit} hit */
 function hitExcerpt(hit) {
   return h(
-    "span",
-    { class: "excerpt" },
-    shownText(hit.before.replace(/\s+/g, " "), { tag: "span" }),
-    h("mark", null, shownText(hit.match, { tag: "span" })),
-    shownText(hit.after.replace(/\s+/g, " "), { tag: "span" }),
+    "span.excerpt",
+    named(hit.before.replace(/\s+/g, " "), 1000),
+    h("mark", named(hit.match, 1000)),
+    named(hit.after.replace(/\s+/g, " "), 1000),
   );
 }
 

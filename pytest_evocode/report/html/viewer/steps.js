@@ -53,20 +53,17 @@ function stepView(step, context) {
       : `${integer(step.prompt_tokens)} tokens in, ${integer(step.completion_tokens)} out`;
   const facts = [
     step.time && timeOfDay(step.time),
-    step.model && shownText(step.model, { tag: "span", limit: 80 }),
+    step.model && named(step.model),
     tokens,
     step.cost_usd !== null && money(step.cost_usd),
   ].filter(Boolean);
   return h(
-    "div",
-    { class: `step from-${step.source}${selected ? " selected" : ""}${folded ? " folded" : ""}` },
+    `div.step.from-${step.source}${selected ? ".selected" : ""}${folded ? ".folded" : ""}`,
     h(
-      "div",
-      { class: "step-head" },
-      h("span", { class: "step-source", "aria-hidden": "true" }, letter),
+      "div.step-head",
+      h("span.step-source", { "aria-hidden": "true" }, letter),
       h(
         "h2",
-        null,
         h(
           "a",
           {
@@ -82,11 +79,11 @@ function stepView(step, context) {
       isEdit(step) && badge("edit", "Changes files"),
       isTest(step) && badge("test", "Runs tests"),
       isFailure(step) && badge("failed", "A command ended with another exit code than 0", "bad"),
-      h("span", { class: "step-facts" }, facts.map((fact) => h("span", null, /** @type {Child} */ (fact)))),
+      h("span.step-facts", facts.map((fact) => h("span", (fact)))),
     ),
-    selected && context.hit && h("p", { class: "step-hit" }, `Found in ${context.hit.field}: `, hitExcerpt(context.hit)),
+    selected && context.hit && h("p.step-hit", `Found in ${context.hit.field}: `, hitExcerpt(context.hit)),
     (context.evidence.get(step.id) ?? []).map((each) => evidenceOfStep(each, context)),
-    !folded && step.remarks.map((remark) => note("warning", shownText(remark, { tag: "span", limit: 500 }))),
+    !folded && step.remarks.map((remark) => note("warning", named(remark, 1000))),
     !folded && stepBody(step, hidden),
   );
 }
@@ -94,11 +91,10 @@ function stepView(step, context) {
 /** @param {StepEvidence} each @param {StepContext} context */
 function evidenceOfStep(each, context) {
   return h(
-    "p",
-    { class: "step-evidence" },
+    "p.step-evidence",
     h("a", { href: context.pillar(each.pillar, each.measure) }, `Evidence for ${pillarTitle(each.pillar)}, ${each.measure}`),
     ": ",
-    shownText(each.evidence.what, { tag: "span", limit: 300 }),
+    named(each.evidence.what),
   );
 }
 
@@ -107,7 +103,7 @@ function stepBody(step, hidden) {
   return [
     !hidden.has("reasoning") &&
       step.reasoning &&
-      h("details", { class: "reasoning", open: true }, h("summary", null, "Reasoning"), stepText(step.reasoning)),
+      h("details.reasoning", { open: true }, h("summary", "Reasoning"), stepText(step.reasoning)),
     !hidden.has("text") && step.text && stepText(step.text),
     step.calls.map((call) => callView(call, hidden)),
   ];
@@ -115,7 +111,7 @@ function stepBody(step, hidden) {
 
 /** @param {string} text @param {boolean} [ansi] */
 function stepText(text, ansi = false) {
-  return shownText(text, { tag: "pre", limit: STEP_LIMIT, ansi });
+  return shownText(text, { limit: STEP_LIMIT, ansi });
 }
 
 /** @param {Call} call @param {Set<string>} hidden @returns {Child} */
@@ -127,22 +123,20 @@ function callView(call, hidden) {
   const given = callArguments(call);
   const alone = given.length === 1 && given[0]?.[0] === "command";
   return h(
-    "div",
-    { class: "call" },
+    "div.call",
     h(
       "h3",
-      null,
-      shownText(call.name, { tag: "span", limit: 100 }),
+      named(call.name),
       call.purpose && call.purpose !== "other" && [" ", badge(call.purpose, "What the call is for")],
       exitBadge(call.exit_code),
-      call.seconds !== null && h("span", { class: "step-facts" }, duration(call.seconds)),
+      call.seconds !== null && h("span.step-facts", duration(call.seconds)),
     ),
     calls &&
       given.map(([name, text]) => [
-        !alone && h("div", { class: "label" }, shownText(name, { tag: "span", limit: 100 })),
-        h("div", { class: "argument" }, stepText(text)),
+        !alone && h("div.label", named(name)),
+        h("div.argument", stepText(text)),
       ]),
-    output && [h("div", { class: "label" }, "Output"), h("div", { class: "output" }, stepText(call.output, true))],
+    output && [h("div.label", "Output"), h("div.output", stepText(call.output, true))],
     changes && fileChanges(call.changes),
   );
 }

@@ -30,18 +30,18 @@ const ORDER = new Intl.Collator("en", { numeric: true });
 function table(options) {
   const { caption, columns, open, place } = options;
   const heads = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null, title: column.help },
-    h("button", { type: "button", class: "sort", onclick: () => sortBy(column) }, column.title, h("span", { class: "arrow", "aria-hidden": "true" }))));
+    h("button.sort", { onclick: () => sortBy(column) }, column.title, h("span.arrow", { "aria-hidden": "true" }))));
   const body = h("tbody");
-  const element = h("table", { class: "sorted", "data-rows": true, "aria-rowcount": options.items.length + 1 },
-    h("caption", null, caption, options.csv && !inPage.size && [" ", h("a", { href: options.csv, download: true }, "CSV")]),
-    h("thead", null, h("tr", { "aria-rowindex": 1 }, heads)), body);
+  const element = h("table.sorted", { "data-rows": true, "aria-rowcount": options.items.length + 1 },
+    h("caption", caption, options.csv && !inPage.size && [" ", h("a", { href: options.csv, download: true }, "CSV")]),
+    h("thead", h("tr", { "aria-rowindex": 1 }, heads)), body);
   // Tables of one page differ by their captions.
   const setting = `sort-${caption.toLowerCase().match(/[a-z0-9]+/g)?.slice(0, 5).join("-") ?? ""}`;
   const current = () => sortOf(columns, place.settings[setting] ?? options.sort);
   const named = Math.max(0, columns.findIndex((column) => !column.number));
   let items = options.items;
   const long = items.length > ALL_ROWS;
-  const scroller = h("div", { class: `table-scroll${long ? " table-long" : ""}`, tabindex: long ? "0" : null, role: long ? "region" : null, "aria-label": long ? caption : null }, element);
+  const scroller = h("div.table-scroll", { class: long && "table-long", tabindex: long ? "0" : null, role: long ? "region" : null, "aria-label": long ? caption : null }, element);
   const rows = rowWindow(scroller, body, long, (index) => tableRow(/** @type {T} */ (items[index]), index, columns, named, open));
 
   /** @param {Column<T>} column */
@@ -64,8 +64,8 @@ function table(options) {
   }
   sorted();
   rowLists.set(element, rows.move);
-  if (!items.length) return h("div", { class: "table-block" }, element, h("p", { class: "empty" }, options.empty ?? "There is nothing to list here."));
-  return h("div", { class: "table-block" }, scroller);
+  if (!items.length) return h("div.table-block", element, h("p.empty", options.empty ?? "There is nothing to list here."));
+  return h("div.table-block", scroller);
 }
 
 /** @template T
@@ -131,7 +131,7 @@ function rowWindow(scroller, body, long, render) {
     if (long && first?.offsetHeight && anew) height = (rows.at(-1)?.offsetTop ?? 0) > first.offsetTop ? (/** @type {HTMLElement} */ (rows.at(-1)).offsetTop - first.offsetTop) / (rows.length - 1) : first.offsetHeight;
   }
   /** @param {number} hidden how many rows */
-  const gap = (hidden) => style(h("tr", { "aria-hidden": "true", class: "gap" }), { height: `${hidden * height}px`, display: hidden ? "" : "none" });
+  const gap = (hidden) => style(h("tr.gap", { "aria-hidden": "true" }), { height: `${hidden * height}px`, display: hidden ? "" : "none" });
   /** @param {Element | null} element */
   const indexOf = (element) => (element && body.contains(element) ? Number(element.closest("tr")?.getAttribute("data-index")) : null);
   /** @param {1 | -1} by */

@@ -21,7 +21,7 @@ definePage({
       ["Category", named(task.category)], ["Difficulty", named(task.difficulty)],
     ].filter(([, value]) => typeof value === "string" || /** @type {HTMLElement} */ (value).textContent).map(([term, value]) => /** @type {[string, Child]} */ ([String(term), value]))));
     const attempts = attemptsInOrder(task);
-    main.append(h("div", null, roundsPart(attempts, left)));
+    main.append(h("div", roundsPart(attempts, left)));
     const waiting = main.appendChild(h("p", { role: "status" }, "Reading the task …"));
     /** @type {TaskData} */
     let data;
@@ -34,7 +34,7 @@ definePage({
     if (left.aborted) return;
     waiting.remove();
     if (data.note || !data.rounds) {
-      main.append(note("warning", data.note ? shownText(data.note, { tag: "span" }) : "This task is gone: what is known of it comes from records."));
+      main.append(note("warning", data.note ? named(data.note, 1000) : "This task is gone: what is known of it comes from records."));
     }
     const life = { task, data, attempts: attempts.filter((one) => data.attempts.some((each) => each.id === one.id)) };
     updateTask = showSections(main, [
@@ -44,7 +44,7 @@ definePage({
       { uses: [], make: (now) => casesHead(life, now) },
       { uses: ["case"], make: (now) => lineagePart(life, now, left) },
       { uses: ["find", "attempt"], make: (now) => casesPart(life, now) },
-      { uses: [], make: (now) => attempts.length > 0 && [h("h2", null, "Attempts"), attemptTable(`Attempts at ${task.name}`, attempts, now)] },
+      { uses: [], make: (now) => attempts.length > 0 && [h("h2", "Attempts"), attemptTable(`Attempts at ${task.name}`, attempts, now)] },
     ], place);
   },
   update(place) {
@@ -80,8 +80,8 @@ function attemptsInOrder(task) {
 function roundsPart(attempts, left) {
   if (!attempts.length) return empty("No attempt at this task is in the report.", "Run one, such as: pytest --evocode-agent=oracle TASK");
   return [
-    h("h2", null, "Rounds and attempts"),
-    h("p", { class: "quiet" }, "Each attempt's first failure is marked. A cell leads to the round."),
+    h("h2", "Rounds and attempts"),
+    h("p.quiet", "Each attempt's first failure is marked. A cell leads to the round."),
     attemptGrid("Outcome of each round", attempts, left, (one) => attemptLabel(one) + (one.left_out ? " (does not count)" : "")),
   ];
 }
@@ -89,24 +89,23 @@ function roundsPart(attempts, left) {
 /** The instruction of one round and its active suite.
  * @param {TaskData} data @param {Place} place */
 function instructionPart({ rounds, requirements }, place) {
-  const title = h("h2", null, "Instructions");
+  const title = h("h2", "Instructions");
   if (!rounds || !rounds.length) return [title, empty("The instructions are not there, as the task is gone.", "Write the report where the task's directory is.")];
   const number = Math.min(Math.max(Math.trunc(Number(place.settings.round)) || 1, 1), rounds.length);
   const round = rounds[number - 1];
   /** @param {number} to @param {string} text */
-  const step = (to, text) => h("button", { type: "button", disabled: to < 1 || to > rounds.length, onclick: () => setSettings({ round: String(to) }) }, text);
+  const step = (to, text) => h("button", { disabled: to < 1 || to > rounds.length, onclick: () => setSettings({ round: String(to) }) }, text);
   const retired = requirements.filter((one) => one.retired === number);
   const introduced = requirements.filter((one) => one.introduced === number);
   return [
     title,
-    h("section", { class: "panel", "aria-label": `Round ${number}` },
-      h("div", { class: "panel-head" },
-        h("h3", null, `Round ${number} of ${rounds.length}: `, named(round.name), " ", round.change_types.map((type) => badge(type, "Change type"))),
-        h("span", { class: "buttons" }, step(number - 1, "Previous"), step(number + 1, "Next"))),
+    h("section.panel", { "aria-label": `Round ${number}` },
+      h("div.panel-head", h("h3", `Round ${number} of ${rounds.length}: `, named(round.name), " ", round.change_types.map((type) => badge(type, "Change type"))),
+        h("span.buttons", step(number - 1, "Previous"), step(number + 1, "Next"))),
       shownText(round.instruction, { tag: "div" }),
-      introduced.length > 0 && h("p", null, "Introduces ", commaList(introduced.map((one) => one.id))),
-      retired.length > 0 && h("p", null, "Retires ", commaList(retired.map((one) => one.id))),
-      h("details", null, h("summary", null, `Active suite: ${counted(round.suite.length, "case")}`),
+      introduced.length > 0 && h("p", "Introduces ", commaList(introduced.map((one) => one.id))),
+      retired.length > 0 && h("p", "Retires ", commaList(retired.map((one) => one.id))),
+      h("details", h("summary", `Active suite: ${counted(round.suite.length, "case")}`),
         longList(round.suite, (id) => h("a", { href: link("task", place.path, { ...place.settings, case: id }) }, named(id))))),
   ];
 }
@@ -131,6 +130,6 @@ function roundTable({ rounds, requirements }, place) {
     { id: "introduced", title: "Introduces", help: "Requirements that are new in the round", number: true, value: (one) => begun.get(one.number)?.length ?? 0 },
     { id: "retired", title: "Retires", help: "Requirements that hold no longer", number: true, value: (one) => ended.get(one.number)?.length ?? 0 },
   ];
-  return h("details", null, h("summary", null, "All rounds"),
+  return h("details", h("summary", "All rounds"),
     table({ caption: "All rounds of the task", columns, items, place, open: (one) => link("task", place.path, { ...place.settings, round: String(one.number) }) }));
 }

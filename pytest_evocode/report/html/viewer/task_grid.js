@@ -19,12 +19,12 @@ function taskGridPart(place) {
     columns.push({
       id: `at-${row.id}`, title: row.name, number: true,
       value: (task) => { const its = cell(task, row); return its?.of ? its.passed / its.of : null; },
-      cell: (task) => { const its = cell(task, row); return its ? gridCell(task, row, its) : h("span", { class: "quiet" }, "–"); },
+      cell: (task) => { const its = cell(task, row); return its ? gridCell(task, row, its) : h("span.quiet", "–"); },
     });
   }
   return [
-    h("h2", null, "Tasks and agents"),
-    h("p", { class: "quiet" }, "Passed rounds, of all attempts that count. A cell leads to the task."),
+    h("h2", "Tasks and agents"),
+    h("p.quiet", "Passed rounds, of all attempts that count. A cell leads to the task."),
     table({ caption: "Rounds passed at each task", columns, items: tasks, place, open: (task) => link("task", [task.id]), csv: "csv/tasks.csv" }),
   ];
 }
@@ -56,7 +56,7 @@ function taskCells() {
 function gridCell(task, row, { passed, of, attempts }) {
   const firsts = attempts.map((one) => (firstFailure(one.cells) ? `#${one.attempt} fails first in round ${firstFailure(one.cells)}` : `#${one.attempt} fails none`));
   const title = `${row.name} at ${task.name}: ${firsts.slice(0, 5).join(", ")}${firsts.length > 5 ? ", …" : ""}`;
-  return h("a", { href: link("task", [task.id], { attempt: attempts[0].id }), title, class: "share-link" },
+  return h("a.share-link", { href: link("task", [task.id], { attempt: attempts[0].id }), title },
     shareCell(of ? (100 * passed) / of : null, `${integer(passed)}/${integer(of)}`));
 }
 

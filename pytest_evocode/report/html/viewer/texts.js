@@ -41,7 +41,7 @@ function shownText(text, { ansi = false, limit = 20000, tag = "pre" } = {}) {
   const look = new Set();
   let from = 0;
   let step = limit;
-  const more = h("button", { type: "button", class: "more", onclick: () => append() });
+  const more = h("button.more", { onclick: () => append() });
   function append() {
     const to = cutAt(text, from + step, ansi);
     const part = text.slice(from, to).replaceAll("\r\n", "\n");
@@ -59,6 +59,11 @@ function shownText(text, { ansi = false, limit = 20000, tag = "pre" } = {}) {
   }
   append();
   return element;
+}
+
+/** A name or a remark that somebody else gave, within a line. @param {string} text @param {number} [limit] */
+function named(text, limit = 300) {
+  return shownText(text, { tag: "span", limit });
 }
 
 /** A place near one where a text can be cut: not within a pair of surrogates, a line's end or a sequence.
@@ -83,7 +88,7 @@ function appendMarked(parent, text) {
   }
   for (const found of text.matchAll(HIDDEN_RUNS)) {
     if (found.index > done) parent.appendChild(document.createTextNode(text.slice(done, found.index)));
-    parent.appendChild(h("span", { class: "code-point" }, codePoints(found[0])));
+    parent.appendChild(h("span.code-point", codePoints(found[0])));
     done = found.index + found[0].length;
   }
   if (done < text.length) parent.appendChild(document.createTextNode(text.slice(done)));
@@ -105,7 +110,7 @@ function appendTerminal(parent, text, look) {
     upTo(found.index);
     done = found.index + found[0].length;
     if (found[1] !== undefined) changeLook(look, found[1]);
-    else parent.appendChild(h("span", { class: "code-point", title: found[0].slice(0, 200) }, "␛"));
+    else parent.appendChild(h("span.code-point", { title: found[0].slice(0, 200) }, "␛"));
   }
   upTo(text.length);
 }

@@ -86,7 +86,7 @@ function showTrajectory(main, place, left, attempt, round) {
   let current = place;
   /** Index of the selected step, or null. @type {number | null} */
   let at = null;
-  const said = h("span", { role: "status", class: "said" });
+  const said = h("span.said", { role: "status" });
   const search = searchPanel(parts, left, {
     query: place.settings.q ?? "",
     regular: place.settings.regex === "1",
@@ -137,7 +137,7 @@ function showTrajectory(main, place, left, attempt, round) {
       }
       want(parts.partOf(index));
       const problem = parts.problem(parts.partOf(index));
-      return h("div", { class: "step pending" }, problem ? note("error", problem) : `Step ${index + 1} is being loaded …`);
+      return h("div.step.pending", problem ? note("error", problem) : `Step ${index + 1} is being loaded …`);
     },
   });
 
@@ -200,9 +200,8 @@ function showTrajectory(main, place, left, attempt, round) {
   main.append(
     trajectoryFacts(round),
     h(
-      "div",
-      { class: "trajectory-bar" },
-      h("div", { class: "trajectory-tools" }, showToggles(context.hidden), jumpButtons(jump), search.form, said),
+      "div.trajectory-bar",
+      h("div.trajectory-tools", showToggles(context.hidden), jumpButtons(jump), search.form, said),
       search.list,
     ),
     list.element,
@@ -233,13 +232,11 @@ function hiddenKinds(place) {
 function showToggles(hidden) {
   const chosen = new Set(hidden);
   return h(
-    "fieldset",
-    { class: "toggles" },
-    h("legend", null, "Show"),
+    "fieldset.toggles",
+    h("legend", "Show"),
     SHOWN_KINDS.map((kind) =>
       h(
         "label",
-        null,
         h("input", {
           type: "checkbox",
           checked: !chosen.has(kind),
@@ -259,16 +256,14 @@ function showToggles(hidden) {
 /** @param {(test: (step: Step) => boolean, direction: 1 | -1, what: string) => Promise<void>} jump */
 function jumpButtons(jump) {
   return h(
-    "div",
-    { class: "jumps", role: "group", "aria-label": "Jump between steps" },
+    "div.jumps",
+    { role: "group", "aria-label": "Jump between steps" },
     JUMPS.map(([what, key, test]) =>
       h(
         "span",
-        null,
         h(
           "button",
           {
-            type: "button",
             "aria-label": `Previous ${what}`,
             title: `Previous ${what} (${key.toUpperCase()})`,
             onclick: () => void jump(test, -1, what),
@@ -279,7 +274,6 @@ function jumpButtons(jump) {
         h(
           "button",
           {
-            type: "button",
             "aria-label": `Next ${what}`,
             title: `Next ${what} (${key})`,
             onclick: () => void jump(test, 1, what),
@@ -295,13 +289,12 @@ function jumpButtons(jump) {
 function trajectoryFacts(round) {
   const { usage, trajectory } = round;
   return h(
-    "p",
-    { class: "facts" },
+    "p.facts",
     `${integer(trajectory?.steps)} steps, ${integer(round.tool_calls)} tool calls`,
     usage && `, ${integer(usage.prompt_tokens)} tokens in and ${integer(usage.completion_tokens)} out, ${money(usage.cost_usd)}`,
     round.agent_seconds !== null && `, ${duration(round.agent_seconds)}`,
     ".",
-    round.stopped && [" The turn was stopped: ", shownText(round.stopped, { tag: "span", limit: 300 })],
-    trajectory?.notes && [" ", shownText(trajectory.notes, { tag: "span", limit: 1000 })],
+    round.stopped && [" The turn was stopped: ", named(round.stopped)],
+    trajectory?.notes && [" ", named(trajectory.notes, 1000)],
   );
 }

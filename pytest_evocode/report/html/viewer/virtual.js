@@ -55,9 +55,9 @@ function heightsOf(count, guess) {
 /** @param {{ count: number, render(index: number): HTMLElement, estimate: number, label: string, left: AbortSignal }} options
  * @returns {VirtualList} */
 function virtualList({ count, render, estimate, label, left }) {
-  const items = h("div", { class: "virtual-items", role: "presentation" });
-  const inner = h("div", { class: "virtual-inner", role: "presentation" }, items);
-  const element = h("div", { class: "virtual", role: "list", tabindex: "0", "aria-label": label }, inner);
+  const items = h("div.virtual-items", { role: "presentation" });
+  const inner = h("div.virtual-inner", { role: "presentation" }, items);
+  const element = h("div.virtual", { role: "list", tabindex: "0", "aria-label": label }, inner);
   const guess = () => Math.min(estimate, TALLEST / Math.max(count, 1));
   let heights = heightsOf(count, guess());
   /** Items that are there. @type {Map<number, HTMLElement>} */
@@ -130,7 +130,7 @@ function virtualList({ count, render, estimate, label, left }) {
   }
   /** @param {number} index */
   function item(index) {
-    const node = h("div", { class: "virtual-item", role: "listitem", "aria-posinset": index + 1, "aria-setsize": count, "data-index": index }, render(index));
+    const node = h("div.virtual-item", { role: "listitem", "aria-posinset": index + 1, "aria-setsize": count, "data-index": index }, render(index));
     sizes.observe(node);
     return node;
   }
