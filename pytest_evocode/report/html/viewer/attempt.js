@@ -47,53 +47,51 @@ function roundTitle(attempt, index) {
 }
 
 /** @param {AttemptData} attempt @param {Place} place */
-function roundsTable(attempt, place) {
-  return table({
-    caption: "Rounds",
-    place,
-    items: attempt.rounds,
-    open: (round) => link("round", [attempt.id, round.index]),
-    empty: "No round of this attempt is recorded yet.",
-    columns: [
-      {
-        id: "round",
-        title: "Round",
-        value: (round) => round.index,
-        cell: (round) =>
-          h("a", { href: link("round", [attempt.id, round.index]) }, `${round.index} `, named(round.name)),
-      },
-      {
-        id: "outcome",
-        title: "Outcome",
-        value: (round) => cellName(round.cell),
-        cell: (round) => [cellName(round.cell), round.repeats?.flaky && [" ", badge("flaky", "Runs on the same files differ", "warning")]],
-      },
-      {
-        id: "cases",
-        title: "Cases",
-        help: "Passed cases, and of how many",
-        number: true,
-        value: (round) => (round.counts[1] ? round.counts[0] / round.counts[1] : null),
-        cell: (round) => (round.counts[1] ? `${integer(round.counts[0])} of ${integer(round.counts[1])}` : "–"),
-      },
-      { id: "failing", title: "Failed cases", value: (round) => caseKinds(round.cases) },
-      { id: "files", title: "Files", help: "Changed files", number: true, value: (round) => round.changes?.length ?? null },
-      {
-        id: "steps",
-        title: "Steps",
-        number: true,
-        value: (round) => round.trajectory?.steps ?? null,
-        cell: (round) =>
-          round.trajectory
-            ? h("a", { href: link("trajectory", [attempt.id, round.index]) }, integer(round.trajectory.steps))
-            : "–",
-      },
-      { id: "time", title: "Agent", help: "Time of the agent's turn", number: true, value: (round) => round.agent_seconds, cell: (round) => duration(round.agent_seconds) },
-      { id: "cost", title: "Cost", number: true, value: (round) => round.usage?.cost_usd ?? null, cell: (round) => money(round.usage?.cost_usd) },
-      { id: "process", title: "Process", help: "RigorScore", number: true, value: (round) => round.process?.score ?? null, cell: (round) => score(round.process?.score) },
-    ],
-  });
-}
+const roundsTable = (attempt, place) => table({
+  caption: "Rounds",
+  place,
+  items: attempt.rounds,
+  open: (round) => link("round", [attempt.id, round.index]),
+  empty: "No round of this attempt is recorded yet.",
+  columns: [
+    {
+      id: "round",
+      title: "Round",
+      value: (round) => round.index,
+      cell: (round) =>
+        h("a", { href: link("round", [attempt.id, round.index]) }, `${round.index} `, named(round.name)),
+    },
+    {
+      id: "outcome",
+      title: "Outcome",
+      value: (round) => cellName(round.cell),
+      cell: (round) => [cellName(round.cell), round.repeats?.flaky && [" ", badge("flaky", "Runs on the same files differ", "warning")]],
+    },
+    {
+      id: "cases",
+      title: "Cases",
+      help: "Passed cases, and of how many",
+      number: true,
+      value: (round) => (round.counts[1] ? round.counts[0] / round.counts[1] : null),
+      cell: (round) => (round.counts[1] ? `${integer(round.counts[0])} of ${integer(round.counts[1])}` : "–"),
+    },
+    { id: "failing", title: "Failed cases", value: (round) => caseKinds(round.cases) },
+    { id: "files", title: "Files", help: "Changed files", number: true, value: (round) => round.changes?.length ?? null },
+    {
+      id: "steps",
+      title: "Steps",
+      number: true,
+      value: (round) => round.trajectory?.steps ?? null,
+      cell: (round) =>
+        round.trajectory
+          ? h("a", { href: link("trajectory", [attempt.id, round.index]) }, integer(round.trajectory.steps))
+          : "–",
+    },
+    { id: "time", title: "Agent", help: "Time of the agent's turn", number: true, value: (round) => round.agent_seconds, cell: (round) => duration(round.agent_seconds) },
+    { id: "cost", title: "Cost", number: true, value: (round) => round.usage?.cost_usd ?? null, cell: (round) => money(round.usage?.cost_usd) },
+    { id: "process", title: "Process", help: "RigorScore", number: true, value: (round) => round.process?.score ?? null, cell: (round) => score(round.process?.score) },
+  ],
+});
 
 /** @param {AttemptData} attempt */
 function attemptFacts(attempt) {

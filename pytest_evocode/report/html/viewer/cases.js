@@ -16,14 +16,12 @@ const OPEN_CASES = 3;
 const isFailing = (each) => each.status === "failed" || each.status === "error";
 
 /** How many cases failed of each kind, in words. @param {CaseData[]} cases */
-function caseKinds(cases) {
-  return CASE_GROUPS.map(([kind, title]) => {
-    const count = cases.filter((each) => isFailing(each) && (each.failure ?? "") === kind).length;
-    return count && `${integer(count)} ${count === 1 && kind ? kind : title.toLowerCase()}`;
-  })
-    .filter(Boolean)
-    .join(", ");
-}
+const caseKinds = (cases) => CASE_GROUPS.map(([kind, title]) => {
+  const count = cases.filter((each) => isFailing(each) && (each.failure ?? "") === kind).length;
+  return count && `${integer(count)} ${count === 1 && kind ? kind : title.toLowerCase()}`;
+})
+  .filter(Boolean)
+  .join(", ");
 
 /** @param {AttemptData} attempt @param {RoundData} round @param {Place} place */
 function casesView(attempt, round, place) {

@@ -13,20 +13,14 @@ const CELLS = {
 const SIZE = 24;
 
 /** @param {string | undefined} cell */
-function cellName(cell) {
-  return CELLS[cell ?? ""]?.[1] ?? "unknown";
-}
+const cellName = (cell) => CELLS[cell ?? ""]?.[1] ?? "unknown";
 
 /** The class of a cell's colour. @param {string | undefined} cell */
-function cellClass(cell = "") {
-  return `cell cell-${/^[a-z]$/.test(cell) ? cell : "none"}`;
-}
+const cellClass = (cell = "") => `state-${/^[a-z]$/.test(cell) ? cell : "none"}`;
 
 /** Says what the letters of some cells mean. @param {string} cells @returns {HTMLElement} */
-function cellLegend(cells) {
-  return h("ul.legend", { "aria-label": "Legend" }, Object.entries(CELLS).filter(([cell]) => cells.includes(cell)).map(
-    ([cell, [sign, name]]) => h("li", h("span", { class: cellClass(cell), "aria-hidden": "true" }, sign), ` ${name}`)));
-}
+const cellLegend = (cells) => h("ul.legend", { "aria-label": "Legend" }, Object.entries(CELLS).filter(([cell]) => cells.includes(cell)).map(
+  ([cell, [sign, name]]) => h("li", h("span.cell", { class: cellClass(cell), "aria-hidden": "true" }, sign), ` ${name}`)));
 
 /** A grid with one tab stop; arrows move in it and Enter opens a cell.
  * @param {CellGrid} options
@@ -94,8 +88,8 @@ function cellGrid({ caption, rows, columns, left }) {
     const sign = CELLS[kind]?.[0] ?? "";
     const href = kind === "." ? undefined : item.hrefs?.(column);
     const inside = href
-      ? h("a", { class: look, href, title, tabindex, "aria-label": title }, sign)
-      : h("span", { class: look, title }, h("span", { "aria-hidden": "true" }, sign), h("span.hidden", title));
+      ? h("a.cell", { class: look, href, title, tabindex, "aria-label": title }, sign)
+      : h("span.cell", { class: look, title }, h("span", { "aria-hidden": "true" }, sign), h("span.hidden", title));
     return style(h("span.cell-box", { role: "gridcell", "aria-colindex": column + 2, "data-at": `${at},${column}`, tabindex: href ? null : tabindex, onfocusin: () => (active = { row: at, column }) }, inside),
       { left: `${side + column * SIZE}px` });
   }

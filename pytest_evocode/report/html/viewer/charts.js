@@ -89,7 +89,7 @@ function range(values, log) {
 /** @param {string} title @param {Child} drawing @param {string[]} heads @param {Child[][]} rows */
 function figure(title, drawing, heads, rows) {
   const data = h("details.chart-data", { ontoggle: () => data.childElementCount < 2 && data.append(fill()) }, h("summary", "Numbers"));
-  const fill = () => h("div.table-scroll", h("table", h("caption.hidden", title),
+  const fill = () => h("div.wide", h("table", h("caption.hidden", title),
     h("thead", h("tr", heads.map((head, place) => h("th", { scope: "col", class: place ? "number" : null }, head)))),
     h("tbody", rows.slice(0, 2000).map(([first, ...others]) => h("tr", h("th", { scope: "row" }, first), others.map((cell) => h("td.number", cell)))))));
   return h("figure.chart", h("figcaption", title), drawing, data);
@@ -159,8 +159,8 @@ function barChart({ title, bars, low, high, format }) {
     h("td.number", bar.value === null ? UNKNOWN : format(bar.value)),
     h("td", hiddenFrom(intervalBar(bar.value, bar.interval, low, high, bar.label))),
     h("td.quiet", bar.interval && `${format(bar.interval.low)} to ${format(bar.interval.high)}`, bar.interval && bar.note && "; ", bar.note));
-  return h("div.table-scroll", h("table.bar-chart", h("caption", title),
-    h("thead.hidden-head", h("tr", ["What", "Value", "Bar", "Interval and note"].map((head) => h("th", { scope: "col" }, h("span.hidden", head))))),
+  return h("div.wide", h("table", h("caption", title),
+    h("thead", h("tr", ["What", "Value", "Bar", "Interval and note"].map((head) => h("th", { scope: "col" }, h("span.hidden", head))))),
     h("tbody", bars.map(line))));
 }
 
@@ -194,7 +194,7 @@ function stackedBars({ title, parts, bars, format }) {
   const name = (each) => (each.href ? h("a", { href: each.href }, each.label) : each.label);
   const drawing = [
     h("ul.legend", parts.map((part, at) => h(`li.series-${(at % 8) + 1}`, h("span.series-sign", { "aria-hidden": "true" }, letter(at)), ` ${part}`))),
-    h("div.table-scroll", h("table.bar-chart", h("caption.hidden", title), h("tbody", bars.map((each, at) =>
+    h("div.wide", h("table", h("caption.hidden", title), h("tbody", bars.map((each, at) =>
       h("tr", h("th", { scope: "row" }, name(each)), h("td", bar(each.values)), h("td.number", format(sums[at] ?? 0)))))))];
   return figure(title, drawing, ["", ...parts, "All"], bars.map((each, at) => [name(each), ...each.values.map(format), format(sums[at] ?? 0)]));
 }

@@ -18,9 +18,9 @@ async function showCompare(main, place, left) {
   if (pair) {
     const why = whyNotCompared(pair);
     if (why) main.append(note("info", why));
-    else main.append(h("section.compare-pair", { "aria-busy": "true" }));
+    else main.append(h("section", { "aria-busy": "true" }));
   }
-  const section = main.querySelector(".compare-pair");
+  const section = main.querySelector("[aria-busy]");
   if (pair && section) {
     const comparisons = await load("comparisons");
     if (left.aborted) return;
@@ -83,9 +83,8 @@ function pairSections({ first, second }, comparisons, place) {
 }
 
 /** @param {string[]} tasks @param {Row} row */
-function lackOf(tasks, row) {
-  return tasks.length ? [`Not compared, because ${row.name} has no attempt at them: ${tasks.join(", ")}.`] : [];
-}
+const lackOf = (tasks, row) =>
+  tasks.length ? [`Not compared, because ${row.name} has no attempt at them: ${tasks.join(", ")}.`] : [];
 
 /** The same pair seen from the other side. @param {Comparisons["pairs"][number]} pair @returns {Comparisons["pairs"][number]} */
 function turned(pair) {
@@ -101,19 +100,13 @@ function turned(pair) {
 }
 
 /** @param {number | null} value */
-function pValue(value) {
-  return value === null ? "–" : value < 0.001 ? "< 0.001" : value.toFixed(3);
-}
+const pValue = (value) => value === null ? "–" : value < 0.001 ? "< 0.001" : value.toFixed(3);
 
 /** @param {number} value */
-function pText(value) {
-  return value < 0.001 ? "p < 0.001" : `p = ${pValue(value)}`;
-}
+const pText = (value) => value < 0.001 ? "p < 0.001" : `p = ${pValue(value)}`;
 
 /** @param {number} value */
-function signed(value, digits = 1) {
-  return `${value > 0 ? "+" : ""}${score(value, digits)}`;
-}
+const signed = (value, digits = 1) => `${value > 0 ? "+" : ""}${score(value, digits)}`;
 
 /** @param {Difference[]} differences @param {Row} first @param {Row} second */
 function differenceTable(differences, first, second) {
@@ -143,23 +136,21 @@ function differenceRow(each) {
 }
 
 /** @param {Comparisons["pairs"][number]["flips"]} flips @param {Row} first @param {Row} second @param {Place} place */
-function flipTable(flips, first, second, place) {
-  return table({
-    caption: "Rounds that flipped",
-    columns: [
-      { id: "task", title: "Task", value: (flip) => flip.task, cell: (flip) => taskLink(flip.task) },
-      { id: "round", title: "Round", number: true, value: (flip) => flip.round },
-      { id: "passes", title: "Passed by", value: (flip) => (flip.first > flip.second ? first : second).name, cell: (flip) => named((flip.first > flip.second ? first : second).name) },
-      { id: "first", title: `Passed, ${first.name}`, number: true, value: (flip) => flip.first, cell: (flip) => `${score(100 * flip.first, 0)} %` },
-      { id: "second", title: `Passed, ${second.name}`, number: true, value: (flip) => flip.second, cell: (flip) => `${score(100 * flip.second, 0)} %` },
-      { id: "look", title: "Look", value: () => null, cell: (flip) => lookLink(flip, place) },
-    ],
-    items: flips,
-    open: (flip) => lookAt(flip, place),
-    place,
-    empty: "Neither side passes a round that the other fails.",
-  });
-}
+const flipTable = (flips, first, second, place) => table({
+  caption: "Rounds that flipped",
+  columns: [
+    { id: "task", title: "Task", value: (flip) => flip.task, cell: (flip) => taskLink(flip.task) },
+    { id: "round", title: "Round", number: true, value: (flip) => flip.round },
+    { id: "passes", title: "Passed by", value: (flip) => (flip.first > flip.second ? first : second).name, cell: (flip) => named((flip.first > flip.second ? first : second).name) },
+    { id: "first", title: `Passed, ${first.name}`, number: true, value: (flip) => flip.first, cell: (flip) => `${score(100 * flip.first, 0)} %` },
+    { id: "second", title: `Passed, ${second.name}`, number: true, value: (flip) => flip.second, cell: (flip) => `${score(100 * flip.second, 0)} %` },
+    { id: "look", title: "Look", value: () => null, cell: (flip) => lookLink(flip, place) },
+  ],
+  items: flips,
+  open: (flip) => lookAt(flip, place),
+  place,
+  empty: "Neither side passes a round that the other fails.",
+});
 
 /** @param {string} name */
 function taskLink(name) {
@@ -168,14 +159,12 @@ function taskLink(name) {
 }
 
 /** @param {{task: string, round: number}} flip @param {Place} place */
-function lookAt(flip, place) {
-  return link("compare", [], { ...place.settings, task: report.task(flip.task)?.id ?? "", round: String(flip.round), a: null, b: null });
-}
+const lookAt = (flip, place) =>
+  link("compare", [], { ...place.settings, task: report.task(flip.task)?.id ?? "", round: String(flip.round), a: null, b: null });
 
 /** @param {{task: string, round: number}} flip @param {Place} place */
-function lookLink(flip, place) {
-  return h("a", { href: lookAt(flip, place), "aria-label": `Round ${flip.round} of ${flip.task}, side by side` }, "Side by side");
-}
+const lookLink = (flip, place) =>
+  h("a", { href: lookAt(flip, place), "aria-label": `Round ${flip.round} of ${flip.task}, side by side` }, "Side by side");
 
 /** The tasks at which both rows have attempts. @param {RowPair} pair @returns {TaskPair[]} */
 function taskPairs({ first, second }) {

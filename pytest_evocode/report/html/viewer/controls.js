@@ -89,15 +89,12 @@ function note(kind, ...children) {
 /** A place where something would be, and what fills it.
  * @param {string} what @param {string} whatToDo
  * @returns {HTMLElement} */
-function empty(what, whatToDo) {
-  return h("div.empty", h("p", h("strong", what)), h("p", whatToDo));
-}
+const empty = (what, whatToDo) => h("div.empty", h("p", h("strong", what)), h("p", whatToDo));
 
 /** @param {string} text @param {string} title @param {"plain" | "warning" | "bad" | "good"} [kind]
  * @returns {HTMLElement} */
-function badge(text, title, kind = "plain") {
-  return h(`span.badge.badge-${kind}`, { title }, text, h("span.hidden", ` (${title})`));
-}
+const badge = (text, title, kind = "plain") =>
+  h(`span.badge.badge-${kind}`, { title }, text, h("span.hidden", ` (${title})`));
 
 /** Say something to those who listen. @param {string} text */
 function announce(text) {

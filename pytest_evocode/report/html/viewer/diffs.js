@@ -51,13 +51,11 @@ function diffLines(lines, limit) {
 }
 
 /** @param {DiffLine} line */
-function diffLine({ sign, before, after, text, words }) {
-  return h("div.diff-line", { class: SIGN_CLASSES[sign] },
-    h("span.diff-number", { "aria-hidden": "true" }, before), h("span.diff-number", { "aria-hidden": "true" }, after),
-    h("span.diff-sign", { "aria-hidden": "true" }, sign === "@" ? " " : sign),
-    SIGN_NAMES[sign] && h("span.hidden", SIGN_NAMES[sign]),
-    words ? h("span.text", words) : named(text, 4000));
-}
+const diffLine = ({ sign, before, after, text, words }) => h("div.diff-line", { class: SIGN_CLASSES[sign] },
+  h("span.diff-number", { "aria-hidden": "true" }, before), h("span.diff-number", { "aria-hidden": "true" }, after),
+  h("span.diff-sign", { "aria-hidden": "true" }, sign === "@" ? " " : sign),
+  SIGN_NAMES[sign] && h("span.hidden", SIGN_NAMES[sign]),
+  words ? h("span.text", words) : named(text, 4000));
 
 /** Two texts as a diff; side by side where they are too long or too different for one.
  * @param {string} expected @param {string} actual

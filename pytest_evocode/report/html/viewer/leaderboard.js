@@ -14,28 +14,22 @@ const DIMENSIONS = {
 };
 
 /** @param {string} field @param {string} [fallback] */
-function titleOf(field, fallback = field) {
-  return Object.hasOwn(report.index.titles, field) ? report.index.titles[field].title : fallback;
-}
+const titleOf = (field, fallback = field) =>
+  Object.hasOwn(report.index.titles, field) ? report.index.titles[field].title : fallback;
 
 /** @param {string} field */
-function helpOf(field) {
-  return Object.hasOwn(report.index.titles, field) ? report.index.titles[field].help : undefined;
-}
+const helpOf = (field) => Object.hasOwn(report.index.titles, field) ? report.index.titles[field].help : undefined;
 
 /** @template T
  * @param {{[key: string]: T} | undefined} values @param {string | undefined} key
  * @returns {T | undefined} */
-function own(values, key) {
-  return values && key !== undefined && Object.hasOwn(values, key) ? values[key] : undefined;
-}
+const own = (values, key) => values && key !== undefined && Object.hasOwn(values, key) ? values[key] : undefined;
 
 /** The dimension that scores are grouped by, if any.
  * @param {Place} place
  * @returns {Dimension | null} */
-function dimensionOf({ settings }) {
-  return settings.by !== undefined && Object.hasOwn(DIMENSIONS, settings.by) ? /** @type {Dimension} */ (settings.by) : null;
-}
+const dimensionOf = ({ settings }) =>
+  settings.by !== undefined && Object.hasOwn(DIMENSIONS, settings.by) ? /** @type {Dimension} */ (settings.by) : null;
 
 /** The groups of a dimension in any row.
  * @param {Dimension} dimension */
@@ -59,9 +53,8 @@ function groupControls(place) {
 }
 
 /** @param {Dimension} dimension @param {ScoreField} field */
-function groupHas(dimension, field) {
-  return report.index.rows.some((row) => Object.values(row.groups[dimension] ?? {}).some((group) => group[field] !== undefined && group[field] !== null));
-}
+const groupHas = (dimension, field) =>
+  report.index.rows.some((row) => Object.values(row.groups[dimension] ?? {}).some((group) => group[field] !== undefined && group[field] !== null));
 
 /** @param {Place} place */
 function leaderboardPart(place) {
@@ -162,21 +155,19 @@ function rankingTable(rows, caption, { place, scoresOf, whole, fields }) {
 
 /** @param {ScoreField} field @param {ScoresOf} scoresOf @param {boolean} whole
  * @returns {Column<Row>} */
-function scoreColumn(field, scoresOf, whole) {
-  return {
-    id: field, title: titleOf(field), help: helpOf(field), number: true,
-    value: (row) => scoresOf(row)[field] ?? null,
-    cell: (row) => {
-      const value = scoresOf(row)[field];
-      const range = whole ? own(row.intervals, field) : undefined;
-      if (NOT_PERCENT.includes(field)) return field === "perfect_tasks" ? `${score(value, value && value % 1 ? 1 : 0)}` : score(value);
-      if (field !== "dataset_score" && !(field === "sr" && row.mode === "single-round")) return score(value);
-      return h("span.score-cell", intervalBar(value ?? null, range, 0, 100, `${titleOf(field)} of ${row.name}`),
-        h("span", score(value)),
-        range && h("small.quiet", `${score(range.low)} to ${score(range.high)}`));
-    },
-  };
-}
+const scoreColumn = (field, scoresOf, whole) => ({
+  id: field, title: titleOf(field), help: helpOf(field), number: true,
+  value: (row) => scoresOf(row)[field] ?? null,
+  cell: (row) => {
+    const value = scoresOf(row)[field];
+    const range = whole ? own(row.intervals, field) : undefined;
+    if (NOT_PERCENT.includes(field)) return field === "perfect_tasks" ? `${score(value, value && value % 1 ? 1 : 0)}` : score(value);
+    if (field !== "dataset_score" && !(field === "sr" && row.mode === "single-round")) return score(value);
+    return h("span.score-cell", intervalBar(value ?? null, range, 0, 100, `${titleOf(field)} of ${row.name}`),
+      h("span", score(value)),
+      range && h("small.quiet", `${score(range.low)} to ${score(range.high)}`));
+  },
+});
 
 /** @param {Row[]} rows
  * @returns {Column<Row>[]} */
@@ -198,21 +189,16 @@ function spentColumns(rows) {
 }
 
 /** @param {Row} row */
-function attemptsEach({ scores: { attempts_min: least, attempts_max: most } }) {
-  return least === most ? integer(most) : `${integer(least)}–${integer(most)}`;
-}
+const attemptsEach = ({ scores: { attempts_min: least, attempts_max: most } }) =>
+  least === most ? integer(most) : `${integer(least)}–${integer(most)}`;
 
 /** The overview with a row opened.
  * @param {string} id */
-function rowLink(id) {
-  return link("overview", [], { ...shown.place.settings, row: id });
-}
+const rowLink = (id) => link("overview", [], { ...shown.place.settings, row: id });
 
 /** @param {Row} row */
-function agentCell(row) {
-  return h("span.agent-cell", h("a", { href: rowLink(row.id) }, named(row.name)),
-    MARKS.filter((mark) => mark.count(row) > 0).map((mark) => badge(`${mark.sign} ${integer(mark.count(row))}`, mark.means, "warning")));
-}
+const agentCell = (row) => h("span.agent-cell", h("a", { href: rowLink(row.id) }, named(row.name)),
+  MARKS.filter((mark) => mark.count(row) > 0).map((mark) => badge(`${mark.sign} ${integer(mark.count(row))}`, mark.means, "warning")));
 
 /** What a row's scores rest on that a reader has to know.
  * @type {{sign: string, count(row: Row): number, means: string}[]} */
@@ -252,6 +238,4 @@ function groupsTable(rows, dimension, place) {
 
 /** A share, 0 to 100, on a ground that is the darker the larger it is.
  * @param {number | null} value @param {string} text */
-function shareCell(value, text) {
-  return h("span", { class: value === null ? "share" : `share share-${Math.round(value / 10)}` }, text);
-}
+const shareCell = (value, text) => style(h("span.share", text), { "--share": `${value ?? 0}%` });

@@ -15,9 +15,7 @@ const STATES = {
 
 /** What each attempt's rounds say of the cases, by attempt.
  * @param {Life} life @param {string} attempt */
-function verdictsOf({ data }, attempt) {
-  return data.attempts.find((each) => each.id === attempt)?.rounds ?? {};
-}
+const verdictsOf = ({ data }, attempt) => data.attempts.find((each) => each.id === attempt)?.rounds ?? {};
 
 /** @param {Life} life @param {string} attempt @param {Requirement} requirement */
 function requirementStates(life, attempt, { introduced, retired, cases }) {
@@ -96,10 +94,10 @@ function lane(states, label, least = 96) {
     const state = states[from];
     const height = HEIGHTS[state] ?? 1;
     if (state !== " ") {
-      parts.push(svg(`rect.lane-${HEIGHTS[state] ? state : "none"}`, { x: from * step, y: 8 - height / 2, width: Math.max((to - from) * step - (step > 3 ? 1 : 0), 1), height }));
+      parts.push(svg(`rect.state-${HEIGHTS[state] ? state : "none"}`, { x: from * step, y: 8 - height / 2, width: Math.max((to - from) * step - (step > 3 ? 1 : 0), 1), height }));
     }
     const sign = FAILING.includes(state) ? state.toUpperCase() : ends.includes(from + 1) ? "✓" : "";
-    if (sign && step >= 12) parts.push(svg(`text.lane-sign.on-${state}`, { x: (from + 0.5) * step, y: 12, "text-anchor": "middle" }, sign));
+    if (sign && step >= 12) parts.push(svg(`text.state-${state}`, { x: (from + 0.5) * step, y: 12, "text-anchor": "middle" }, sign));
     from = to;
   }
   return svg("svg.lane", { role: "img", "aria-label": label && `${label}: ${words}`, "aria-hidden": label ? null : "true", width, height: 16, viewBox: `0 0 ${width} 16` }, parts);
@@ -127,25 +125,22 @@ function laneAttempts({ attempts }, place) {
  * @param {AttemptSummary[]} attempts @param {string} table its ids are told apart by it, as tables share the setting of their order
  * @param {(attempt: string, item: T) => string} states
  * @returns {Column<T>[]} */
-function laneColumns(attempts, table, states) {
-  return attempts.map((one) => {
-    const title = attemptLabel(one);
-    return {
-      id: `${table}-${one.id}`, title, help: "Sorts by how often it broke",
-      /** @param {T} item */
-      value: (item) => breaks(states(one.id, item)).broken.length,
-      /** @param {T} item */
-      cell: (item) => {
-        const its = states(one.id, item);
-        return h("span.lane-cell", lane(its, title), h("small.quiet", lifeInWords(its)));
-      },
-    };
-  });
-}
+const laneColumns = (attempts, table, states) => attempts.map((one) => {
+  const title = attemptLabel(one);
+  return {
+    id: `${table}-${one.id}`, title, help: "Sorts by how often it broke",
+    /** @param {T} item */
+    value: (item) => breaks(states(one.id, item)).broken.length,
+    /** @param {T} item */
+    cell: (item) => {
+      const its = states(one.id, item);
+      return h("span.lane-cell", lane(its, title), h("small.quiet", lifeInWords(its)));
+    },
+  };
+});
 
-function laneLegend() {
-  return h("p.lane-legend", [..."prncs"].map((state) => h("span", lane(state, "", 16), ` ${STATES[state]} `)), h("span", "✓ met at last, or repaired"));
-}
+const laneLegend = () =>
+  h("p.lane-legend", [..."prncs"].map((state) => h("span", lane(state, "", 16), ` ${STATES[state]} `)), h("span", "✓ met at last, or repaired"));
 
 /** @param {Life} life @param {Place} place */
 function requirementsPart(life, place) {
@@ -171,9 +166,8 @@ function requirementsPart(life, place) {
 }
 
 /** @param {Life} life @param {Place} place */
-function casesHead({ data }, place) {
-  return data.cases.length > 0 && [h("h2", "Cases"), h("div.controls", settingSearch("Find cases", "find", place))];
-}
+const casesHead = ({ data }, place) =>
+  data.cases.length > 0 && [h("h2", "Cases"), h("div.controls", settingSearch("Find cases", "find", place))];
 
 /** One case through all rounds and attempts.
  * @param {Life} life @param {Place} place @param {AbortSignal} left */

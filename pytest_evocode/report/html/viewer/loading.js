@@ -70,22 +70,20 @@ async function fetched(name) {
 const damaged = (file) => new Error(`The file ${file} of this report is damaged. Delete it and write the report again.`);
 
 /** @param {string} file @returns {Promise<void>} */
-function runScript(file) {
-  return new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.onload = () => (script.remove(), resolve());
-    script.onerror = () => {
-      script.remove();
-      reject(new Error(
-        inPage.size
-          ? `This page has no ${file.slice(5, -3)} in itself. Write the report again.`
-          : `The file ${file} of this report is missing. Copy the whole directory, or write the report again.`,
-      ));
-    };
-    script.src = file;
-    document.head.append(script);
-  });
-}
+const runScript = (file) => new Promise((resolve, reject) => {
+  const script = document.createElement("script");
+  script.onload = () => (script.remove(), resolve());
+  script.onerror = () => {
+    script.remove();
+    reject(new Error(
+      inPage.size
+        ? `This page has no ${file.slice(5, -3)} in itself. Write the report again.`
+        : `The file ${file} of this report is missing. Copy the whole directory, or write the report again.`,
+    ));
+  };
+  script.src = file;
+  document.head.append(script);
+});
 
 /** @param {string} data */
 function unpacked(data) {

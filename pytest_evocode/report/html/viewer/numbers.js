@@ -18,14 +18,10 @@ function fixed(value, digits) {
 const isKnown = (value) => typeof value === "number" && Number.isFinite(value);
 
 /** @param {number | null | undefined} value @param {number} [digits] after the point, 1 unless told */
-function score(value, digits = 1) {
-  return isKnown(value) ? fixed(value, digits) : UNKNOWN;
-}
+const score = (value, digits = 1) => isKnown(value) ? fixed(value, digits) : UNKNOWN;
 
 /** @param {number | null | undefined} value */
-function integer(value) {
-  return isKnown(value) ? fixed(Math.round(value), 0) : UNKNOWN;
-}
+const integer = (value) => isKnown(value) ? fixed(Math.round(value), 0) : UNKNOWN;
 
 /** US dollars. @param {number | null | undefined} value */
 function money(value) {

@@ -42,7 +42,6 @@ function outputView(text, omitted, place, left) {
         shownText(lines[index] ?? "", { tag: "span", ansi: true, limit: 2000 }),
       ),
   });
-  list.element.classList.add("output-lines");
   const search = () => {
     const word = box.value.toLowerCase();
     chosen = -1;
@@ -64,7 +63,7 @@ function outputView(text, omitted, place, left) {
   return h(
     "div.suite-output",
     h(
-      "form.output-search",
+      "form.tools",
       {
         role: "search",
         onsubmit: (event) => {

@@ -58,9 +58,7 @@ function overviewFilter(place) {
 }
 
 /** @param {string} text @returns {[string, string]} */
-function same(text) {
-  return [text, text];
-}
+const same = (text) => [text, text];
 
 /** The rows that the filters leave.
  * @param {Place} place */
@@ -132,7 +130,5 @@ function leftOutPart() {
 
 /** @template T
  * @param {string} why @param {T[]} items @param {(item: T) => Child} shown */
-function leftOut(why, items, shown) {
-  return items.length > 0 && h("details", { open: items.length <= 5 },
-    h("summary", named(why), ` (${integer(items.length)})`), longList(items, shown));
-}
+const leftOut = (why, items, shown) => items.length > 0 && h("details", { open: items.length <= 5 },
+  h("summary", named(why), ` (${integer(items.length)})`), longList(items, shown));

@@ -7,17 +7,15 @@ const SLICE = 8;
 /** @typedef {ReturnType<typeof trajectoryParts>} TrajectoryParts */
 
 /** Give the browser a turn, so that it can draw and take keys. */
-function breathe() {
-  return new Promise((resolve) => {
-    // Timers wait at least 4 ms once they are nested; messages do not.
-    const channel = new MessageChannel();
-    channel.port1.onmessage = () => {
-      channel.port1.close();
-      resolve(undefined);
-    };
-    channel.port2.postMessage(0);
-  });
-}
+const breathe = () => new Promise((resolve) => {
+  // Timers wait at least 4 ms once they are nested; messages do not.
+  const channel = new MessageChannel();
+  channel.port1.onmessage = () => {
+    channel.port1.close();
+    resolve(undefined);
+  };
+  channel.port2.postMessage(0);
+});
 
 /**
  * @param {string} id of the attempt

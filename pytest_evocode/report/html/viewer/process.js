@@ -36,36 +36,31 @@ definePage({
 });
 
 /** @param {string} command */
-function commandLine(command) {
-  return h("p.command", h("code", named(command, 1000)), " ", copyButton(command, "Copy the command"));
-}
+const commandLine = (command) =>
+  h("p.command", h("code", named(command, 1000)), " ", copyButton(command, "Copy the command"));
 
 /** @param {number} share 0 to 1 */
-function percent(share) {
-  return `${score(100 * share, 0)} %`;
-}
+const percent = (share) => `${score(100 * share, 0)} %`;
 
 /** @param {Row[]} rows @param {Place} place */
-function pillarTable(rows, place) {
-  return h("div.process-table", table({
-    caption: "Process by row: value with its 95 % interval, and the share of rounds in which it was measured",
-    columns: [
-      { id: "row", title: "Agent", value: (row) => row.name, cell: (row) => h("a", { href: link("process", [], { ...place.settings, row: row.id }) }, named(row.name)) },
-      { id: "score", title: "RigorScore", number: true, value: (row) => row.process?.score ?? null, cell: (row) => measured(row.process?.score ?? null, row.process?.interval, 100, `of ${integer(row.process?.rounds)} rounds`) },
-      ...Object.entries(PILLAR_NAMES).map(([pillar, [name, weight]]) => ({
-        id: pillar, title: pillar.toUpperCase(), help: `${name}, weight ${weight}`, number: true,
-        value: (/** @type {Row} */ row) => row.process?.pillars[pillar]?.value ?? null,
-        cell: (/** @type {Row} */ row) => {
-          const found = row.process?.pillars[pillar];
-          return found && found.value !== null ? measured(found.value, found.interval, 1, percent(found.coverage)) : "n/a";
-        },
-      })),
-    ],
-    items: rows,
-    open: (row) => link("process", [], { ...place.settings, row: row.id }),
-    place,
-  }));
-}
+const pillarTable = (rows, place) => h("div.process-table", table({
+  caption: "Process by row: value with its 95 % interval, and the share of rounds in which it was measured",
+  columns: [
+    { id: "row", title: "Agent", value: (row) => row.name, cell: (row) => h("a", { href: link("process", [], { ...place.settings, row: row.id }) }, named(row.name)) },
+    { id: "score", title: "RigorScore", number: true, value: (row) => row.process?.score ?? null, cell: (row) => measured(row.process?.score ?? null, row.process?.interval, 100, `of ${integer(row.process?.rounds)} rounds`) },
+    ...Object.entries(PILLAR_NAMES).map(([pillar, [name, weight]]) => ({
+      id: pillar, title: pillar.toUpperCase(), help: `${name}, weight ${weight}`, number: true,
+      value: (/** @type {Row} */ row) => row.process?.pillars[pillar]?.value ?? null,
+      cell: (/** @type {Row} */ row) => {
+        const found = row.process?.pillars[pillar];
+        return found && found.value !== null ? measured(found.value, found.interval, 1, percent(found.coverage)) : "n/a";
+      },
+    })),
+  ],
+  items: rows,
+  open: (row) => link("process", [], { ...place.settings, row: row.id }),
+  place,
+}));
 
 /** @param {number | null} value @param {Interval | null | undefined} interval @param {number} high @param {string} beside */
 function measured(value, interval, high, beside) {
@@ -75,20 +70,18 @@ function measured(value, interval, high, beside) {
 }
 
 /** @param {Row} row @param {Place} place */
-function pillarChart(row, place) {
-  return barChart({
-    title: `Pillars of ${row.name}`,
-    bars: Object.entries(PILLAR_NAMES).map(([pillar, [name]]) => {
-      const found = row.process?.pillars[pillar];
-      return {
-        label: `${pillar.toUpperCase()} ${name}`, value: found?.value ?? null, interval: found?.interval ?? null,
-        note: found && found.value !== null ? `measured in ${percent(found.coverage)} of rounds` : "not measured",
-        href: link("process", [], { ...place.settings, row: row.id, pillar }),
-      };
-    }),
-    low: 0, high: 1, format: (value) => score(value, 2),
-  });
-}
+const pillarChart = (row, place) => barChart({
+  title: `Pillars of ${row.name}`,
+  bars: Object.entries(PILLAR_NAMES).map(([pillar, [name]]) => {
+    const found = row.process?.pillars[pillar];
+    return {
+      label: `${pillar.toUpperCase()} ${name}`, value: found?.value ?? null, interval: found?.interval ?? null,
+      note: found && found.value !== null ? `measured in ${percent(found.coverage)} of rounds` : "not measured",
+      href: link("process", [], { ...place.settings, row: row.id, pillar }),
+    };
+  }),
+  low: 0, high: 1, format: (value) => score(value, 2),
+});
 
 /** @param {Row} row @param {Place} place @param {AbortSignal} left */
 function evidenceSection(row, place, left) {
@@ -126,7 +119,7 @@ function pillarOfRounds(attempt, pillar) {
     const found = round.process?.pillars[pillar];
     const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round.index], { step: String(number) });
     const measures = Object.entries(found?.measures ?? {});
-    return h("details.evidence-round", { open: place === 0 },
+    return h("details", { open: place === 0 },
       h("summary", `Round ${round.index}: ${found && found.value !== null ? score(found.value, 2) : "n/a"} `,
         h("small", measures.map(([name, { value }]) => `${name} ${value === null ? "n/a" : score(value, 2)}`).join(", "))),
       h("p", h("a", { href: link("round", [attempt.id, round.index], { tab: "process" }) }, "All values of this round"),

@@ -51,11 +51,9 @@ function roundLinks(attempt, round, page) {
 }
 
 /** A list of terms. @param {[string, Child][]} terms those without a description are left out */
-function terms(terms) {
-  return h(
-    "dl.terms",
-    terms
-      .filter(([, what]) => what !== null && what !== undefined && what !== false && what !== "")
-      .map(([term, what]) => h("div", h("dt", term), h("dd", what))),
-  );
-}
+const terms = (terms) => h(
+  "dl.terms",
+  terms
+    .filter(([, what]) => what !== null && what !== undefined && what !== false && what !== "")
+    .map(([term, what]) => h("div", h("dt", term), h("dd", what))),
+);

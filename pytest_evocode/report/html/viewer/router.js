@@ -76,7 +76,7 @@ const keepScroll = () => scrolled.set(shown.entry, window.scrollY);
  * @param {HTMLElement} main @param {string} title @param {[string, string][]} [trail] titles and links */
 function heading(main, title, trail = []) {
   const top = h("h1", { tabindex: "-1" }, title);
-  main.prepend(h("div.heading", trail.length > 0 && h("nav.trail", { "aria-label": "Above this page" },
+  main.prepend(h("div", trail.length > 0 && h("nav.trail", { "aria-label": "Above this page" },
       h("ol", trail.map(([text, href]) => h("li", h("a", { href }, text))))), top));
   const name = report.index.title || "Report";
   document.title = visible(title === name ? name : `${title} · ${name}`);

@@ -45,11 +45,9 @@ function failureKinds({ failures: { rounds, cases, not_reached: missed } }) {
 
 /** A small table that needs no sorting: the first of each row names it, the others are numbers.
  * @param {string} caption @param {string[]} titles @param {Child[][]} rows */
-function plainTable(caption, titles, rows) {
-  return h("div.wide", h("table.small-table", h("caption", caption),
-    h("thead", h("tr", titles.map((title, at) => h("th", { scope: "col", class: at ? "number" : null }, title)))),
-    h("tbody", rows.map(([first, ...others]) => h("tr", h("th", { scope: "row" }, first), others.map((cell) => h("td.number", cell)))))));
-}
+const plainTable = (caption, titles, rows) => h("div.wide", h("table", h("caption", caption),
+  h("thead", h("tr", titles.map((title, at) => h("th", { scope: "col", class: at ? "number" : null }, title)))),
+  h("tbody", rows.map(([first, ...others]) => h("tr", h("th", { scope: "row" }, first), others.map((cell) => h("td.number", cell)))))));
 
 /** Attempts as lines of cells, a cell for each round, which leads to the round.
  * @param {string} caption @param {AttemptSummary[]} attempts @param {AbortSignal} left

@@ -101,7 +101,7 @@ function timesPart(run) {
     h("h2", "Where the time went"),
     h("p.quiet", "Summed over rounds: attempts that run beside each other take less on the clock."),
     phaseBars([run]),
-    h("div.wide", h("table.small-table", h("caption", "Time by phase"),
+    h("div.wide", h("table", h("caption", "Time by phase"),
       h("thead", h("tr", ["Phase", "Whose", "Time", "Share"].map((title, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, title)))),
       h("tbody", phasesOf([run]).map((phase) => h("tr", h("th", { scope: "row" }, phase), h("td", who(phase)), h("td.number", duration(run.phases[phase])),
         h("td.number", `${score((100 * run.phases[phase]) / total)} %`)))))),
@@ -128,12 +128,10 @@ function startLine(words) {
 }
 
 /** @param {RunSummary} run */
-function faultsPart({ faults }) {
-  return faults.length > 0 && [h("h2", "Faults"), longList(faults, ({ attempt, round, cause }) => {
-    const found = report.attempt(attempt);
-    return [h("a", { href: link("round", [attempt, round]) }, found ? [named(attemptLabel(found)), " at ", named(found.task)] : "attempt", `, round ${round}`), ": ", named(cause, 1000)];
-  }, 20)];
-}
+const faultsPart = ({ faults }) => faults.length > 0 && [h("h2", "Faults"), longList(faults, ({ attempt, round, cause }) => {
+  const found = report.attempt(attempt);
+  return [h("a", { href: link("round", [attempt, round]) }, found ? [named(attemptLabel(found)), " at ", named(found.task)] : "attempt", `, round ${round}`), ": ", named(cause, 1000)];
+}, 20)];
 
 /** What to be careful about: attempts that do not count or rest on changed tools, and what could not be read.
  * @param {RunSummary} run */

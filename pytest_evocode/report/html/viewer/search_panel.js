@@ -105,7 +105,7 @@ function searchPanel(parts, left, options) {
   const button = (title, sign, direction) =>
     h("button", { "aria-label": title, title, onclick: () => step(direction) }, sign);
   const form = h(
-    "form.step-search",
+    "form.tools.step-search",
     {
       role: "search",
       onsubmit: (event) => {

@@ -68,9 +68,7 @@ function settingSearch(label, setting, place) {
 }
 
 /** @param {number} count @param {string} one @param {string} [many] */
-function counted(count, one, many = `${one}s`) {
-  return `${integer(count)} ${count === 1 ? one : many}`;
-}
+const counted = (count, one, many = `${one}s`) => `${integer(count)} ${count === 1 ? one : many}`;
 
 /** @template T, K
  * @param {T[]} items
@@ -113,9 +111,7 @@ function facts(pairs) {
 }
 
 /** @param {AttemptSummary} attempt */
-function attemptLabel(attempt) {
-  return `${report.row(attempt.row)?.name ?? attempt.agent} #${attempt.attempt}`;
-}
+const attemptLabel = (attempt) => `${report.row(attempt.row)?.name ?? attempt.agent} #${attempt.attempt}`;
 
 /** Rounds that were passed, and how many were selected.
  * @param {AttemptSummary} attempt
@@ -132,9 +128,7 @@ function roundsPassed(attempt) {
 
 /** The round that an attempt fails first, or 0.
  * @param {string} cells */
-function firstFailure(cells) {
-  return cells.search(/[^p.?-]/) + 1;
-}
+const firstFailure = (cells) => cells.search(/[^p.?-]/) + 1;
 
 /** A table of attempts.
  * @param {string} caption
@@ -157,6 +151,5 @@ function attemptTable(caption, attempts, place) {
 }
 
 /** @param {AttemptSummary} attempt */
-function attemptState(attempt) {
-  return attempt.left_out ? `does not count: ${attempt.left_out}` : attempt.finished ? "finished" : "not finished";
-}
+const attemptState = (attempt) =>
+  attempt.left_out ? `does not count: ${attempt.left_out}` : attempt.finished ? "finished" : "not finished";

@@ -88,17 +88,15 @@ function partingLine({ first, second, round }, place) {
 }
 
 /** Two columns with the names of the attempts above. @param {Side[]} sides @param {(side: Side) => Child} show */
-function beside(sides, show) {
-  return h("div.beside", sides.map((side) => {
-    const { attempt, round } = side;
-    const cell = attempt.cells[(round?.index ?? 0) - 1];
-    return h("section", h("h3", h("a", { href: link("attempt", [attempt.id]) }, named(attemptName(attempt)))),
-      round
-        ? h("p", h("a", { href: link("round", [attempt.id, round.index]) }, `Round ${round.index}`), `: ${cell ? cellName(cell) : round.outcome}, ${integer(round.counts[0])} of ${integer(round.counts[1])} cases passed`)
-        : empty("This round is not recorded.", "See the attempt for what could not be read."),
-      round && show(side));
-  }));
-}
+const beside = (sides, show) => h("div.beside", sides.map((side) => {
+  const { attempt, round } = side;
+  const cell = attempt.cells[(round?.index ?? 0) - 1];
+  return h("section", h("h3", h("a", { href: link("attempt", [attempt.id]) }, named(attemptName(attempt)))),
+    round
+      ? h("p", h("a", { href: link("round", [attempt.id, round.index]) }, `Round ${round.index}`), `: ${cell ? cellName(cell) : round.outcome}, ${integer(round.counts[0])} of ${integer(round.counts[1])} cases passed`)
+      : empty("This round is not recorded.", "See the attempt for what could not be read."),
+    round && show(side));
+}));
 
 /** @param {Side[]} sides */
 function verdictsBeside(sides) {
@@ -142,7 +140,6 @@ function outline({ attempt, round }, left) {
       return h("div.outline-step", "Loading…");
     },
   });
-  list.element.classList.add("outline");
   return list.element;
 }
 

@@ -121,14 +121,12 @@ function stepHit(step, index, field, text, at, match) {
 }
 
 /** @param {StepHit} hit */
-function hitExcerpt(hit) {
-  return h(
-    "span.excerpt",
-    named(hit.before.replace(/\s+/g, " "), 1000),
-    h("mark", named(hit.match, 1000)),
-    named(hit.after.replace(/\s+/g, " "), 1000),
-  );
-}
+const hitExcerpt = (hit) => h(
+  "span.excerpt",
+  named(hit.before.replace(/\s+/g, " "), 1000),
+  h("mark", named(hit.match, 1000)),
+  named(hit.after.replace(/\s+/g, " "), 1000),
+);
 
 /** Mark what is found in the steps that are drawn. Ranges leave the nodes as they are, so nothing has to be undone.
  * @param {HTMLElement} element @param {RegExp | null} pattern */

@@ -18,12 +18,10 @@ const isFailure = (step) => step.calls.some((call) => call.exit_code !== null &&
 
 /** The arguments of a call as texts with names; a shell command alone needs none.
  * @param {Call} call @returns {[string, string][]} */
-function callArguments(call) {
-  return Object.entries(call.arguments).map(([name, value]) => [
-    name,
-    typeof value === "string" ? value : JSON.stringify(value, null, 1) ?? "",
-  ]);
-}
+const callArguments = (call) => Object.entries(call.arguments).map(([name, value]) => [
+  name,
+  typeof value === "string" ? value : JSON.stringify(value, null, 1) ?? "",
+]);
 
 /** What a search goes through, in the order in which it is shown. @param {Step} step @returns {Iterable<[string, string]>} */
 function* stepTexts(step) {
@@ -81,7 +79,7 @@ function stepView(step, context) {
       isFailure(step) && badge("failed", "A command ended with another exit code than 0", "bad"),
       h("span.step-facts", facts.map((fact) => h("span", (fact)))),
     ),
-    selected && context.hit && h("p.step-hit", `Found in ${context.hit.field}: `, hitExcerpt(context.hit)),
+    selected && context.hit && h("p", `Found in ${context.hit.field}: `, hitExcerpt(context.hit)),
     (context.evidence.get(step.id) ?? []).map((each) => evidenceOfStep(each, context)),
     !folded && step.remarks.map((remark) => note("warning", named(remark, 1000))),
     !folded && stepBody(step, hidden),
@@ -89,30 +87,24 @@ function stepView(step, context) {
 }
 
 /** @param {StepEvidence} each @param {StepContext} context */
-function evidenceOfStep(each, context) {
-  return h(
-    "p.step-evidence",
-    h("a", { href: context.pillar(each.pillar, each.measure) }, `Evidence for ${pillarTitle(each.pillar)}, ${each.measure}`),
-    ": ",
-    named(each.evidence.what),
-  );
-}
+const evidenceOfStep = (each, context) => h(
+  "p",
+  h("a", { href: context.pillar(each.pillar, each.measure) }, `Evidence for ${pillarTitle(each.pillar)}, ${each.measure}`),
+  ": ",
+  named(each.evidence.what),
+);
 
 /** @param {Step} step @param {Set<string>} hidden @returns {Child} */
-function stepBody(step, hidden) {
-  return [
-    !hidden.has("reasoning") &&
-      step.reasoning &&
-      h("details.reasoning", { open: true }, h("summary", "Reasoning"), stepText(step.reasoning)),
-    !hidden.has("text") && step.text && stepText(step.text),
-    step.calls.map((call) => callView(call, hidden)),
-  ];
-}
+const stepBody = (step, hidden) => [
+  !hidden.has("reasoning") &&
+    step.reasoning &&
+    h("details.reasoning", { open: true }, h("summary", "Reasoning"), stepText(step.reasoning)),
+  !hidden.has("text") && step.text && stepText(step.text),
+  step.calls.map((call) => callView(call, hidden)),
+];
 
 /** @param {string} text @param {boolean} [ansi] */
-function stepText(text, ansi = false) {
-  return shownText(text, { limit: STEP_LIMIT, ansi });
-}
+const stepText = (text, ansi = false) => shownText(text, { limit: STEP_LIMIT, ansi });
 
 /** @param {Call} call @param {Set<string>} hidden @returns {Child} */
 function callView(call, hidden) {

@@ -41,7 +41,7 @@ function table(options) {
   const named = Math.max(0, columns.findIndex((column) => !column.number));
   let items = options.items;
   const long = items.length > ALL_ROWS;
-  const scroller = h("div.table-scroll", { class: long && "table-long", tabindex: long ? "0" : null, role: long ? "region" : null, "aria-label": long ? caption : null }, element);
+  const scroller = h("div.wide", { class: long && "table-long", tabindex: long ? "0" : null, role: long ? "region" : null, "aria-label": long ? caption : null }, element);
   const rows = rowWindow(scroller, body, long, (index) => tableRow(/** @type {T} */ (items[index]), index, columns, named, open));
 
   /** @param {Column<T>} column */
@@ -64,8 +64,8 @@ function table(options) {
   }
   sorted();
   rowLists.set(element, rows.move);
-  if (!items.length) return h("div.table-block", element, h("p.empty", options.empty ?? "There is nothing to list here."));
-  return h("div.table-block", scroller);
+  if (!items.length) return h("div", element, h("p.empty", options.empty ?? "There is nothing to list here."));
+  return h("div", scroller);
 }
 
 /** @template T

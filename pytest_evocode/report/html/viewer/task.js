@@ -101,7 +101,7 @@ function instructionPart({ rounds, requirements }, place) {
     title,
     h("section.panel", { "aria-label": `Round ${number}` },
       h("div.panel-head", h("h3", `Round ${number} of ${rounds.length}: `, named(round.name), " ", round.change_types.map((type) => badge(type, "Change type"))),
-        h("span.buttons", step(number - 1, "Previous"), step(number + 1, "Next"))),
+        h("span", step(number - 1, "Previous"), step(number + 1, "Next"))),
       shownText(round.instruction, { tag: "div" }),
       introduced.length > 0 && h("p", "Introduces ", commaList(introduced.map((one) => one.id))),
       retired.length > 0 && h("p", "Retires ", commaList(retired.map((one) => one.id))),
@@ -111,9 +111,8 @@ function instructionPart({ rounds, requirements }, place) {
 }
 
 /** @param {string[]} names */
-function commaList(names) {
-  return names.slice(0, 30).map((name, at) => [at > 0 && ", ", named(name)]).concat(names.length > 30 ? [[` and ${names.length - 30} more`]] : []);
-}
+const commaList = (names) =>
+  names.slice(0, 30).map((name, at) => [at > 0 && ", ", named(name)]).concat(names.length > 30 ? [[` and ${names.length - 30} more`]] : []);
 
 /** @param {TaskData} data @param {Place} place */
 function roundTable({ rounds, requirements }, place) {

@@ -201,7 +201,7 @@ function showTrajectory(main, place, left, attempt, round) {
     trajectoryFacts(round),
     h(
       "div.trajectory-bar",
-      h("div.trajectory-tools", showToggles(context.hidden), jumpButtons(jump), search.form, said),
+      h("div.tools", showToggles(context.hidden), jumpButtons(jump), search.form, said),
       search.list,
     ),
     list.element,
@@ -254,36 +254,34 @@ function showToggles(hidden) {
 }
 
 /** @param {(test: (step: Step) => boolean, direction: 1 | -1, what: string) => Promise<void>} jump */
-function jumpButtons(jump) {
-  return h(
-    "div.jumps",
-    { role: "group", "aria-label": "Jump between steps" },
-    JUMPS.map(([what, key, test]) =>
+const jumpButtons = (jump) => h(
+  "div.jumps",
+  { role: "group", "aria-label": "Jump between steps" },
+  JUMPS.map(([what, key, test]) =>
+    h(
+      "span",
       h(
-        "span",
-        h(
-          "button",
-          {
-            "aria-label": `Previous ${what}`,
-            title: `Previous ${what} (${key.toUpperCase()})`,
-            onclick: () => void jump(test, -1, what),
-          },
-          "‹",
-        ),
-        ` ${what} `,
-        h(
-          "button",
-          {
-            "aria-label": `Next ${what}`,
-            title: `Next ${what} (${key})`,
-            onclick: () => void jump(test, 1, what),
-          },
-          "›",
-        ),
+        "button",
+        {
+          "aria-label": `Previous ${what}`,
+          title: `Previous ${what} (${key.toUpperCase()})`,
+          onclick: () => void jump(test, -1, what),
+        },
+        "‹",
+      ),
+      ` ${what} `,
+      h(
+        "button",
+        {
+          "aria-label": `Next ${what}`,
+          title: `Next ${what} (${key})`,
+          onclick: () => void jump(test, 1, what),
+        },
+        "›",
       ),
     ),
-  );
-}
+  ),
+);
 
 /** @param {RoundData} round */
 function trajectoryFacts(round) {
