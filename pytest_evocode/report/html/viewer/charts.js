@@ -87,13 +87,8 @@ function range(values, log) {
 }
 
 /** @param {string} title @param {Child} drawing @param {string[]} heads @param {Child[][]} rows */
-function figure(title, drawing, heads, rows) {
-  const data = h("details.chart-data", { ontoggle: () => data.childElementCount < 2 && data.append(fill()) }, h("summary", "Numbers"));
-  const fill = () => h("div.wide", h("table", h("caption.hidden", title),
-    h("thead", h("tr", heads.map((head, place) => h("th", { scope: "col", class: place ? "number" : null }, head)))),
-    h("tbody", rows.slice(0, 2000).map(([first, ...others]) => h("tr", h("th", { scope: "row" }, first), others.map((cell) => h("td.number", cell)))))));
-  return h("figure.chart", h("figcaption", title), drawing, data);
-}
+const figure = (title, drawing, heads, rows) => h("figure.chart", h("figcaption", title), drawing,
+  unfolding("details.chart-data", "Numbers", false, () => plainTable(h("span.hidden", title), heads, rows.slice(0, 2000))));
 
 /** Points with names. Marked ones are filled diamonds.
  * @param {{ title: string, x: string, y: string, points: ChartPoint[], logarithmic?: boolean }} options
@@ -139,30 +134,23 @@ function lineChart({ title, x: xTitle, y: yTitle, lines }) {
   const { x, y, drawn } = axes({ x: xTitle, y: yTitle, xs: all.map((each) => each.x), ys: [0, ...all.map((each) => each.y)] });
   const paths = lines.map((line, number) => {
     const every = Math.max(1, Math.ceil(line.points.length / 12));
-    return svg(`g.line-chart.series-${(number % 8) + 1}`, svg("title", line.label),
+    return svg(`g.line-chart.${series(number)}`, svg("title", line.label),
       svg("path", { "stroke-dasharray": DASHES[number % 8], d: line.points.map((each, at) => `${at ? "L" : "M"}${x(each.x).toFixed(1)} ${y(each.y).toFixed(1)}`).join("") }),
       line.points.filter((_, at) => (at + number) % every === 0 || at === line.points.length - 1).map((each) =>
         svg("text", { x: x(each.x), y: y(each.y) + 4, "text-anchor": "middle" }, SIGNS[number % 8], svg("title", `${line.label}, ${xTitle} ${tickText(each.x)}: ${score(each.y)}${each.note ? `, ${each.note}` : ""}`))));
   });
-  const legend = h("ul.legend", lines.map((line, number) => h(`li.series-${(number % 8) + 1}`,
-    h("span.series-sign", { "aria-hidden": "true" }, SIGNS[number % 8]), ` ${line.label}`)));
-  return figure(title, [svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": `${title}: ${lines.length} lines; their numbers are below` }, drawn, paths), legend],
+  return figure(title, [svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": `${title}: ${lines.length} lines; their numbers are below` }, drawn, paths), seriesLegend(lines.map((line) => line.label), (at) => SIGNS[at % 8] ?? "")],
     ["Line", xTitle, yTitle, "Note"], lines.flatMap((line) => line.points.map((each) => [line.label, tickText(each.x), score(each.y), each.note ?? ""])));
 }
 
-/** Bars with their values as a table, which needs no other for screen readers.
- * @param {{ title: string, bars: ChartBar[], low: number, high: number, format(value: number): string }} options
- * @returns {HTMLElement} */
-function barChart({ title, bars, low, high, format }) {
-  /** @param {ChartBar} bar */
-  const line = (bar) => h("tr", h("th", { scope: "row" }, bar.href ? h("a", { href: bar.href }, bar.label) : bar.label),
-    h("td.number", bar.value === null ? UNKNOWN : format(bar.value)),
-    h("td", hiddenFrom(intervalBar(bar.value, bar.interval, low, high, bar.label))),
-    h("td.quiet", bar.interval && `${format(bar.interval.low)} to ${format(bar.interval.high)}`, bar.interval && bar.note && "; ", bar.note));
-  return h("div.wide", h("table", h("caption", title),
-    h("thead", h("tr", ["What", "Value", "Bar", "Interval and note"].map((head) => h("th", { scope: "col" }, h("span.hidden", head))))),
-    h("tbody", bars.map(line))));
-}
+/** Pillars of process as bars from 0 to 1, in a table that needs no other for screen readers.
+ * @param {string} title @param {ChartBar[]} bars */
+const barChart = (title, bars) => plainTable(title, ["Pillar", "Value", "", "95 % interval"], bars.map(({ label, value, interval, note, href }) => [
+  href ? h("a", { href }, label) : label,
+  value === null ? UNKNOWN : score(value, 2),
+  hiddenFrom(intervalBar(value, interval, 0, 1, label)),
+  [interval && `${score(interval.low, 2)} to ${score(interval.high, 2)}`, interval && note && "; ", note],
+]), 4);
 
 /** For what only repeats the text beside it. @param {SVGElement} element */
 function hiddenFrom(element) {
@@ -170,6 +158,13 @@ function hiddenFrom(element) {
   element.setAttribute("aria-hidden", "true");
   return element;
 }
+
+/** Lines or parts by their names, each with its sign and colour. @param {string[]} names @param {(at: number) => string} sign */
+const seriesLegend = (names, sign) => h("ul.legend", names.map((name, at) =>
+  h("li", h(`b.${series(at)}`, { "aria-hidden": "true" }, sign(at)), ` ${name}`)));
+
+/** The class of a colour. @param {number} at @returns {`series-${number}`} */
+const series = (at) => `series-${(at % 8) + 1}`;
 
 /** Bars of parts, each with a letter of its own.
  * @param {{ title: string, parts: string[], bars: { label: string, values: number[], href?: string }[], format(value: number): string }} options
@@ -184,17 +179,13 @@ function stackedBars({ title, parts, bars, format }) {
     let from = 0;
     return svg("svg.stacked", { "aria-hidden": "true", viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", width, height: 20 }, values.map((value, at) => {
       const size = (width * value) / most;
-      const part = svg(`g.series-${(at % 8) + 1}`, svg("title", `${parts[at]}: ${format(value)}`),
+      const part = svg(`g.${series(at)}`, svg("title", `${parts[at]}: ${format(value)}`),
         svg("rect", { x: from, y: 1, width: Math.max(size - 1, size && 0.5), height: 18 }), size > 14 && svg("text", { x: from + size / 2, y: 14, "text-anchor": "middle" }, letter(at)));
       from += size;
       return part;
     }));
   };
-  /** @param {typeof bars[number]} each */
-  const name = (each) => (each.href ? h("a", { href: each.href }, each.label) : each.label);
-  const drawing = [
-    h("ul.legend", parts.map((part, at) => h(`li.series-${(at % 8) + 1}`, h("span.series-sign", { "aria-hidden": "true" }, letter(at)), ` ${part}`))),
-    h("div.wide", h("table", h("caption.hidden", title), h("tbody", bars.map((each, at) =>
-      h("tr", h("th", { scope: "row" }, name(each)), h("td", bar(each.values)), h("td.number", format(sums[at] ?? 0)))))))];
-  return figure(title, drawing, ["", ...parts, "All"], bars.map((each, at) => [name(each), ...each.values.map(format), format(sums[at] ?? 0)]));
+  const rows = bars.map((each, at) => ({ ...each, name: each.href ? h("a", { href: each.href }, each.label) : each.label, sum: format(sums[at] ?? 0) }));
+  return figure(title, [seriesLegend(parts, letter), plainTable("", ["", "", "All"], rows.map(({ name, values, sum }) => [name, bar(values), sum]), 2)],
+    ["", ...parts, "All"], rows.map(({ label, values, sum }) => [label, ...values.map(format), sum]));
 }

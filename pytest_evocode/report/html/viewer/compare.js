@@ -139,12 +139,15 @@ function differenceRow(each) {
 const flipTable = (flips, first, second, place) => table({
   caption: "Rounds that flipped",
   columns: [
-    { id: "task", title: "Task", value: (flip) => flip.task, cell: (flip) => taskLink(flip.task) },
-    { id: "round", title: "Round", number: true, value: (flip) => flip.round },
-    { id: "passes", title: "Passed by", value: (flip) => (flip.first > flip.second ? first : second).name, cell: (flip) => named((flip.first > flip.second ? first : second).name) },
-    { id: "first", title: `Passed, ${first.name}`, number: true, value: (flip) => flip.first, cell: (flip) => `${score(100 * flip.first, 0)} %` },
-    { id: "second", title: `Passed, ${second.name}`, number: true, value: (flip) => flip.second, cell: (flip) => `${score(100 * flip.second, 0)} %` },
-    { id: "look", title: "Look", value: () => null, cell: (flip) => lookLink(flip, place) },
+    { title: "Task", value: (flip) => flip.task, cell: (flip) => taskLink(flip.task) },
+    { title: "Round", number: integer, value: (flip) => flip.round },
+    { title: "Passed by", value: (flip) => (flip.first > flip.second ? first : second).name },
+    { title: `Passed, ${first.name}`, number: percent, value: (flip) => flip.first },
+    { title: `Passed, ${second.name}`, number: percent, value: (flip) => flip.second },
+    {
+      title: "Look", value: () => null,
+      cell: (flip) => h("a", { href: lookAt(flip, place), "aria-label": `Round ${flip.round} of ${flip.task}, side by side` }, "Side by side"),
+    },
   ],
   items: flips,
   open: (flip) => lookAt(flip, place),
@@ -161,10 +164,6 @@ function taskLink(name) {
 /** @param {{task: string, round: number}} flip @param {Place} place */
 const lookAt = (flip, place) =>
   link("compare", [], { ...place.settings, task: report.task(flip.task)?.id ?? "", round: String(flip.round), a: null, b: null });
-
-/** @param {{task: string, round: number}} flip @param {Place} place */
-const lookLink = (flip, place) =>
-  h("a", { href: lookAt(flip, place), "aria-label": `Round ${flip.round} of ${flip.task}, side by side` }, "Side by side");
 
 /** The tasks at which both rows have attempts. @param {RowPair} pair @returns {TaskPair[]} */
 function taskPairs({ first, second }) {
@@ -205,8 +204,8 @@ function taskSection({ first, second }, tasks, place, left) {
     table({
       caption: "The first round of each task that one side passes more often than the other",
       columns: [
-        { id: "at", title: "Task", value: (each) => each.task.name, cell: (each) => taskLink(each.task.name) },
-        { id: "parts", title: "First differing round", number: true, value: (each) => each.parts, cell: (each) => h("a", { href: where(each) }, each.parts === null ? "none" : `round ${each.parts}`) },
+        { title: "Task", value: (each) => each.task.name, cell: (each) => taskLink(each.task.name) },
+        { title: "First differing round", number: integer, value: (each) => each.parts, cell: (each) => h("a", { href: where(each) }, each.parts ?? "none") },
       ],
       items: tasks,
       open: where,

@@ -152,7 +152,10 @@ interface RunSummary {
   phases: { [phase: string]: number };
   /** What made each agent, as `made_by` has it. */
   agents: { [name: string]: { [key: string]: unknown } };
+  /** Of the package, Python, pytest and the engine, as far as they were recorded. */
   versions: { [name: string]: string };
+  /** What the run said to be careful about. */
+  warnings?: string[];
   /** Commands that continue or repeat it: what for, and the command. */
   commands: [string, string][];
   faults: { attempt: string; round: number; cause: string }[];

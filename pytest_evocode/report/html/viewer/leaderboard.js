@@ -3,7 +3,6 @@
 /** Scores that are shown, those of the first list always. */
 const MAIN_SCORES = /** @type {const} */ (["dataset_score", "case_score", "mt_at_k", "sr", "gap", "perfect_tasks"]);
 const MORE_SCORES = /** @type {const} */ (["final_round_completion", "mean_reward", "reliability", "avg_rounds"]);
-const SPENT = /** @type {const} */ (["cost_usd", "tokens", "agent_seconds"]);
 /** @typedef {typeof MAIN_SCORES[number] | typeof MORE_SCORES[number]} ScoreField */
 /** Scores that are numbers of tasks or calls, and not 0 to 100. @type {readonly string[]} */
 const NOT_PERCENT = ["perfect_tasks", "avg_rounds"];
@@ -66,7 +65,7 @@ function leaderboardPart(place) {
   if (dimension && group === undefined) return [title, groupsTable(rows, dimension, place)];
   /** @param {Row} row @returns {Partial<ScoreValues>} */
   const scoresOf = (row) => (dimension ? own(row.groups[dimension], group) ?? {} : row.scores);
-  const rankings = grouped(rows, (row) => row.ranking);
+  const rankings = Map.groupBy(rows, (row) => row.ranking);
   // Rows that can be compared with no other would be a table each, with one line.
   const ranked = [...rankings.values()].filter((each) => each.length > 1);
   const alone = [...rankings.values()].filter((each) => each.length === 1).flat();
@@ -138,13 +137,13 @@ function rankingTable(rows, caption, { place, scoresOf, whole, fields }) {
   const harnesses = new Set(report.index.rows.map((row) => row.harness)).size > 1;
   /** @type {Column<Row>[]} */
   const columns = [
-    { id: "name", title: "Agent", value: (row) => row.name, cell: (row) => agentCell(row) },
+    { title: "Agent", value: (row) => row.name, cell: agentCell },
     ...fields.map((field) => scoreColumn(field, scoresOf, whole)),
-    { id: "k", title: "k", help: "Attempts at each task", number: true, value: (row) => row.scores.attempts_max, cell: attemptsEach },
+    { title: "k", help: "Attempts at each task", number: integer, value: (row) => row.scores.attempts_max, cell: attemptsEach },
   ];
-  if (comparable) columns.unshift({ id: "rank", title: "#", help: "Rank within this ranking", number: true, value: (row) => rank.get(row) ?? null });
-  else columns.push({ id: "mode", title: "Mode", value: (row) => row.mode });
-  if (harnesses) columns.push({ id: "harness", title: "Harness", value: (row) => row.harness, cell: (row) => named(row.harness) });
+  if (comparable) columns.unshift({ title: "#", help: "Rank within this ranking", number: integer, value: (row) => rank.get(row) ?? null });
+  else columns.push({ title: "Mode", value: (row) => row.mode });
+  if (harnesses) columns.push({ title: "Harness", value: (row) => row.harness });
   if (whole) columns.push(...spentColumns(rows));
   const items = [...rows].sort((one, other) => (rank.get(one) ?? Infinity) - (rank.get(other) ?? Infinity) || one.name.localeCompare(other.name));
   return table({
@@ -156,7 +155,7 @@ function rankingTable(rows, caption, { place, scoresOf, whole, fields }) {
 /** @param {ScoreField} field @param {ScoresOf} scoresOf @param {boolean} whole
  * @returns {Column<Row>} */
 const scoreColumn = (field, scoresOf, whole) => ({
-  id: field, title: titleOf(field), help: helpOf(field), number: true,
+  title: titleOf(field), help: helpOf(field), number: score,
   value: (row) => scoresOf(row)[field] ?? null,
   cell: (row) => {
     const value = scoresOf(row)[field];
@@ -169,23 +168,19 @@ const scoreColumn = (field, scoresOf, whole) => ({
   },
 });
 
-/** @param {Row[]} rows
+/** What else rows have that any of them knows.
+ * @param {Row[]} rows
  * @returns {Column<Row>[]} */
 function spentColumns(rows) {
-  /** @type {{[field: string]: [string, (value: number | null) => string]}} */
-  const how = { cost_usd: ["Cost", money], tokens: ["Tokens", (value) => integer(value === null ? null : Math.round(value))], agent_seconds: ["Time", duration] };
+  const mean = "Mean over tasks, for each attempt at a task";
   /** @type {Column<Row>[]} */
-  const columns = SPENT.filter((field) => rows.some((row) => isKnown(row.spending[field]))).map((field) => ({
-    id: field, title: titleOf(field, how[field][0]), help: helpOf(field) ?? "Mean over tasks, for each attempt at a task", number: true,
-    value: (row) => row.spending[field], cell: (row) => how[field][1](row.spending[field]),
-  }));
-  if (rows.some((row) => isKnown(row.process?.score))) {
-    columns.push({
-      id: "process", title: "RigorScore", help: "Process discipline, 0 to 100", number: true,
-      value: (row) => row.process?.score ?? null, cell: (row) => score(row.process?.score),
-    });
-  }
-  return columns;
+  const columns = [
+    { title: titleOf("cost_usd", "Cost"), help: mean, number: money, value: (row) => row.spending.cost_usd },
+    { title: titleOf("tokens", "Tokens"), help: mean, number: integer, value: (row) => row.spending.tokens },
+    { title: titleOf("agent_seconds", "Time"), help: mean, number: duration, value: (row) => row.spending.agent_seconds },
+    { title: "RigorScore", help: "Process discipline, 0 to 100", number: score, value: (row) => row.process?.score ?? null },
+  ];
+  return columns.filter(({ value }) => rows.some((row) => isKnown(value(row))));
 }
 
 /** @param {Row} row */
@@ -221,12 +216,12 @@ function marksExplained(rows) {
 function groupsTable(rows, dimension, place) {
   const field = /** @type {ScoreField} */ ([...MAIN_SCORES, ...MORE_SCORES].find((each) => each === place.settings.score) ?? "dataset_score");
   /** @type {Column<string>[]} */
-  const columns = [{ id: "group", title: DIMENSIONS[dimension], value: (group) => (dimension === "round" ? Number(group) || group : group), cell: named }];
+  const columns = [{ title: DIMENSIONS[dimension], value: (group) => (dimension === "round" ? Number(group) || group : group), cell: named }];
   for (const row of rows) {
     /** @param {string} group */
     const value = (group) => own(row.groups[dimension], group)?.[field] ?? null;
     columns.push({
-      id: row.id, title: row.name, number: true, value,
+      title: row.name, number: score, value,
       cell: (group) => (NOT_PERCENT.includes(field) ? score(value(group)) : shareCell(value(group), score(value(group)))),
     });
   }

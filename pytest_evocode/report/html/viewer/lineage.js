@@ -118,17 +118,17 @@ function coarse(states, size) {
 function laneAttempts({ attempts }, place) {
   const chosen = attempts.filter((one) => one.id === place.settings.attempt);
   if (chosen.length) return chosen;
-  return [...grouped(attempts, (one) => one.row || one.id).values()].map(([first]) => first).slice(0, 4);
+  return [...Map.groupBy(attempts, (one) => one.row || one.id).values()].map(([first]) => first).slice(0, 4);
 }
 
 /** @template T
- * @param {AttemptSummary[]} attempts @param {string} table its ids are told apart by it, as tables share the setting of their order
+ * @param {AttemptSummary[]} attempts
  * @param {(attempt: string, item: T) => string} states
  * @returns {Column<T>[]} */
-const laneColumns = (attempts, table, states) => attempts.map((one) => {
+const laneColumns = (attempts, states) => attempts.map((one) => {
   const title = attemptLabel(one);
   return {
-    id: `${table}-${one.id}`, title, help: "Sorts by how often it broke",
+    title, help: "Sorts by how often it broke",
     /** @param {T} item */
     value: (item) => breaks(states(one.id, item)).broken.length,
     /** @param {T} item */
@@ -149,19 +149,19 @@ function requirementsPart(life, place) {
   if (!data.requirements.length) return [title, empty("Cases of this task name no requirement.", "Add the requirement's id to each case; see the docs of native suites.")];
   /** @type {Column<Requirement>[]} */
   const columns = [
-    { id: "requirement", title: "Requirement", value: (one) => one.id, cell: (one) => named(one.id) },
-    ...laneColumns(laneAttempts(life, place), "life", (attempt, /** @type {Requirement} */ one) => requirementStates(life, attempt, one)),
-    { id: "introduced", title: "From round", number: true, value: (one) => one.introduced },
-    { id: "retired", title: "Retired in", number: true, value: (one) => one.retired, cell: (one) => (one.retired === null ? "–" : integer(one.retired)) },
-    { id: "kinds", title: "Kinds", value: (one) => one.kinds.join(", "), cell: (one) => named(one.kinds.join(", ")) },
-    { id: "cases", title: "Cases", number: true, value: (one) => one.cases.length },
+    { title: "Requirement", value: (one) => one.id },
+    ...laneColumns(laneAttempts(life, place), (attempt, /** @type {Requirement} */ one) => requirementStates(life, attempt, one)),
+    { title: "From round", number: integer, value: (one) => one.introduced },
+    { title: "Retired in", number: integer, value: (one) => one.retired },
+    { title: "Kinds", value: (one) => one.kinds.join(", ") },
+    { title: "Cases", number: integer, value: (one) => one.cases.length },
   ];
   const choices = attempts.slice(0, 300).map((one) => /** @type {[string, string]} */ ([one.id, attemptLabel(one)]));
   return [
     title,
     attempts.length > 1 && h("div.controls", settingSelect("Attempt", "attempt", place, [["", "the first of each agent"], ...choices])),
     laneLegend(),
-    table({ caption: "Life spans of requirements over the rounds", columns, items: data.requirements, place, sort: "introduced" }),
+    table({ caption: "Life spans of requirements over the rounds", columns, items: data.requirements, place, sort: "From round" }),
   ];
 }
 
@@ -206,22 +206,19 @@ function lineagePart(life, place, left) {
 function casesPart(life, place) {
   const { data } = life;
   if (!data.cases.length) return null;
-  const words = (place.settings.find ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const has = wordSearch(place.settings.find);
   /** @param {NumberedCase} one */
   const requirement = (one) => (one.requirement === null ? "" : data.requirements[one.requirement]?.id ?? "");
-  const items = data.cases.map((one, index) => ({ ...one, index })).filter((one) => {
-    const text = `${one.id} ${requirement(one)} ${one.kind} ${one.origin} ${one.intent}`.toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
+  const items = data.cases.map((one, index) => ({ ...one, index })).filter((one) => has(`${one.id} ${requirement(one)} ${one.kind} ${one.origin} ${one.intent}`));
   /** @param {NumberedCase} one */
   const address = (one) => link("task", place.path, { ...place.settings, case: one.id });
   /** @type {Column<NumberedCase>[]} */
   const columns = [
-    { id: "case", title: "Case", value: (one) => one.id, cell: (one) => h("a", { href: address(one) }, named(one.id)) },
-    ...laneColumns(laneAttempts(life, place), "case", (attempt, /** @type {NumberedCase} */ one) => caseStates(life, attempt, one.index)),
-    { id: "for", title: "Requirement", value: requirement, cell: (one) => named(requirement(one)) },
-    { id: "kind", title: "Kind", value: (one) => one.kind, cell: (one) => named(one.kind) },
-    { id: "origin", title: "From", help: "The round that brings it", value: (one) => one.origin, cell: (one) => named(one.origin) },
+    { title: "Case", value: (one) => one.id },
+    ...laneColumns(laneAttempts(life, place), (attempt, /** @type {NumberedCase} */ one) => caseStates(life, attempt, one.index)),
+    { title: "Requirement", value: requirement },
+    { title: "Kind", value: (one) => one.kind },
+    { title: "From", help: "The round that brings it", value: (one) => one.origin },
   ];
   return table({ caption: "Cases over the rounds", columns, items, place, open: address, empty: "No case matches. Clear the search to see all." });
 }

@@ -22,7 +22,7 @@ definePage({
       { uses: ["by", "group"], make: groupControls },
       { uses: [...ROW_FILTERS, "by", "group", "score", "columns"], make: leaderboardPart },
       { uses: ["row"], make: (now) => rowPart(now, left) },
-      { uses: [...ROW_FILTERS, "points", "against", "of"], make: spendingPart },
+      { uses: [...ROW_FILTERS, "chart", "of"], make: spendingPart },
       { uses: [...ROW_FILTERS, "by", "group"], make: taskGridPart },
       { uses: ROW_FILTERS, make: survivalPart },
       { uses: ROW_FILTERS, make: failuresPart },
@@ -63,12 +63,11 @@ const same = (text) => [text, text];
 /** The rows that the filters leave.
  * @param {Place} place */
 function filteredRows({ settings }) {
-  const words = (settings.q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const has = wordSearch(settings.q);
   return report.index.rows.filter((row) => {
-    const text = `${row.name} ${row.agent} ${row.harness} ${row.environment} ${row.mode}`.toLowerCase();
     return (!settings.mode || row.mode === settings.mode)
       && (!settings.harness || (row.harness || NO_HARNESS) === settings.harness)
-      && words.every((word) => text.includes(word));
+      && has(`${row.name} ${row.agent} ${row.harness} ${row.environment} ${row.mode}`);
   });
 }
 
@@ -118,11 +117,10 @@ function failuresPart(place) {
 function leftOutPart() {
   const { rows, attempts, problems } = report.index;
   const missing = rows.flatMap((row) => row.missing.map((one) => ({ row, ...one })));
-  const reasons = grouped(attempts.filter((one) => one.left_out), (one) => one.left_out);
+  const reasons = Map.groupBy(attempts.filter((one) => one.left_out), (one) => one.left_out);
   if (!missing.length && !reasons.size && !problems.length) return null;
   return h("section", h("h2", "What was left out, and why"),
-    [...reasons].map(([reason, found]) => leftOut(reason, found, (one) => [
-      h("a", { href: link("attempt", [one.id]) }, named(attemptLabel(one))), " at ", named(one.task)])),
+    [...reasons].map(([reason, found]) => leftOut(reason, found, attemptAt)),
     leftOut("Attempts that were selected and left nothing: their rounds count as not passed", missing, (one) => [
       named(one.row.name), ` #${one.attempt} at `, named(one.task)]),
     leftOut("What could not be read or is gone", problems, (one) => named(one, 1000)));

@@ -17,7 +17,7 @@ definePage({
     if (!rows.length) {
       main.append(
         empty("How the agents worked was not scored.", "Score what is recorded with this command, then write the report again. Sessions with --evocode-process do it at their end."),
-        commandLine(`evocode process ${report.index.directories[0] ?? "evocode-results"}`));
+        commandLine(`evocode process ${quoted(report.index.directories[0] ?? "evocode-results")}`));
       return;
     }
     const row = rows.find((each) => each.id === place.settings.row) ?? /** @type {Row} */ (rows[0]);
@@ -35,21 +35,17 @@ definePage({
   },
 });
 
-/** @param {string} command */
-const commandLine = (command) =>
-  h("p.command", h("code", named(command, 1000)), " ", copyButton(command, "Copy the command"));
-
-/** @param {number} share 0 to 1 */
-const percent = (share) => `${score(100 * share, 0)} %`;
+/** @param {number | null} share 0 to 1 */
+const percent = (share) => (share === null ? UNKNOWN : `${score(100 * share, 0)} %`);
 
 /** @param {Row[]} rows @param {Place} place */
 const pillarTable = (rows, place) => h("div.process-table", table({
   caption: "Process by row: value with its 95 % interval, and the share of rounds in which it was measured",
   columns: [
-    { id: "row", title: "Agent", value: (row) => row.name, cell: (row) => h("a", { href: link("process", [], { ...place.settings, row: row.id }) }, named(row.name)) },
-    { id: "score", title: "RigorScore", number: true, value: (row) => row.process?.score ?? null, cell: (row) => measured(row.process?.score ?? null, row.process?.interval, 100, `of ${integer(row.process?.rounds)} rounds`) },
+    { title: "Agent", value: (row) => row.name },
+    { title: "RigorScore", number: integer, value: (row) => row.process?.score ?? null, cell: (row) => measured(row.process?.score ?? null, row.process?.interval, 100, `of ${integer(row.process?.rounds)} rounds`) },
     ...Object.entries(PILLAR_NAMES).map(([pillar, [name, weight]]) => ({
-      id: pillar, title: pillar.toUpperCase(), help: `${name}, weight ${weight}`, number: true,
+      title: pillar.toUpperCase(), help: `${name}, weight ${weight}`, number: score,
       value: (/** @type {Row} */ row) => row.process?.pillars[pillar]?.value ?? null,
       cell: (/** @type {Row} */ row) => {
         const found = row.process?.pillars[pillar];
@@ -70,18 +66,14 @@ function measured(value, interval, high, beside) {
 }
 
 /** @param {Row} row @param {Place} place */
-const pillarChart = (row, place) => barChart({
-  title: `Pillars of ${row.name}`,
-  bars: Object.entries(PILLAR_NAMES).map(([pillar, [name]]) => {
-    const found = row.process?.pillars[pillar];
-    return {
-      label: `${pillar.toUpperCase()} ${name}`, value: found?.value ?? null, interval: found?.interval ?? null,
-      note: found && found.value !== null ? `measured in ${percent(found.coverage)} of rounds` : "not measured",
-      href: link("process", [], { ...place.settings, row: row.id, pillar }),
-    };
-  }),
-  low: 0, high: 1, format: (value) => score(value, 2),
-});
+const pillarChart = (row, place) => barChart(`Pillars of ${row.name}`, Object.entries(PILLAR_NAMES).map(([pillar, [name]]) => {
+  const { value = null, interval = null, coverage = 0 } = row.process?.pillars[pillar] ?? {};
+  return {
+    label: `${pillar.toUpperCase()} ${name}`, value, interval,
+    note: value === null ? "not measured" : `measured in ${percent(coverage)} of rounds`,
+    href: link("process", [], { ...place.settings, row: row.id, pillar }),
+  };
+}));
 
 /** @param {Row} row @param {Place} place @param {AbortSignal} left */
 function evidenceSection(row, place, left) {
@@ -118,13 +110,12 @@ function pillarOfRounds(attempt, pillar) {
   return h("div", scored.map((round, place) => {
     const found = round.process?.pillars[pillar];
     const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round.index], { step: String(number) });
-    const measures = Object.entries(found?.measures ?? {});
+    const measures = Object.entries(found?.measures ?? {}).map(([measure, value]) => ({ pillar, measure, value }));
     return h("details", { open: place === 0 },
-      h("summary", `Round ${round.index}: ${found && found.value !== null ? score(found.value, 2) : "n/a"} `,
-        h("small", measures.map(([name, { value }]) => `${name} ${value === null ? "n/a" : score(value, 2)}`).join(", "))),
+      h("summary", `Round ${round.index}: ${measureValue(found?.value)} `, measuresInShort(measures)),
       h("p", h("a", { href: link("round", [attempt.id, round.index], { tab: "process" }) }, "All values of this round"),
-        round.process?.edited ? "" : ". Nothing was changed in this round, so it has no RigorScore."),
-      measures.length ? measures.map(([measure, value]) => measureView({ pillar, measure, value }, "", step)) : h("p", "Not measured in this round."));
+        !round.process?.edited && ". Nothing was changed in this round, so it has no RigorScore."),
+      measures.length ? measures.map((each) => measureView(each, "", step)) : h("p", "Not measured in this round."));
   }));
 }
 

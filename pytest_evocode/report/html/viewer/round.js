@@ -1,23 +1,11 @@
-// The page of one round: its verdict and what that rests on, its cases, changes, output, process and times.
+/** The page of one round: its verdict and what that rests on, its cases, changes, output, process and times. */
 
-/** @type {{ [place: string]: [string, string]}} */
+/** @type {{ [place: string]: string }} */
 const RESTS_ON = {
-  separate: [
-    "separate",
-    "The suite ran in the task's image as it was built, apart from the program. Nothing that the agent made was there, so it can have changed nothing that the verdict rests on.",
-  ],
-  clean: [
-    "clean",
-    "The suite ran in the task's image as it was built, with only the working directory and the task's state carried over. Its tools are the image's; what the suite reads or imports from the working directory is the agent's.",
-  ],
-  fork: [
-    "fork",
-    "The suite ran in a copy of the agent's system, with none of its processes. What the agent changed of the image's tools was there and can steer the verdict.",
-  ],
-  place: [
-    "place",
-    "The suite ran where the agent works. What the agent changed of the image's tools, and left in its system, was there and can steer the verdict.",
-  ],
+  separate: "The suite ran in the task's image as it was built, apart from the program. Nothing that the agent made was there, so it can have changed nothing that the verdict rests on.",
+  clean: "The suite ran in the task's image as it was built, with only the working directory and the task's state carried over. Its tools are the image's; what the suite reads or imports from the working directory is the agent's.",
+  fork: "The suite ran in a copy of the agent's system, with none of its processes. What the agent changed of the image's tools was there and can steer the verdict.",
+  place: "The suite ran where the agent works. What the agent changed of the image's tools, and left in its system, was there and can steer the verdict.",
 };
 
 /** The round that is shown, for keys. @type {{ attempt: AttemptData, round: RoundData } | null} */
@@ -36,10 +24,7 @@ definePage({
     const round = attempt.rounds.find((each) => each.index === Number(number));
     if (!round) {
       heading(main, `Round ${number}`, roundTrail(attempt));
-      main.append(
-        empty(`This attempt has no record of a round ${number}.`, "Choose one of its rounds on the attempt's page."),
-        attemptProblems(attempt),
-      );
+      appendAll(main, [empty(`This attempt has no record of a round ${number}.`, "Choose one of its rounds on the attempt's page."), attemptProblems(attempt)]);
       return;
     }
     shownRound = { attempt, round };
@@ -102,68 +87,44 @@ function changesView(changes, round, step) {
   return fileChanges(changes, round.trajectory ? { step } : {});
 }
 
+/** Signs and classes of outcomes. @type {{ [outcome: string]: [string, string] }} */
+const OUTCOMES = { passed: ["✓", "good"], failed: ["✗", "bad"], error: ["!", "bad"] };
+
 /** @param {RoundData} round */
 function verdictView(round) {
   const kinds = caseKinds(round.cases);
   const [passed, of] = round.counts;
-  const sign = { passed: "✓", failed: "✗", error: "!" }[/** @type {string} */ (round.outcome)] ?? "·";
-  const tone = { passed: "good", failed: "bad", error: "bad" }[/** @type {string} */ (round.outcome)] ?? "";
-  const minus = of - passed;
-  return h(
-    "section.verdict",
-    { "aria-label": "Verdict" },
-    h(
-      "p.outcome",
-      { class: tone },
-      h("b", `${sign} ${capital(cellName(round.cell))}`),
-      of > 0 && ` · ${integer(passed)} of ${integer(of)} cases passed`,
-      kinds && minus > 0 && `: ${kinds}`,
-    ),
+  const [sign, tone] = OUTCOMES[round.outcome] ?? ["·", ""];
+  return h("section.verdict", { "aria-label": "Verdict" },
+    h("p.outcome", { class: tone }, h("b", `${sign} ${capital(cellName(round.cell))}`),
+      of > 0 && ` · ${integer(passed)} of ${integer(of)} cases passed`, passed < of && kinds && `: ${kinds}`),
     round.cause && h("div.cause", shownText(round.cause, { limit: 4000 })),
     terms([
-      ["Reward", rewardText(round)],
+      ["Reward", round.reward !== null && rewardList([["", round.reward], ...Object.entries(round.rewards).filter(([key]) => key !== "reward")])],
       ["Timeout", round.timed_out && (round.timed_out === "agent" ? "of the agent's turn" : "of the suite")],
       ["Turn was stopped", round.stopped && named(round.stopped, 1000)],
       ["Repeats", repeatsView(round)],
-      ["Artifacts", round.artifacts.length > 0 && inlineTexts(round.artifacts)],
+      ["Artifacts", round.artifacts.length > 0 && commaList(round.artifacts)],
       ["Rests on", restsOnView(round)],
     ]),
     round.flags.map((flag) => note("warning", named(flag, 1000))),
-    changedToolsNote(round),
-  );
+    changedToolsNote(round));
 }
 
 /** @param {string} text */
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** @param {RoundData} round @returns {Child} */
-function rewardText(round) {
-  if (round.reward === null) return null;
-  const others = Object.entries(round.rewards).filter(([key]) => key !== "reward");
-  return [
-    numberText(round.reward),
-    others.map(([key, value]) => [", ", named(key), ` ${numberText(value)}`]),
-  ];
-}
-
-/** A number with as many digits as it has, four after the point at most. @param {number} value */
-const numberText = (value) => value.toLocaleString("en", { maximumFractionDigits: 4 });
+const repeatsView = ({ repeats }) => repeats && [
+  `The suite ran ${integer(repeats.times)} times and passed ${integer(repeats.passed)} times. `,
+  repeats.flaky && [badge("flaky", "Runs on the same files had different verdicts", "warning"), " "],
+  repeats.differing.length > 0 && ["They differ in ", commaList(repeats.differing)],
+];
 
 /** @param {RoundData} round @returns {Child} */
-function repeatsView({ repeats }) {
-  if (!repeats) return null;
-  return [
-    `The suite ran ${integer(repeats.times)} times and passed ${integer(repeats.passed)} times. `,
-    repeats.flaky && [badge("flaky", "Runs on the same files had different verdicts", "warning"), " "],
-    repeats.differing.length > 0 && ["They differ in ", inlineTexts(repeats.differing)],
-  ];
-}
-
-/** @param {RoundData} round @returns {Child} */
-function restsOnView(round) {
-  if (round.outcome === "not reached" || round.outcome === "under way") return null;
-  const [word, meaning] = RESTS_ON[round.rests_on ?? ""] ?? ["not known", "The record does not say where the suite ran."];
-  return [h("b", word), `. ${meaning}`];
+function restsOnView({ outcome, rests_on: place }) {
+  if (outcome === "not reached" || outcome === "under way") return null;
+  return place ? [h("b", place), `. ${RESTS_ON[place]}`] : "The record does not say where the suite ran.";
 }
 
 /** @param {RoundData} round */
@@ -173,51 +134,31 @@ function changedToolsNote(round) {
   const others = sums.length > 0 && h("p", "Changed outside of the workspace: ", named(sums.join(", "), 1000), ".");
   if (!tools.length) return others && note("info", others);
   const steered = place !== "separate";
-  return note(
-    steered ? "warning" : "info",
-    h(
-      "p",
-      steered
-        ? "The verdict rests on tools that the agent changed. Look at them before you trust it; --evocode-strict fails such rounds."
-        : "The agent changed tools of the image. The suite did not run with them.",
-      round.void && " This session was strict: no case of the round counts.",
-    ),
-    h(
-      "details",
-      h("summary", `Changed tools (${integer(tools.length)})`),
-      h("ul", tools.slice(0, 500).map((tool) => h("li", named(tool, 1000)))),
-    ),
-    others,
-  );
-}
-
-/** @param {string[]} texts @returns {Child} */
-function inlineTexts(texts) {
-  const shown = texts.slice(0, 50).map((text, place) => [place > 0 && ", ", named(text)]);
-  return [shown, texts.length > 50 && ` and ${integer(texts.length - 50)} more`];
+  return note(steered ? "warning" : "info",
+    h("p", steered
+      ? "The verdict rests on tools that the agent changed. Look at them before you trust it; --evocode-strict fails such rounds."
+      : "The agent changed tools of the image. The suite did not run with them.",
+    round.void && " This session was strict: no case of the round counts."),
+    unfolding("details", `Changed tools (${integer(tools.length)})`, false, () => longList(tools, (tool) => named(tool, 1000))),
+    others);
 }
 
 /** @param {RoundData} round */
-function timesView(round) {
-  const { phases, usage } = round;
+function timesView({ index, phases, usage, agent_seconds, verifier_seconds, tool_calls }) {
   const names = Object.keys(phases).filter((name) => name !== "slot_seconds");
-  return h(
-    "div",
-    names.length > 0 &&
-      stackedBars({
-        title: "Seconds by phase",
-        parts: names,
-        bars: [{ label: `Round ${round.index}`, values: names.map((name) => phases[name] ?? 0) }],
-        format: duration,
-      }),
+  return [
+    names.length > 0 && stackedBars({
+      title: "Seconds by phase", parts: names, format: duration,
+      bars: [{ label: `Round ${index}`, values: names.map((name) => phases[name] ?? 0) }],
+    }),
     terms([
-      ["Agent's turn", duration(round.agent_seconds)],
-      ["Suite", duration(round.verifier_seconds)],
-      ["Tool calls", integer(round.tool_calls)],
+      ["Agent's turn", duration(agent_seconds)],
+      ["Suite", duration(verifier_seconds)],
+      ["Tool calls", integer(tool_calls)],
       ["Requests to the model", usage && integer(usage.requests)],
       ["Tokens in", usage && `${integer(usage.prompt_tokens)} (${integer(usage.cached_tokens)} of them cached)`],
       ["Tokens out", usage && integer(usage.completion_tokens)],
       ["Cost", usage && money(usage.cost_usd)],
     ]),
-  );
+  ];
 }

@@ -50,10 +50,3 @@ function roundLinks(attempt, round, page) {
   );
 }
 
-/** A list of terms. @param {[string, Child][]} terms those without a description are left out */
-const terms = (terms) => h(
-  "dl.terms",
-  terms
-    .filter(([, what]) => what !== null && what !== undefined && what !== false && what !== "")
-    .map(([term, what]) => h("div", h("dt", term), h("dd", what))),
-);

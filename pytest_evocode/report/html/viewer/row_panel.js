@@ -15,7 +15,7 @@ function rowPart(place, left) {
     h("div.panel-head", title, close),
     facts([
       ["Agent", named(row.agent)], ["Mode", row.mode], ["From round", row.from_round && named(row.from_round)], ["Harness", named(row.harness || NO_HARNESS)],
-      ["Environment", row.environment && named(row.environment)], ["Strict", row.strict === null ? "" : row.strict ? "yes" : "no"],
+      ["Environment", row.environment && named(row.environment)], ["Strict", yesNo(row.strict)],
       ["Over", `${counted(row.scores.rounds, "round")} of ${counted(row.scores.tasks, "task")}`], ["k", attemptsEach(row)],
     ]),
     MARKS.filter((mark) => mark.sign !== "i notes" && mark.count(row) > 0)
@@ -38,16 +38,10 @@ function failureKinds({ failures: { rounds, cases, not_reached: missed } }) {
   const kinds = [...new Set([...Object.keys(rounds), ...Object.keys(cases)])].filter((kind) => own(rounds, kind) || own(cases, kind));
   if (!kinds.length) return null;
   return plainTable("Failures by kind", ["Kind", "Rounds", "Cases"], [
-    ...kinds.map((kind) => [named(kind), integer(own(rounds, kind) ?? 0), own(cases, kind) === undefined ? "–" : integer(cases[kind])]),
-    ...(missed ? [["not reached", integer(missed), "–"]] : []),
+    ...kinds.map((kind) => [named(kind), integer(own(rounds, kind) ?? 0), integer(own(cases, kind))]),
+    ...(missed ? [["not reached", integer(missed), UNKNOWN]] : []),
   ]);
 }
-
-/** A small table that needs no sorting: the first of each row names it, the others are numbers.
- * @param {string} caption @param {string[]} titles @param {Child[][]} rows */
-const plainTable = (caption, titles, rows) => h("div.wide", h("table", h("caption", caption),
-  h("thead", h("tr", titles.map((title, at) => h("th", { scope: "col", class: at ? "number" : null }, title)))),
-  h("tbody", rows.map(([first, ...others]) => h("tr", h("th", { scope: "row" }, first), others.map((cell) => h("td.number", cell)))))));
 
 /** Attempts as lines of cells, a cell for each round, which leads to the round.
  * @param {string} caption @param {AttemptSummary[]} attempts @param {AbortSignal} left

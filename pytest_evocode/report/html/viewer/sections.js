@@ -70,44 +70,70 @@ function settingSearch(label, setting, place) {
 /** @param {number} count @param {string} one @param {string} [many] */
 const counted = (count, one, many = `${one}s`) => `${integer(count)} ${count === 1 ? one : many}`;
 
-/** @template T, K
- * @param {T[]} items
- * @param {(item: T) => K} key
- * @returns {Map<K, T[]>} */
-function grouped(items, key) {
-  const groups = new Map();
-  for (const item of items) {
-    const group = groups.get(key(item));
-    if (group) group.push(item);
-    else groups.set(key(item), [item]);
-  }
-  return groups;
-}
-
 /** Items of a list, those beyond `limit` behind a button.
  * @template T
  * @param {T[]} items
  * @param {(item: T) => Child} shown
  * @param {number} [limit] */
-function longList(items, shown, limit = 50) {
-  const list = h("ul.plain-list", items.slice(0, limit).map((item) => h("li", shown(item))));
-  if (items.length <= limit) return list;
-  let at = limit;
-  const more = h("button", {
-    onclick: () => {
-      list.append(...items.slice(at, at + 500).map((item) => h("li", shown(item))));
-      at += 500;
-      if (at >= items.length) more.remove();
-    },
-  }, `Show more of ${integer(items.length)}`);
-  return h("div", list, more);
+const longList = (items, shown, limit = 50) => inPortions(h("ul.plain-list"), items, (item) => h("li", shown(item)), limit, 500);
+
+/** Fill an element with items, those beyond the first ones behind a button that gives the next.
+ * @template T
+ * @param {HTMLElement} element @param {T[]} items @param {(item: T) => HTMLElement} shown @param {number} first @param {number} next */
+function inPortions(element, items, shown, first, next) {
+  let at = 0;
+  const more = h("button.more", { onclick: () => add(next) });
+  const holder = h("div", element, more);
+  /** @param {number} count */
+  function add(count) {
+    element.append(...items.slice(at, at + count).map(shown));
+    at += count;
+    more.textContent = `Show more (${integer(items.length - at)})`;
+    if (at >= items.length) more.remove();
+  }
+  add(first);
+  return holder;
+}
+
+/** What unfolds, filled when it does so first. @param {"details" | `details.${string}`} tag @param {Child} summary
+ * @param {boolean} open @param {() => Child} fill */
+function unfolding(tag, summary, open, fill) {
+  let filled = false;
+  const element = h(tag, { open, ontoggle: unfold }, h("summary", summary));
+  function unfold() {
+    if (filled || !element.open) return;
+    filled = true;
+    appendAll(element, [fill()]);
+  }
+  unfold();
+  return element;
+}
+
+/** @param {Child[]} items */
+const commaList = (items) => [
+  items.slice(0, 50).map((item, at) => [at > 0 && ", ", typeof item === "string" ? named(item) : item]),
+  items.length > 50 && ` and ${integer(items.length - 50)} more`,
+];
+
+/** What says of a text whether it has all words of a search. @param {string | undefined} query */
+function wordSearch(query = "") {
+  const words = query.toLowerCase().split(/\s+/);
+  return (/** @type {string} */ text) => words.every((word) => text.toLowerCase().includes(word));
 }
 
 /** Terms with what they are; pairs without a value are left out.
- * @param {[string, Child][]} pairs */
-function facts(pairs) {
-  const there = pairs.filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false);
-  return h("dl.facts", there.map(([term, value]) => h("div", h("dt", term), h("dd", value))));
+ * @param {[string, Child][]} pairs @param {"facts" | "terms"} [look] beside each other, or below */
+const facts = (pairs, look = "facts") =>
+  h(`dl.${look}`, pairs.filter(([, value]) => value || value === 0).map(([term, value]) => h("div", h("dt", term), h("dd", value))));
+
+/** @param {[string, Child][]} pairs */
+const terms = (pairs) => facts(pairs, "terms");
+
+/** @param {string} command @param {string} [what] it is for */
+function commandLine(command, what = "") {
+  const copy = copyButton(command, "Copy");
+  if (what) copy.setAttribute("aria-label", visible(`Copy: ${what}`));
+  return h("div.command", h("code", named(command, 4000)), copy);
 }
 
 /** @param {AttemptSummary} attempt */
@@ -137,15 +163,15 @@ const firstFailure = (cells) => cells.search(/[^p.?-]/) + 1;
 function attemptTable(caption, attempts, place) {
   /** @type {Column<AttemptSummary>[]} */
   const columns = [
-    { id: "attempt", title: "Attempt", value: attemptLabel, cell: (one) => h("a", { href: link("attempt", [one.id]) }, named(attemptLabel(one))) },
-    { id: "task", title: "Task", value: (one) => one.task, cell: (one) => named(one.task) },
-    { id: "mode", title: "Mode", value: (one) => one.mode },
-    { id: "passed", title: "Rounds passed", number: true, value: (one) => roundsPassed(one)[0], cell: (one) => roundsPassed(one).join(" of ") },
-    { id: "first", title: "Fails first in", number: true, value: (one) => firstFailure(one.cells) || null, cell: (one) => firstFailure(one.cells) ? `round ${firstFailure(one.cells)}` : "–" },
-    { id: "cost", title: "Cost", number: true, value: (one) => one.cost_usd, cell: (one) => money(one.cost_usd) },
-    { id: "tokens", title: "Tokens", number: true, value: (one) => one.tokens, cell: (one) => integer(one.tokens) },
-    { id: "time", title: "Time", number: true, value: (one) => one.seconds, cell: (one) => duration(one.seconds) },
-    { id: "state", title: "State", value: attemptState, cell: (one) => named(attemptState(one)) },
+    { title: "Attempt", value: attemptLabel },
+    { title: "Task", value: (one) => one.task },
+    { title: "Mode", value: (one) => one.mode },
+    { title: "Rounds passed", number: integer, value: (one) => roundsPassed(one)[0], cell: (one) => roundsPassed(one).join(" of ") },
+    { title: "Fails first in round", number: integer, value: (one) => firstFailure(one.cells) || null },
+    { title: "Cost", number: money, value: (one) => one.cost_usd },
+    { title: "Tokens", number: integer, value: (one) => one.tokens },
+    { title: "Time", number: duration, value: (one) => one.seconds },
+    { title: "State", value: attemptState },
   ];
   return table({ caption, columns, items: attempts, place, open: (one) => link("attempt", [one.id]), empty: "No attempts." });
 }

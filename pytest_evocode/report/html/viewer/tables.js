@@ -2,12 +2,11 @@
 
 /** @template T
  * @typedef {object} Column
- * @property {string} id
- * @property {string} title
+ * @property {string} title unique in its table: the order in an address names it
  * @property {string} [help]
- * @property {boolean} [number]
+ * @property {(value: number | null) => Child} [number] how the value is written, if it is a number
  * @property {(item: T) => string | number | null} value what it is sorted by
- * @property {(item: T) => Child} [cell] the value as text unless given */
+ * @property {(item: T) => Child} [cell] the value unless given */
 /** @template T
  * @typedef {object} TableOptions
  * @property {string} caption
@@ -16,7 +15,7 @@
  * @property {(item: T) => string} [open] the link that a row opens
  * @property {Place} place
  * @property {string} [empty]
- * @property {string} [sort] a column's id, with "-" before it for the largest first
+ * @property {string} [sort] a column's title, with "-" before it for the largest first
  * @property {string} [csv] the file that has the table */
 
 /** Tables with more rows draw only those that are seen. */
@@ -48,7 +47,7 @@ function table(options) {
   function sortBy(column) {
     const now = current();
     const down = now?.column === column ? !now.down : Boolean(column.number);
-    setSettings({ [setting]: (down ? "-" : "") + column.id }, { replace: true, quiet: true });
+    setSettings({ [setting]: (down ? "-" : "") + column.title }, { replace: true, quiet: true });
     sorted();
     announce(`Sorted by ${column.title}, ${down ? "descending" : "ascending"}`);
   }
@@ -68,12 +67,23 @@ function table(options) {
   return h("div", scroller);
 }
 
+/** A small table that needs no sorting, whose rows are named by their first cells.
+ * @param {Child} caption @param {string[]} heads @param {Child[][]} rows @param {number} [texts] how many columns are no numbers */
+function plainTable(caption, heads, rows, texts = 1) {
+  /** @param {number} at */
+  const look = (at) => at >= texts && "number";
+  return h("div.wide", h("table",
+    h("caption", caption),
+    h("thead", h("tr", heads.map((head, at) => h("th", { scope: "col", class: look(at) }, head)))),
+    h("tbody", rows.map((row) => h("tr", row.map((cell, at) => h(at ? "td" : "th", { scope: at ? null : "row", class: look(at) }, cell)))))));
+}
+
 /** @template T
  * @param {Column<T>[]} columns @param {string | undefined} setting
  * @returns {{ column: Column<T>, down: boolean } | null} */
 function sortOf(columns, setting = "") {
   const down = setting.startsWith("-");
-  const column = columns.find((each) => each.id === setting.slice(down ? 1 : 0));
+  const column = columns.find((each) => each.title === setting.slice(down ? 1 : 0));
   return column ? { column, down } : null;
 }
 
@@ -95,7 +105,8 @@ function sortedItems(items, { column, down }) {
 function tableRow(item, index, columns, named, open) {
   const href = open?.(item);
   const cells = columns.map((column, place) => {
-    const content = column.cell ? column.cell(item) : column.value(item);
+    const value = column.value(item);
+    const content = column.cell ? column.cell(item) : typeof value === "string" ? named(value) : typeof value === "number" ? column.number?.(value) : value;
     const cell = h(place === named ? "th" : "td", { class: column.number ? "number" : null, scope: place === named ? "row" : null }, content ?? UNKNOWN);
     if (place === named && href && !cell.querySelector("a")) cell.replaceChildren(h("a", { href }, ...cell.childNodes));
     return cell;

@@ -17,9 +17,9 @@ definePage({
     }
     heading(main, task.name, [["Tasks", link("task")]]);
     main.append(facts([
-      ["Rounds", integer(task.rounds.length)], ["Activity", named(task.activity)], ["Interaction", named(task.interaction)],
-      ["Category", named(task.category)], ["Difficulty", named(task.difficulty)],
-    ].filter(([, value]) => typeof value === "string" || /** @type {HTMLElement} */ (value).textContent).map(([term, value]) => /** @type {[string, Child]} */ ([String(term), value]))));
+      ["Rounds", integer(task.rounds.length)], ["Activity", task.activity], ["Interaction", task.interaction],
+      ["Category", task.category], ["Difficulty", task.difficulty],
+    ]));
     const attempts = attemptsInOrder(task);
     main.append(h("div", roundsPart(attempts, left)));
     const waiting = main.appendChild(h("p", { role: "status" }, "Reading the task …"));
@@ -58,12 +58,12 @@ function showTasks(main, place) {
   const { tasks } = report.index;
   /** @type {Column<TaskSummary>[]} */
   const columns = [
-    { id: "task", title: "Task", value: (task) => task.name, cell: (task) => h("a", { href: link("task", [task.id]) }, named(task.name)) },
-    { id: "rounds", title: "Rounds", number: true, value: (task) => task.rounds.length },
-    { id: "attempts", title: "Attempts", number: true, value: (task) => report.attemptsAt(task.name).length },
+    { title: "Task", value: (task) => task.name },
+    { title: "Rounds", number: integer, value: (task) => task.rounds.length },
+    { title: "Attempts", number: integer, value: (task) => report.attemptsAt(task.name).length },
   ];
   for (const field of /** @type {const} */ (["activity", "interaction", "category", "difficulty"])) {
-    if (tasks.some((task) => task[field])) columns.push({ id: field, title: field[0].toUpperCase() + field.slice(1), value: (task) => task[field], cell: (task) => named(task[field]) });
+    if (tasks.some((task) => task[field])) columns.push({ title: capital(field), value: (task) => task[field] });
   }
   main.append(table({ caption: "Tasks of this report", columns, items: tasks, place, open: (task) => link("task", [task.id]), empty: "No tasks. Run some: pytest --evocode-agent=oracle TASKS" }));
 }
@@ -110,24 +110,20 @@ function instructionPart({ rounds, requirements }, place) {
   ];
 }
 
-/** @param {string[]} names */
-const commaList = (names) =>
-  names.slice(0, 30).map((name, at) => [at > 0 && ", ", named(name)]).concat(names.length > 30 ? [[` and ${names.length - 30} more`]] : []);
-
 /** @param {TaskData} data @param {Place} place */
 function roundTable({ rounds, requirements }, place) {
   if (!rounds || rounds.length < 2) return null;
-  const begun = grouped(requirements, (one) => one.introduced);
-  const ended = grouped(requirements, (one) => one.retired);
+  const begun = Map.groupBy(requirements, (one) => one.introduced);
+  const ended = Map.groupBy(requirements, (one) => one.retired);
   const items = rounds.map((round, at) => ({ ...round, number: at + 1 }));
   /** @type {Column<typeof items[number]>[]} */
   const columns = [
-    { id: "round", title: "Round", number: true, value: (one) => one.number },
-    { id: "name", title: "Name", value: (one) => one.name, cell: (one) => h("a", { href: link("task", place.path, { ...place.settings, round: String(one.number) }) }, named(one.name)) },
-    { id: "change", title: "Change types", value: (one) => one.change_types.join(", "), cell: (one) => named(one.change_types.join(", ")) },
-    { id: "cases", title: "Cases", help: "Cases of the round's active suite", number: true, value: (one) => one.suite.length },
-    { id: "introduced", title: "Introduces", help: "Requirements that are new in the round", number: true, value: (one) => begun.get(one.number)?.length ?? 0 },
-    { id: "retired", title: "Retires", help: "Requirements that hold no longer", number: true, value: (one) => ended.get(one.number)?.length ?? 0 },
+    { title: "Round", number: integer, value: (one) => one.number },
+    { title: "Name", value: (one) => one.name },
+    { title: "Change types", value: (one) => one.change_types.join(", ") },
+    { title: "Cases", help: "Cases of the round's active suite", number: integer, value: (one) => one.suite.length },
+    { title: "Introduces", help: "Requirements that are new in the round", number: integer, value: (one) => begun.get(one.number)?.length ?? 0 },
+    { title: "Retires", help: "Requirements that hold no longer", number: integer, value: (one) => ended.get(one.number)?.length ?? 0 },
   ];
   return h("details", h("summary", "All rounds"),
     table({ caption: "All rounds of the task", columns, items, place, open: (one) => link("task", place.path, { ...place.settings, round: String(one.number) }) }));
