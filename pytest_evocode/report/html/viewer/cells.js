@@ -107,9 +107,9 @@ function cellGrid({ caption, rows, columns, left }) {
     const move = moves[key];
     if (!move || !(/** @type {Element} */ (event.target).closest(".cell-box"))) return;
     event.preventDefault();
-    const at = Math.min(Math.max(active.row + move[0], 0), rows.length - 1);
+    const at = within(active.row + move[0], 0, rows.length - 1);
     const last = (rows[at]?.cells.length ?? 1) - 1;
-    active = { row: at, column: Math.min(Math.max(active.column + move[1], 0), last) };
+    active = { row: at, column: within(active.column + move[1], 0, last) };
     scrollToActive();
     draw(true);
     cellAt(active)?.focus({ preventScroll: true });

@@ -16,7 +16,7 @@ const SIGNS = ["●", "■", "▲", "◆", "▼", "+", "×", "★"];
 function intervalBar(value, interval, low, high, label) {
   const width = 120;
   /** @param {number} at */
-  const x = (at) => (width * (Math.min(Math.max(at, low), high) - low)) / (high - low || 1);
+  const x = (at) => (width * (within(at, low, high) - low)) / (high - low || 1);
   const said = `${label}: ${score(value)}${interval ? `, 95 % interval ${score(interval.low)} to ${score(interval.high)}` : ""}`;
   const zero = x(Math.max(low, 0));
   return svg("svg.interval-bar", { role: "img", "aria-label": said, width, height: 14, viewBox: `0 0 ${width} 14` },

@@ -9,10 +9,8 @@ const MOST_LINES = 20000;
 const SIGN_CLASSES = { "+": "added", "-": "removed", " ": "same", "@": "hunk" };
 const SIGN_NAMES = { "+": "added: ", "-": "removed: ", " ": "", "@": "" };
 
-/** A unified diff. Beyond `limit` lines there is a button that shows more.
- * @param {string} diff @param {{ limit?: number }} [options]
- * @returns {HTMLElement} */
-function diffView(diff, { limit = 1000 } = {}) {
+/** A unified diff. @param {string} diff */
+function diffView(diff) {
   /** @type {DiffLine[]} */
   const lines = [];
   let [before, after] = [0, 0];
@@ -29,26 +27,11 @@ function diffView(diff, { limit = 1000 } = {}) {
     else if (text.startsWith("\\")) lines.push({ sign: "@", before: null, after: null, text });
     else lines.push({ sign: " ", before: before++, after: after++, text: rest });
   }
-  return diffLines(lines, limit);
+  return diffLines(lines);
 }
 
-/** @param {DiffLine[]} lines @param {number} limit */
-function diffLines(lines, limit) {
-  const list = h("div.diff", { role: "group", "aria-label": "Differences" });
-  let from = 0;
-  const more = h("button.more", { onclick: () => append(limit * 5) });
-  /** @param {number} count */
-  function append(count) {
-    more.remove();
-    list.append(...lines.slice(from, from + count).map(diffLine));
-    from += count;
-    if (from >= lines.length) return;
-    more.textContent = `Show more (${integer(lines.length - from)} lines)`;
-    list.append(more);
-  }
-  append(limit);
-  return list;
-}
+/** @param {DiffLine[]} lines */
+const diffLines = (lines) => inPortions(h("div.diff", { role: "group", "aria-label": "Differences" }), lines, diffLine, 1000, 5000);
 
 /** @param {DiffLine} line */
 const diffLine = ({ sign, before, after, text, words }) => h("div.diff-line", { class: SIGN_CLASSES[sign] },
@@ -73,7 +56,7 @@ function textDiff(expected, actual) {
     lines.push({ sign, text, before: sign === "+" ? null : ++before, after: sign === "-" ? null : ++after });
   }
   markWords(lines);
-  return h("div", h("p.diff-key.quiet", h("span.removed", "− expected"), " ", h("span.added", "+ actual")), diffLines(withoutSame(lines), 1000));
+  return h("div", h("p.diff-key.quiet", h("span.removed", "− expected"), " ", h("span.added", "+ actual")), diffLines(withoutSame(lines)));
 }
 
 /** @param {string} expected @param {string} actual */
@@ -200,35 +183,26 @@ function joined(edits) {
 }
 
 /** Changed files, each with its diff, which is made when it is opened.
- * @param {FileChange[]} changes @param {{ step?(step: number): string }} [options] the link of a step
+ * @param {FileChange[]} changes @param {(step: number) => string} [step] the link of a step
  * @returns {HTMLElement} */
-function fileChanges(changes, { step } = {}) {
-  const added = changes.reduce((sum, change) => sum + change.added, 0);
-  const removed = changes.reduce((sum, change) => sum + change.removed, 0);
+function fileChanges(changes, step) {
+  /** @param {"added" | "removed"} what */
+  const sum = (what) => integer(changes.reduce((all, change) => all + change[what], 0));
   // The first ones that are short are open: most changes are looked at from the start.
   let room = 200;
-  const files = changes.slice(0, 500).map((change) => {
-    room -= change.added + change.removed + 10;
-    return fileChange(change, room > 0, step);
-  });
-  return h("div.file-changes", changes.length > 1 && h("p.quiet", `${integer(changes.length)} files, ${integer(added)} lines added, ${integer(removed)} removed`),
-    files, changes.length > 500 && h("p", `And ${integer(changes.length - 500)} more files.`));
+  return h("div",
+    changes.length > 1 && h("p.quiet", `${integer(changes.length)} files, ${sum("added")} lines added, ${sum("removed")} removed`),
+    inPortions(h("div"), changes, (change) => fileChange(change, (room -= change.added + change.removed + 10) > 0, step), 100, 500));
 }
 
 /** @param {FileChange} change @param {boolean} open @param {((step: number) => string) | undefined} step */
-function fileChange(change, open, step) {
-  const { path, kind, from, diff, steps } = change;
-  const content = h("div");
-  const fill = () => {
-    if (content.hasChildNodes()) return;
-    if (change.note) content.append(h("p.quiet", change.note));
-    if (steps.length && step) content.append(h("p.quiet", "By step ", steps.slice(0, 30).map((each, at) => [at > 0 && ", ", h("a", { href: step(each) }, each)])));
-    if (diff) content.append(diffView(diff));
-    else if (!change.note) content.append(h("p.quiet", "The content was not recorded."));
-  };
-  if (open) fill();
-  return h("details.file-change", { open, ontoggle: fill },
-    h("summary", h(`span.file-kind.file-${kind}`, kind), " ", from && [named(from), " → "],
-      h("b", named(path)), " ",
-      h("small.quiet", `+${integer(change.added)} −${integer(change.removed)}`)), content);
+function fileChange({ path, kind, from, diff, steps, note: why, added, removed }, open, step) {
+  const summary = [
+    h(`span.badge.file-${kind}`, kind), " ", from && [named(from), " → "], h("b", named(path)), " ", h("small.quiet", `+${integer(added)} −${integer(removed)}`),
+  ];
+  return unfolding("details.file-change", summary, open, () => [
+    why && h("p.quiet", why),
+    steps.length > 0 && step && h("p.quiet", "By step ", commaList(steps.map((each) => h("a", { href: step(each) }, each)))),
+    diff ? diffView(diff) : !why && h("p.quiet", "The content was not recorded."),
+  ]);
 }

@@ -52,3 +52,9 @@ function timeOfDay(iso) {
   const time = new Date(iso);
   return Number.isNaN(time.getTime()) ? iso.slice(0, 40) : `${TIME.format(time)} UTC`;
 }
+
+/** The largest of any number of values, at least 0; a call has not room for all. @param {number[]} values */
+const highest = (values) => values.reduce((most, each) => Math.max(most, each), 0);
+
+/** @param {number} value @param {number} low @param {number} high */
+const within = (value, low, high) => Math.max(low, Math.min(value, high));

@@ -45,7 +45,7 @@ function trajectoryParts(id, round) {
         kept.delete(old);
       }
     } catch (error) {
-      failed.set(part, error instanceof Error ? error.message : String(error));
+      failed.set(part, messageOf(error));
     }
   }
   /** @param {number} index of a step, from 0 */
@@ -96,7 +96,7 @@ function trajectoryParts(id, round) {
       /** @type {number | null} */
       let gap = null;
       // Ids mostly count from 1, so the part that would hold it then is asked first.
-      const guess = partOf(Math.min(Math.max(step - 1, 0), Math.max(count - 1, 0)));
+      const guess = partOf(within(step - 1, 0, Math.max(count - 1, 0)));
       for (const order of [[guess], Array.from({ length: parts }, (_, part) => part)]) {
         for (const part of order) {
           if (stop.aborted) return null;

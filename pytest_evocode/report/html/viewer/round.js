@@ -84,7 +84,7 @@ function changesView(changes, round, step) {
     );
   }
   if (!changes.length) return note("info", "The workspace is the same after this round as before it.");
-  return fileChanges(changes, round.trajectory ? { step } : {});
+  return fileChanges(changes, round.trajectory ? step : undefined);
 }
 
 /** Signs and classes of outcomes. @type {{ [outcome: string]: [string, string] }} */

@@ -128,7 +128,7 @@ async function show(scroll) {
   } catch (error) {
     if (leave.signal.aborted) return;
     if (!holder.querySelector("h1")) heading(holder, page.title || "Not shown");
-    holder.append(note("error", error instanceof Error ? error.message : String(error)));
+    holder.append(note("error", messageOf(error)));
     console.warn(error);
   }
   if (leave.signal.aborted) return;

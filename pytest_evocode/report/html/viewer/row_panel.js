@@ -45,27 +45,26 @@ function failureKinds({ failures: { rounds, cases, not_reached: missed } }) {
 
 /** Attempts as lines of cells, a cell for each round, which leads to the round.
  * @param {string} caption @param {AttemptSummary[]} attempts @param {AbortSignal} left
- * @param {(attempt: AttemptSummary) => string} label */
-function attemptGrid(caption, attempts, left, label) {
-  const longest = attempts.reduce((most, one) => Math.max(most, one.cells.length), 0);
-  const columns = Array.from({ length: longest }, (_, at) => ({ label: String(at + 1), title: `round ${at + 1}` }));
-  const rows = attempts.map((one) => {
-    const changed = new Set(one.changed_tools);
-    return {
-      label: label(one), href: link("attempt", [one.id]), cells: one.cells, first: firstFailure(one.cells) - 1,
-      /** @param {number} at */
-      titles: (at) => cellTitle(one, at) + (changed.has(at + 1) ? "; rests on changed tools" : ""),
-      /** @param {number} at */
-      hrefs: (at) => link("round", [one.id, at + 1]),
-    };
-  });
-  return h("div", cellLegend([...new Set(attempts.map((one) => one.cells).join(""))].join("")), cellGrid({ caption, rows, columns, left }));
+ * @param {(attempt: AttemptSummary) => string} label @param {(attempt: AttemptSummary) => number} [marked] a round, or 0 */
+function attemptGrid(caption, attempts, left, label, marked = (one) => firstFailure(one.cells)) {
+  const longest = highest(attempts.map((one) => one.cells.length));
+  return [cellLegend(attempts.map((one) => one.cells).join("")), cellGrid({
+    caption, left,
+    columns: Array.from({ length: longest }, (_, at) => ({ label: String(at + 1), title: `round ${at + 1}` })),
+    rows: attempts.map((one) => ({
+      label: label(one), href: link("attempt", [one.id]), cells: one.cells, first: marked(one) - 1,
+      titles: (/** @type {number} */ at) => cellTitle(one, at),
+      hrefs: (/** @type {number} */ at) => link("round", [one.id, at + 1]),
+    })),
+  })];
 }
 
 /** @param {AttemptSummary} attempt @param {number} at */
-function cellTitle(attempt, at) {
-  const name = report.task(attempt.task)?.rounds[at];
-  const [passed, of] = attempt.cases[at] ?? [0, 0];
-  return `round ${at + 1}${name ? ` (${name})` : ""}: ${cellName(attempt.cells[at])}${of ? `, ${passed} of ${of} cases passed` : ""}`
-    + (firstFailure(attempt.cells) === at + 1 ? "; the first failure" : "");
+function cellTitle({ task, cells, cases, changed_tools: changed }, at) {
+  const name = report.task(task)?.rounds[at];
+  const [passed, of] = cases[at] ?? [0, 0];
+  return [
+    `round ${at + 1}${name ? ` (${name})` : ""}: ${cellName(cells[at])}`, of && `, ${passed} of ${of} cases passed`,
+    firstFailure(cells) === at + 1 && "; the first failure", changed.includes(at + 1) && "; rests on changed tools",
+  ].filter(Boolean).join("");
 }

@@ -96,7 +96,7 @@ function searchPanel(parts, left, options) {
     }).catch((error) => {
       if (signal.aborted) return;
       pattern = null;
-      whole = error instanceof Error ? error.message : String(error);
+      whole = messageOf(error);
       options.drawn();
       say();
     });

@@ -39,19 +39,13 @@ function sidesChoice({ task, attempts, first, second, round }) {
   /** @type {[string, string][]} */
   const tasks = report.index.tasks.filter((each) => report.attemptsAt(each.name).length > 1).map((each) => [each.id, each.name]);
   /** @type {[string, string][]} */
-  const choices = attempts.map((each) => [each.id, attemptName(each)]);
+  const choices = attempts.map((each) => [each.id, attemptLabel(each)]);
   /** @type {[string, string][]} */
   const rounds = task.rounds.map((name, place) => [String(place + 1), `${place + 1}: ${name}`]);
   return h("div.controls", select({ label: "Task", value: task.id, choices: tasks, change: (id) => setSettings({ task: id, a: null, b: null, round: null }) }),
     select({ label: "First attempt", value: first.id, choices, change: (a) => setSettings({ task: task.id, a, b: second.id }) }),
     select({ label: "Second attempt", value: second.id, choices, change: (b) => setSettings({ task: task.id, a: first.id, b }) }),
     select({ label: "Round", value: String(round), choices: rounds, change: (number) => setSettings({ task: task.id, a: first.id, b: second.id, round: number }) }));
-}
-
-/** @param {AttemptSummary} attempt */
-function attemptName(attempt) {
-  const name = report.row(attempt.row)?.name ?? `${attempt.agent} (counts in no row)`;
-  return `${name}, attempt ${attempt.attempt}`;
 }
 
 /** @param {HTMLElement} body @param {Sides} sides @param {Place} place @param {AbortSignal} left */
@@ -91,36 +85,36 @@ function partingLine({ first, second, round }, place) {
 const beside = (sides, show) => h("div.beside", sides.map((side) => {
   const { attempt, round } = side;
   const cell = attempt.cells[(round?.index ?? 0) - 1];
-  return h("section", h("h3", h("a", { href: link("attempt", [attempt.id]) }, named(attemptName(attempt)))),
+  return h("section", h("h3", h("a", { href: link("attempt", [attempt.id]) }, named(attemptLabel(attempt)))),
     round
       ? h("p", h("a", { href: link("round", [attempt.id, round.index]) }, `Round ${round.index}`), `: ${cell ? cellName(cell) : round.outcome}, ${integer(round.counts[0])} of ${integer(round.counts[1])} cases passed`)
       : empty("This round is not recorded.", "See the attempt for what could not be read."),
     round && show(side));
 }));
 
-/** @param {Side[]} sides */
+/** @param {Side[]} sides @returns {Child} */
 function verdictsBeside(sides) {
   const [first, second] = sides.map(({ round }) => new Map(round?.cases.map((each) => [each.id, each]) ?? []));
   if (!first || !second) return null;
   const ids = [...new Set([...first.keys(), ...second.keys()])];
   const differing = ids.filter((id) => first.get(id)?.status !== second.get(id)?.status);
-  const state = (/** @type {CaseData | undefined} */ each, /** @type {Side | undefined} */ side) =>
-    h("td", !each || !side?.round ? "not run"
-      : each.failure ? h("a", { href: link("round", [side.attempt.id, side.round.index], { case: each.id }) }, `failed, ${each.failure}`) : each.status);
   return [
-    beside(sides, ({ round }) => round && round.cause && h("p", named(round.cause, 1000))),
-    !first.size || !second.size
-      ? h("p", first.size || second.size ? "Cases ran on one side only, so there is nothing to compare case by case." : "No case ran on either side.")
-      : differing.length
-      ? h("div.wide", h("table", h("caption", `Cases with different results: ${differing.length} of ${ids.length}`),
-        h("thead", h("tr", ["Case", "First", "Second", "What it checks"].map((head) => h("th", { scope: "col" }, head)))),
-        h("tbody", differing.slice(0, 500).map((id) => {
-          const [ours, theirs] = [first.get(id), second.get(id)];
-          return h("tr", h("th", { scope: "row" }, named(id)), state(ours, sides[0]), state(theirs, sides[1]),
-            h("td", named(ours?.intent || theirs?.intent || "")));
-        }))))
-      : h("p", "All cases have the same result on both sides."),
+    beside(sides, ({ round }) => round?.cause && h("p", named(round.cause, 1000))),
+    !first.size || !second.size ? h("p", "Cases ran on one side at most, so there is nothing to compare case by case.")
+    : differing.length ? plainTable(`Cases with different results: ${differing.length} of ${ids.length}`, ["Case", "First", "Second", "What it checks"],
+      differing.slice(0, 500).map((id) => {
+        const [ours, theirs] = [first.get(id), second.get(id)];
+        return [named(id), caseState(ours, sides[0]), caseState(theirs, sides[1]), named(ours?.intent || theirs?.intent || "")];
+      }), 4)
+    : h("p", "All cases have the same result on both sides."),
   ];
+}
+
+/** @param {CaseData | undefined} each @param {Side | undefined} side */
+function caseState(each, side) {
+  if (!each || !side?.round) return "not run";
+  const href = link("round", [side.attempt.id, side.round.index], { case: each.id });
+  return each.failure ? h("a", { href }, `failed, ${each.failure}`) : each.status;
 }
 
 /** A line for each step, of a trajectory of any length. @param {Side} side @param {AbortSignal} left @returns {Child} */
@@ -130,7 +124,7 @@ function outline({ attempt, round }, left) {
   }
   const parts = trajectoryParts(attempt.id, round);
   const list = virtualList({
-    count: parts.count, estimate: 44, label: `Steps of ${attemptName(attempt)}`, left,
+    count: parts.count, estimate: 44, label: `Steps of ${attemptLabel(attempt)}`, left,
     render(index) {
       const step = parts.step(index);
       if (step) return outlineStep(step, attempt, round);
@@ -163,7 +157,7 @@ function workspacesBeside(sides) {
   const unknown = sides.filter(({ round }) => round && round.changes === null);
   const shown = paths.slice(0, 200);
   return [
-    unknown.map(({ attempt }) => note("info", `What ${attemptName(attempt)} changed in this round was not recorded.`)),
+    unknown.map(({ attempt }) => note("info", `What ${attemptLabel(attempt)} changed in this round was not recorded.`)),
     shown.length === 0 && unknown.length === 0 && h("p", "Neither changed a file in this round."),
     shown.length < paths.length && note("info", `The first ${shown.length} of ${paths.length} files are shown.`),
     shown.map((path) => h("details", { open: shown.length < 6 },
@@ -171,9 +165,9 @@ function workspacesBeside(sides) {
       h("div.beside", sides.map(({ attempt, round }, side) => {
         const change = files[side]?.get(path);
         const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round?.index ?? 0], { step: String(number) });
-        return h("section", { "aria-label": attemptName(attempt) },
-          h("h3", named(attemptName(attempt))),
-          change ? fileChanges([change], { step }) : h("p", round?.changes === null ? "Not recorded." : "Not changed."));
+        return h("section", { "aria-label": attemptLabel(attempt) },
+          h("h3", named(attemptLabel(attempt))),
+          change ? fileChanges([change], step) : h("p", round?.changes === null ? "Not recorded." : "Not changed."));
       })))),
   ];
 }

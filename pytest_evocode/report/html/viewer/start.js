@@ -11,7 +11,7 @@ async function start() {
     setIndex(await load("index"));
   } catch (error) {
     heading(main, "This report cannot be shown");
-    main.append(note("error", error instanceof Error ? error.message : String(error)));
+    main.append(note("error", messageOf(error)));
     return;
   }
   const { index } = report;

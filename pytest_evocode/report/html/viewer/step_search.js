@@ -19,7 +19,7 @@ function searchPattern(query, regular) {
     if (regular && isEndless(query)) return "This may take forever: it repeats what repeats itself or has alternatives. Write it without, such as a+ for (a+)+.";
     return new RegExp(regular ? query : query.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), "gim");
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

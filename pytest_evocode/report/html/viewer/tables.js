@@ -101,22 +101,21 @@ function sortedItems(items, { column, down }) {
 
 /** @template T
  * @param {T} item @param {number} index @param {Column<T>[]} columns
- * @param {number} named the column that names the row @param {((item: T) => string) | undefined} open */
-function tableRow(item, index, columns, named, open) {
+ * @param {number} naming the column that names the row @param {((item: T) => string) | undefined} open */
+function tableRow(item, index, columns, naming, open) {
   const href = open?.(item);
   const cells = columns.map((column, place) => {
     const value = column.value(item);
     const content = column.cell ? column.cell(item) : typeof value === "string" ? named(value) : typeof value === "number" ? column.number?.(value) : value;
-    const cell = h(place === named ? "th" : "td", { class: column.number ? "number" : null, scope: place === named ? "row" : null }, content ?? UNKNOWN);
-    if (place === named && href && !cell.querySelector("a")) cell.replaceChildren(h("a", { href }, ...cell.childNodes));
+    const cell = h(place === naming ? "th" : "td", { class: column.number && "number", scope: place === naming && "row" }, content ?? UNKNOWN);
+    if (place === naming && href && !cell.querySelector("a")) cell.replaceChildren(h("a", { href }, ...cell.childNodes));
     return cell;
   });
-  const row = h("tr", { tabindex: "-1", "data-index": index, "aria-rowindex": index + 2 }, cells);
-  if (href) {
-    row.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && event.target === row) go(href);
-    });
-  }
+  /** @type {HTMLElement} */
+  const row = h("tr", {
+    tabindex: "-1", "data-index": index, "aria-rowindex": index + 2,
+    onkeydown: (event) => href && event.target === row && /** @type {KeyboardEvent} */ (event).key === "Enter" && go(href),
+  }, cells);
   return row;
 }
 

@@ -28,7 +28,7 @@ definePage({
     try {
       data = await load(`tasks/${task.id}`);
     } catch (error) {
-      waiting.replaceWith(note("error", error instanceof Error ? error.message : String(error)));
+      waiting.replaceWith(note("error", messageOf(error)));
       return;
     }
     if (left.aborted) return;

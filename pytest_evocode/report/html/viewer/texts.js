@@ -64,6 +64,9 @@ function shownText(text, { ansi = false, limit = 20000, tag = "pre" } = {}) {
 /** A name or a remark that somebody else gave, within a line. @param {string} text @param {number} [limit] */
 const named = (text, limit = 300) => shownText(text, { tag: "span", limit });
 
+/** What an error says. @param {unknown} error */
+const messageOf = (error) => (error instanceof Error ? error.message : String(error));
+
 /** A place near one where a text can be cut: not within a pair of surrogates, a line's end or a sequence.
  * @param {string} text @param {number} at @param {boolean} ansi */
 function cutAt(text, at, ansi) {

@@ -168,7 +168,7 @@ function showTrajectory(main, place, left, attempt, round) {
     jumping = new AbortController();
     const { signal } = jumping;
     const from = at ?? (direction > 0 ? list.first() - 1 : list.first());
-    const part = parts.partOf(Math.min(Math.max(from + direction, 0), parts.count - 1));
+    const part = parts.partOf(within(from + direction, 0, parts.count - 1));
     said.textContent = "";
     for await (const { steps, start } of parts.through(part, direction, signal)) {
       const index = nextIndex(steps, start, from, direction, test);

@@ -156,7 +156,7 @@ function virtualList({ count, render, estimate, label, left }) {
     element,
     first: () => heights.at(element.scrollTop),
     scrollTo(index) {
-      wanted = Math.min(Math.max(index, 0), Math.max(count - 1, 0));
+      wanted = within(index, 0, Math.max(count - 1, 0));
       anchor = { index: wanted, above: 0 };
       element.scrollIntoView({ block: "nearest" });
       settle();
