@@ -32,6 +32,12 @@ function copyBySelection(text) {
   return done;
 }
 
+/** A button with a sign, its name in words, and its key. @param {string} sign @param {string} name @param {string} key @param {() => void} act */
+const iconButton = (sign, name, key, act) => h("button", { "aria-label": name, title: `${name} (${key})`, onclick: act }, sign);
+
+/** Where a search goes on: to the next or the previous of some hits, round and round. @param {number} chosen or -1 @param {number} count @param {1 | -1} direction */
+const cycled = (chosen, count, direction) => (chosen < 0 && direction < 0 ? count - 1 : (chosen + direction + count) % count);
+
 /** @param {{ label: string, value: string, choices: [string, string][], change(value: string): void }} options
  * @returns {HTMLElement} */
 function select({ label, value, choices, change }) {

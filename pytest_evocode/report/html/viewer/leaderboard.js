@@ -3,6 +3,7 @@
 /** Scores that are shown, those of the first list always. */
 const MAIN_SCORES = /** @type {const} */ (["dataset_score", "case_score", "mt_at_k", "sr", "gap", "perfect_tasks"]);
 const MORE_SCORES = /** @type {const} */ (["final_round_completion", "mean_reward", "reliability", "avg_rounds"]);
+const ALL_SCORES = [...MAIN_SCORES, ...MORE_SCORES];
 /** @typedef {typeof MAIN_SCORES[number] | typeof MORE_SCORES[number]} ScoreField */
 /** Scores that are numbers of tasks or calls, and not 0 to 100. @type {readonly string[]} */
 const NOT_PERCENT = ["perfect_tasks", "avg_rounds"];
@@ -13,11 +14,10 @@ const DIMENSIONS = {
 };
 
 /** @param {string} field @param {string} [fallback] */
-const titleOf = (field, fallback = field) =>
-  Object.hasOwn(report.index.titles, field) ? report.index.titles[field].title : fallback;
+const titleOf = (field, fallback = field) => own(report.index.titles, field)?.title ?? fallback;
 
 /** @param {string} field */
-const helpOf = (field) => Object.hasOwn(report.index.titles, field) ? report.index.titles[field].help : undefined;
+const helpOf = (field) => own(report.index.titles, field)?.help;
 
 /** @template T
  * @param {{[key: string]: T} | undefined} values @param {string | undefined} key
@@ -28,7 +28,7 @@ const own = (values, key) => values && key !== undefined && Object.hasOwn(values
  * @param {Place} place
  * @returns {Dimension | null} */
 const dimensionOf = ({ settings }) =>
-  settings.by !== undefined && Object.hasOwn(DIMENSIONS, settings.by) ? /** @type {Dimension} */ (settings.by) : null;
+  own(DIMENSIONS, settings.by) ? /** @type {Dimension} */ (settings.by) : null;
 
 /** The groups of a dimension in any row.
  * @param {Dimension} dimension */
@@ -48,12 +48,8 @@ function groupControls(place) {
     // A choice among thousands of rounds is no choice: the rows of the table lead to each.
     dimension && groups.length <= 200 && settingSelect("Which", "group", place, [["", "all, side by side"], ...groups.map(same)]),
     dimension && place.settings.group === undefined && settingSelect("Score", "score", place, [["", titleOf("dataset_score")],
-      ...[...MAIN_SCORES, ...MORE_SCORES].slice(1).filter((field) => groupHas(dimension, field)).map((field) => /** @type {[string, string]} */ ([field, titleOf(field)]))]));
+      ...ALL_SCORES.slice(1).filter((field) => report.index.rows.some((row) => Object.values(row.groups[dimension] ?? {}).some((each) => isKnown(each[field])))).map((field) => /** @type {[string, string]} */ ([field, titleOf(field)]))]));
 }
-
-/** @param {Dimension} dimension @param {ScoreField} field */
-const groupHas = (dimension, field) =>
-  report.index.rows.some((row) => Object.values(row.groups[dimension] ?? {}).some((group) => group[field] !== undefined && group[field] !== null));
 
 /** @param {Place} place */
 function leaderboardPart(place) {
@@ -70,13 +66,14 @@ function leaderboardPart(place) {
   const ranked = [...rankings.values()].filter((each) => each.length > 1);
   const alone = [...rankings.values()].filter((each) => each.length === 1).flat();
   if (rankings.size === 1) ranked.push(...alone.splice(0).map((row) => [row]));
-  const how = { place, scoresOf, whole: !dimension, fields: shownFields(rows, scoresOf, place) };
+  const all = place.settings.columns === "all";
+  const how = { place, scoresOf, whole: !dimension, fields: knownFields(all ? ALL_SCORES : MAIN_SCORES, rows, scoresOf) };
   return [
     title,
     dimension && groupNote(rows, scoresOf, dimension, group),
     ranked.map((each, number) => rankingTable(each, rankingName(each[0], ranked.length > 1 ? `Ranking ${number + 1}: ` : ""), how)),
     alone.length > 0 && rankingTable(alone, ranked.length ? "Rows that can be ranked with no other" : "Rows of which no two can be ranked together", how),
-    columnsToggle(rows, scoresOf, place),
+    columnsToggle(all, knownFields(MORE_SCORES, rows, scoresOf)),
     marksExplained(rows),
   ];
 }
@@ -90,31 +87,23 @@ function rankingName(row, before) {
   return before ? before + name : name[0].toUpperCase() + name.slice(1);
 }
 
-/** The scores that any row has.
- * @param {Row[]} rows @param {ScoresOf} scoresOf @param {Place} place
- * @returns {ScoreField[]} */
-function shownFields(rows, scoresOf, place) {
-  const fields = place.settings.columns === "all" ? [...MAIN_SCORES, ...MORE_SCORES] : MAIN_SCORES;
-  return fields.filter((field) => rows.some((row) => isKnown(scoresOf(row)[field])));
-}
+/** Fields of a list that any row has a value for. @template {ScoreField} F
+ * @param {readonly F[]} fields @param {Row[]} rows @param {ScoresOf} scoresOf */
+const knownFields = (fields, rows, scoresOf) => fields.filter((field) => rows.some((row) => isKnown(scoresOf(row)[field])));
 
-/** @param {Row[]} rows @param {ScoresOf} scoresOf @param {Place} place */
-function columnsToggle(rows, scoresOf, place) {
-  const all = place.settings.columns === "all";
-  const more = MORE_SCORES.filter((field) => rows.some((row) => isKnown(scoresOf(row)[field])));
-  return more.length > 0 && h("p", h("button", {
-    "aria-pressed": String(all), onclick: () => setSettings({ columns: all ? null : "all" }),
-  }, all ? "Fewer columns" : `More columns: ${more.map((field) => titleOf(field)).join(", ")}`));
-}
+/** @param {boolean} all whether all columns are shown @param {ScoreField[]} more */
+const columnsToggle = (all, more) => more.length > 0 && h("p",
+  h("button", { "aria-pressed": String(all), onclick: () => setSettings({ columns: all ? null : "all" }) },
+    all ? "Fewer columns" : `More columns: ${more.map((field) => titleOf(field)).join(", ")}`));
 
 /** Which scores a group does not have.
  * @param {Row[]} rows @param {ScoresOf} scoresOf @param {Dimension} dimension @param {string} group */
 function groupNote(rows, scoresOf, dimension, group) {
-  const without = [...MAIN_SCORES, ...MORE_SCORES].filter((field) =>
-    rows.some((row) => isKnown(row.scores[field])) && !rows.some((row) => isKnown(scoresOf(row)[field])));
-  return h("p", `Scores over the rounds of ${DIMENSIONS[dimension]} `, h("strong", named(group)), ", without intervals. ",
-    without.length > 0 && `A ${DIMENSIONS[dimension]} has no ${without.map((field) => titleOf(field)).join(", ")}. `,
-    "The charts below are over all rounds. ",
+  const known = knownFields(ALL_SCORES, rows, scoresOf);
+  const without = knownFields(ALL_SCORES, rows, (row) => row.scores).filter((field) => !known.includes(field)).map((field) => titleOf(field));
+  return h("p",
+    `Scores over the rounds of ${DIMENSIONS[dimension]} `, h("strong", named(group)), ", without intervals. ",
+    without.length > 0 && `A ${DIMENSIONS[dimension]} has no ${without.join(", ")}. `,
     h("a", { href: link("overview", [], { ...shown.place.settings, by: null, group: null }) }, "Show the scores of all rounds"));
 }
 
@@ -214,16 +203,14 @@ function marksExplained(rows) {
 /** One score of all groups of a dimension: a line for each group, a column for each row.
  * @param {Row[]} rows @param {Dimension} dimension @param {Place} place */
 function groupsTable(rows, dimension, place) {
-  const field = /** @type {ScoreField} */ ([...MAIN_SCORES, ...MORE_SCORES].find((each) => each === place.settings.score) ?? "dataset_score");
+  const field = /** @type {ScoreField} */ (ALL_SCORES.find((each) => each === place.settings.score) ?? "dataset_score");
   /** @type {Column<string>[]} */
   const columns = [{ title: DIMENSIONS[dimension], value: (group) => (dimension === "round" ? Number(group) || group : group), cell: named }];
   for (const row of rows) {
     /** @param {string} group */
     const value = (group) => own(row.groups[dimension], group)?.[field] ?? null;
-    columns.push({
-      title: row.name, number: score, value,
-      cell: (group) => (NOT_PERCENT.includes(field) ? score(value(group)) : shareCell(value(group), score(value(group)))),
-    });
+    const cell = NOT_PERCENT.includes(field) ? {} : { cell: (/** @type {string} */ group) => shareCell(value(group), score(value(group))) };
+    columns.push({ title: row.name, number: score, value, ...cell });
   }
   return table({
     caption: `${titleOf(field)} by ${DIMENSIONS[dimension]}`, columns, items: groupsOf(dimension), place,

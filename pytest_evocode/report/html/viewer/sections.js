@@ -58,7 +58,7 @@ function settingSelect(label, setting, place, choices, cleared = []) {
 function settingSearch(label, setting, place) {
   let waiting = 0;
   const field = h("input", {
-    type: "search", value: place.settings[setting] ?? "", autocomplete: "off", spellcheck: "false", "data-search": true,
+    type: "search", value: place.settings[setting], autocomplete: "off", spellcheck: "false",
     oninput: () => {
       clearTimeout(waiting);
       waiting = setTimeout(() => setSettings({ [setting]: field.value || null }, { replace: true }), 150);

@@ -23,14 +23,9 @@ definePage({
     const round = attempt.rounds.find((each) => each.index === Number(number));
     heading(main, round ? `Trajectory of round ${round.index}: ${round.name}` : "Trajectory", roundTrail(attempt, round));
     if (!round?.trajectory?.steps) {
-      main.append(
-        empty(
-          "No trajectory of this round can be shown.",
-          attempt.problems.length
-            ? `See what could not be read of this attempt: ${attempt.problems[0]}`
-            : "Agents that keep a trajectory leave one, and oracle and nop do not.",
-        ),
-      );
+      main.append(empty("No trajectory of this round can be shown.", attempt.problems.length
+        ? `See what could not be read of this attempt: ${attempt.problems[0]}`
+        : "Agents that keep a trajectory leave one, and oracle and nop do not."));
       return;
     }
     main.append(roundLinks(attempt, round, "trajectory"));
@@ -40,12 +35,10 @@ definePage({
     shownTrajectory?.update(place);
   },
   keys: {
-    ...Object.fromEntries(
-      JUMPS.flatMap(([what, key, test]) => [
-        [key, { help: `Next ${what}`, run: () => shownTrajectory?.jump(test, 1, what) }],
-        [key.toUpperCase(), { help: `Previous ${what}`, run: () => shownTrajectory?.jump(test, -1, what) }],
-      ]),
-    ),
+    ...Object.fromEntries(JUMPS.flatMap(([what, key, test]) => [
+      [key, { help: `Next ${what}`, run: () => shownTrajectory?.jump(test, 1, what) }],
+      [key.toUpperCase(), { help: `Previous ${what}`, run: () => shownTrajectory?.jump(test, -1, what) }],
+    ])),
     j: { help: "Next step", run: () => shownTrajectory?.move(1) },
     k: { help: "Previous step", run: () => shownTrajectory?.move(-1) },
     n: { help: "Next hit of the search", run: () => shownTrajectory?.hit(1) },
@@ -201,7 +194,7 @@ function showTrajectory(main, place, left, attempt, round) {
     trajectoryFacts(round),
     h(
       "div.trajectory-bar",
-      h("div.tools", showToggles(context.hidden), jumpButtons(jump), search.form, said),
+      h("div.tools", showToggles(context.hidden), jumpButtons((...how) => void jump(...how)), search.form, said),
       search.list,
     ),
     list.element,
@@ -224,64 +217,29 @@ function nextIndex(steps, start, from, direction, test) {
 
 /** @param {Place} place @returns {Set<string>} */
 function hiddenKinds(place) {
-  const named = (place.settings.hide ?? "copied").split(",");
-  return new Set(SHOWN_KINDS.filter((kind) => named.includes(kind)));
+  return new Set((place.settings.hide ?? "copied").split(","));
 }
 
 /** @param {Set<string>} hidden */
 function showToggles(hidden) {
   const chosen = new Set(hidden);
-  return h(
-    "fieldset.toggles",
-    h("legend", "Show"),
-    SHOWN_KINDS.map((kind) =>
-      h(
-        "label",
-        h("input", {
-          type: "checkbox",
-          checked: !chosen.has(kind),
-          onchange: (event) => {
-            if (/** @type {HTMLInputElement} */ (event.target).checked) chosen.delete(kind);
-            else chosen.add(kind);
-            const names = SHOWN_KINDS.filter((each) => chosen.has(each)).join();
-            setSettings({ hide: names === "copied" ? null : names || "none" }, { replace: true });
-          },
-        }),
-        kind === "copied" ? " Copied context" : ` ${capital(kind)}`,
-      ),
-    ),
-  );
+  /** @param {string} kind */
+  const toggle = (kind) => h("label",
+    h("input", {
+      type: "checkbox", checked: !chosen.has(kind),
+      onchange() {
+        if (!chosen.delete(kind)) chosen.add(kind);
+        const names = SHOWN_KINDS.filter((each) => chosen.has(each)).join();
+        setSettings({ hide: names === "copied" ? null : names || "none" }, { replace: true });
+      },
+    }), kind === "copied" ? " Copied context" : ` ${capital(kind)}`);
+  return h("fieldset.toggles", h("legend", "Show"), SHOWN_KINDS.map(toggle));
 }
 
-/** @param {(test: (step: Step) => boolean, direction: 1 | -1, what: string) => Promise<void>} jump */
-const jumpButtons = (jump) => h(
-  "div.jumps",
-  { role: "group", "aria-label": "Jump between steps" },
-  JUMPS.map(([what, key, test]) =>
-    h(
-      "span",
-      h(
-        "button",
-        {
-          "aria-label": `Previous ${what}`,
-          title: `Previous ${what} (${key.toUpperCase()})`,
-          onclick: () => void jump(test, -1, what),
-        },
-        "‹",
-      ),
-      ` ${what} `,
-      h(
-        "button",
-        {
-          "aria-label": `Next ${what}`,
-          title: `Next ${what} (${key})`,
-          onclick: () => void jump(test, 1, what),
-        },
-        "›",
-      ),
-    ),
-  ),
-);
+/** @param {(test: (step: Step) => boolean, direction: 1 | -1, what: string) => void} jump */
+const jumpButtons = (jump) => h("div.jumps", { role: "group", "aria-label": "Jump between steps" }, JUMPS.map(([what, key, test]) => h("span",
+  iconButton("‹", `Previous ${what}`, key.toUpperCase(), () => jump(test, -1, what)), ` ${what} `,
+  iconButton("›", `Next ${what}`, key, () => jump(test, 1, what)))));
 
 /** @param {RoundData} round */
 function trajectoryFacts(round) {
