@@ -26,7 +26,6 @@ const attemptProblems = ({ problems }) =>
 /** @param {AttemptData} attempt @param {Place} place */
 const roundsTable = (attempt, place) => table({
   caption: "Rounds",
-  place,
   items: attempt.rounds,
   open: (round) => link("round", [attempt.id, round.index]),
   empty: "No round of this attempt is recorded yet.",
@@ -44,7 +43,7 @@ const roundsTable = (attempt, place) => table({
     { title: "Files", help: "Changed files", number: integer, value: (round) => round.changes?.length ?? null },
     {
       title: "Steps", help: "Leads to the trajectory", number: integer, value: (round) => round.trajectory?.steps ?? null,
-      cell: ({ index, trajectory }) => trajectory && h("a", { href: link("trajectory", [attempt.id, index]) }, integer(trajectory.steps)),
+      cell: ({ index, trajectory }) => trajectory && anchor(link("trajectory", [attempt.id, index]), integer(trajectory.steps)),
     },
     { title: "Agent", help: "Time of the agent's turn", number: duration, value: (round) => round.agent_seconds },
     { title: "Cost", number: money, value: (round) => round.usage?.cost_usd ?? null },
@@ -56,7 +55,7 @@ const roundsTable = (attempt, place) => table({
 function attemptFacts(attempt) {
   const run = report.index.runs.find((each) => each.name === attempt.run || each.id === attempt.run);
   return h("section", h("h2", "About this attempt"), terms([
-    ["Run", run ? h("a", { href: link("run", [run.id]) }, run.name) : attempt.run],
+    ["Run", run ? anchor(link("run", [run.id]), run.name) : attempt.run],
     ["Started", attempt.started && timeOfDay(attempt.started)],
     ["Finished", attempt.finished ? timeOfDay(attempt.finished) : "not yet"],
     ["Environment", attempt.environment],

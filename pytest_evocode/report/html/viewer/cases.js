@@ -89,8 +89,8 @@ function caseBody(attempt, round, each) {
       expected && actual ? ["Expected against actual", textDiff(expected, actual)] : [expected ? "Expected" : "Actual", printed(expected || actual)],
       ["Reason", printed(each.reason)],
     ]),
-    h("p", h("a", { href: link("round", [attempt.id, round.index], { case: each.id }) }, "Permalink"),
-      task && [" · ", h("a", { href: link("task", [task.id], { case: each.id }) }, "This case in all rounds and attempts")]));
+    h("p", anchor(link("round", [attempt.id, round.index], { case: each.id }), "Permalink"),
+      task && [" · ", anchor(link("task", [task.id], { case: each.id }), "This case in all rounds and attempts")]));
 }
 
 /** @param {string} text @returns {Child} */
@@ -101,8 +101,8 @@ function introducedView(attempt, round, { introduced }) {
   if (!introduced) return null;
   const { round: index, step, why } = introduced;
   return h("p.introduced", "The failure came in ",
-    index === round.index ? "this round" : h("a", { href: link("round", [attempt.id, index], { tab: "changes" }) }, `round ${index}`),
-    step !== null && [", ", h("a", { href: link("trajectory", [attempt.id, index], { step: String(step) }) }, `step ${step}`)],
+    index === round.index ? "this round" : anchor(link("round", [attempt.id, index], { tab: "changes" }), `round ${index}`),
+    step !== null && [", ", anchor(link("trajectory", [attempt.id, index], { step: step }), `step ${step}`)],
     why && [": ", named(why, 1000)]);
 }
 
@@ -111,7 +111,6 @@ const passedCases = (cases, round, place) => cases.length > 0 && unfolding(
   "details.passed", `Passed (${integer(cases.length)})`, cases.some((each) => each.id === place.settings.case),
   () => table({
     caption: `Passed cases of round ${round.index}`,
-    place,
     items: cases,
     columns: [
       { title: "Case", value: (each) => each.id },

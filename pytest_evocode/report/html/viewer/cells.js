@@ -89,7 +89,7 @@ function cellGrid({ caption, rows, columns, left }) {
     const href = kind === "." ? undefined : item.hrefs?.(column);
     const inside = href
       ? h("a.cell", { class: look, href, title, tabindex, "aria-label": title }, sign)
-      : h("span.cell", { class: look, title }, h("span", { "aria-hidden": "true" }, sign), h("span.hidden", title));
+      : h("span.cell", { class: look, title }, h("span", UNHEARD, sign), h("span.hidden", title));
     return style(h("span.cell-box", { role: "gridcell", "aria-colindex": column + 2, "data-at": `${at},${column}`, tabindex: href ? null : tabindex, onfocusin: () => (active = { row: at, column }) }, inside),
       { left: `${side + column * SIZE}px` });
   }

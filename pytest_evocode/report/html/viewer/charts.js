@@ -63,7 +63,7 @@ function axes({ x: xTitle, y: yTitle, xs, ys, logarithmic = false }) {
   const x = (value) => left + across(value) * (width - left - right);
   /** @param {number} value */
   const y = (value) => height - bottom - ((value - yLow) / (yHigh - yLow)) * (height - top - bottom);
-  const drawn = svg("g.axes", { "aria-hidden": "true" },
+  const drawn = svg("g.axes", UNHEARD,
     ticks(yLow, yHigh).map((at) => [
       svg("line", { x1: left, x2: width - right, y1: y(at), y2: y(at) }),
       svg("text", { x: left - 8, y: y(at) + 4, "text-anchor": "end" }, tickText(at))]),
@@ -108,7 +108,7 @@ function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
     return point.href ? svg("a", { href: point.href, "aria-label": said }, sign) : sign;
   });
   return figure(title, svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "group", "aria-label": title }, drawn, signs),
-    ["Name", xTitle, yTitle, "Marked"], points.map((each) => [each.href ? h("a", { href: each.href }, each.label) : each.label, tickText(each.x), score(each.y), each.mark ? "yes" : "no"]));
+    ["Name", xTitle, yTitle, "Marked"], points.map((each) => [each.href ? anchor(each.href, each.label) : each.label, tickText(each.x), score(each.y), each.mark ? "yes" : "no"]));
 }
 
 /** Where a label has room beside its point; null where it has none, as the table has all names.
@@ -146,7 +146,7 @@ function lineChart({ title, x: xTitle, y: yTitle, lines }) {
 /** Pillars of process as bars from 0 to 1, in a table that needs no other for screen readers.
  * @param {string} title @param {ChartBar[]} bars */
 const barChart = (title, bars) => plainTable(title, ["Pillar", "Value", "", "95 % interval"], bars.map(({ label, value, interval, note, href }) => [
-  href ? h("a", { href }, label) : label,
+  href ? anchor(href, label) : label,
   value === null ? UNKNOWN : score(value, 2),
   hiddenFrom(intervalBar(value, interval, 0, 1, label)),
   [interval && `${score(interval.low, 2)} to ${score(interval.high, 2)}`, interval && note && "; ", note],
@@ -161,7 +161,7 @@ function hiddenFrom(element) {
 
 /** Lines or parts by their names, each with its sign and colour. @param {string[]} names @param {(at: number) => string} sign */
 const seriesLegend = (names, sign) => h("ul.legend", names.map((name, at) =>
-  h("li", h(`b.${series(at)}`, { "aria-hidden": "true" }, sign(at)), ` ${name}`)));
+  h("li", h(`b.${series(at)}`, UNHEARD, sign(at)), ` ${name}`)));
 
 /** The class of a colour. @param {number} at @returns {`series-${number}`} */
 const series = (at) => `series-${(at % 8) + 1}`;
@@ -185,7 +185,7 @@ function stackedBars({ title, parts, bars, format }) {
       return part;
     }));
   };
-  const rows = bars.map((each, at) => ({ ...each, name: each.href ? h("a", { href: each.href }, each.label) : each.label, sum: format(sums[at] ?? 0) }));
+  const rows = bars.map((each, at) => ({ ...each, name: each.href ? anchor(each.href, each.label) : each.label, sum: format(sums[at] ?? 0) }));
   return figure(title, [seriesLegend(parts, letter), plainTable("", ["", "", "All"], rows.map(({ name, values, sum }) => [name, bar(values), sum]), 2)],
     ["", ...parts, "All"], rows.map(({ label, values, sum }) => [label, ...values.map(format), sum]));
 }

@@ -135,19 +135,18 @@ const flipTable = (flips, first, second, place) => table({
   ],
   items: flips,
   open: (flip) => lookAt(flip, place),
-  place,
   empty: "Neither side passes a round that the other fails.",
 });
 
 /** @param {string} name */
 function taskLink(name) {
   const task = report.task(name);
-  return task ? h("a", { href: link("task", [task.id]) }, named(name)) : named(name);
+  return task ? anchor(link("task", [task.id]), named(name)) : named(name);
 }
 
 /** @param {{task: string, round: number}} flip @param {Place} place */
 const lookAt = (flip, place) =>
-  link("compare", [], { ...place.settings, task: report.task(flip.task)?.id ?? "", round: String(flip.round), a: null, b: null });
+  link("compare", [], { ...place.settings, task: report.task(flip.task)?.id ?? "", round: flip.round, a: null, b: null });
 
 /** The tasks at which both rows have attempts. @param {RowPair} pair @returns {TaskPair[]} */
 function taskPairs({ first, second }) {
@@ -191,12 +190,11 @@ function taskSection({ first, second }, tasks, place, left) {
         { title: "Task", value: (each) => each.task.name, cell: (each) => taskLink(each.task.name) },
         {
           title: "First differing round", number: integer, value: (each) => each.parts,
-          cell: (each) => h("a", { href: lookAt({ task: each.task.name, round: each.parts ?? 1 }, place) }, each.parts ?? "none"),
+          cell: (each) => anchor(lookAt({ task: each.task.name, round: each.parts ?? 1 }, place), each.parts ?? "none"),
         },
       ],
       items: tasks,
       open: (each) => lookAt({ task: each.task.name, round: each.parts ?? 1 }, place),
-      place,
     }),
     attemptGrid(`Rounds of ${first.name} and ${second.name}, the first that differs is marked`, attempts, left,
       (one) => `${one.task}, ${attemptLabel(one)}`, (one) => parts.get(one.task) ?? 0));

@@ -47,9 +47,9 @@ function select({ label, value, choices, change }) {
 }
 
 /** Tabs, the one that is shown being a setting of the place.
- * @param {{ label: string, place: Place, setting: string, items: { id: string, title: string, show(): Child }[] }} options
+ * @param {{ label: string, setting: string, items: { id: string, title: string, show(): Child }[] }} options
  * @returns {HTMLElement} */
-function tabs({ label, place, setting, items }) {
+function tabs({ label, setting, items }) {
   const panel = h("div", { role: "tabpanel", tabindex: "0", id: newId() });
   const buttons = items.map((item, index) => h("button", {
     role: "tab", id: newId(), "aria-controls": panel.id, onclick: () => choose(index, true),
@@ -79,7 +79,7 @@ function tabs({ label, place, setting, items }) {
     choose(index, true);
     buttons[index]?.focus();
   }
-  choose(Math.max(0, items.findIndex((item) => item.id === place.settings[setting])));
+  choose(Math.max(0, items.findIndex((item) => item.id === shown.place.settings[setting])));
   return h("div.tabs", h("div", { role: "tablist", "aria-label": label, onkeydown: keys }, buttons), panel);
 }
 
@@ -88,7 +88,7 @@ function tabs({ label, place, setting, items }) {
 function note(kind, ...children) {
   const sign = { info: "i", warning: "!", error: "✗" }[kind];
   return h(`div.note.note-${kind}`, { role: kind === "error" ? "alert" : null },
-    h("span.note-sign", { "aria-hidden": "true" }, sign),
+    h("span.note-sign", UNHEARD, sign),
     h("div", kind !== "info" && h("span.hidden", kind === "error" ? "Error: " : "Warning: "), children));
 }
 

@@ -3,9 +3,9 @@
 /** A line of a diff: its sign, its numbers before and after, and its text or what it is made of.
  * @typedef {{ sign: "+" | "-" | " " | "@", before: number | null, after: number | null, text: string, words?: Child[] }} DiffLine */
 
-/** More differences than this are not looked for: the time grows with their square. */
-const MOST_EDITS = 1500;
-const MOST_LINES = 20000;
+/** @typedef {["+" | "-" | " ", string]} Edit */
+/** Pairs of lines or words that are compared at most: 4 million take a browser some 20 ms. */
+const MOST_PAIRS = 4e6;
 const SIGN_CLASSES = { "+": "added", "-": "removed", " ": "same", "@": "hunk" };
 const SIGN_NAMES = { "+": "added: ", "-": "removed: ", " ": "", "@": "" };
 
@@ -35,8 +35,8 @@ const diffLines = (lines) => inPortions(h("div.diff", { role: "group", "aria-lab
 
 /** @param {DiffLine} line */
 const diffLine = ({ sign, before, after, text, words }) => h("div.diff-line", { class: SIGN_CLASSES[sign] },
-  h("span.diff-number", { "aria-hidden": "true" }, before), h("span.diff-number", { "aria-hidden": "true" }, after),
-  h("span.diff-sign", { "aria-hidden": "true" }, sign === "@" ? " " : sign),
+  h("span.diff-number", UNHEARD, before), h("span.diff-number", UNHEARD, after),
+  h("span.diff-sign", UNHEARD, sign === "@" ? " " : sign),
   SIGN_NAMES[sign] && h("span.hidden", SIGN_NAMES[sign]),
   words ? h("span.text", words) : named(text, 4000));
 
@@ -47,7 +47,7 @@ function textDiff(expected, actual) {
   if (expected === actual) return h("div", h("p.quiet", "Both are the same:"), shownText(expected));
   const one = expected.split("\n");
   const other = actual.split("\n");
-  const edits = one.length + other.length > MOST_LINES ? null : editsOf(one, other, MOST_EDITS);
+  const edits = editsOf(one, other, MOST_PAIRS);
   if (!edits) return sideBySideTexts(expected, actual);
   /** @type {DiffLine[]} */
   const lines = [];
@@ -85,9 +85,9 @@ function withoutSame(lines) {
   return kept;
 }
 
-/** The shortest way from one list to another by Myers' algorithm, or null if it has more than `most` edits.
+/** The shortest way from one list to another, or null if more than `most` pairs would have to be compared.
  * @param {string[]} one @param {string[]} other @param {number} most
- * @returns {["+" | "-" | " ", string][] | null} */
+ * @returns {Edit[] | null} */
 function editsOf(one, other, most) {
   let start = 0;
   while (start < one.length && start < other.length && one[start] === other[start]) start++;
@@ -99,48 +99,29 @@ function editsOf(one, other, most) {
   return middle && [...one.slice(0, start).map(same), ...middle, ...one.slice(n).map(same)];
 }
 
-/** @param {string[]} one @param {string[]} other @param {number} most
- * @returns {["+" | "-" | " ", string][] | null} */
+/** The same of lists that begin and end differently, by the lengths of what all their ends have in common.
+ * @param {string[]} one @param {string[]} other @param {number} most
+ * @returns {Edit[] | null} */
 function pathOf(one, other, most) {
-  const [n, m] = [one.length, other.length];
-  const limit = Math.min(n + m, most);
-  /** How far each diagonal has come, before each number of edits. @type {Int32Array[]} */
-  const trace = [];
-  const far = new Int32Array(2 * limit + 3);
-  const zero = limit + 1;
-  const at = (/** @type {Int32Array} */ from, /** @type {number} */ k) => /** @type {number} */ (from[k]);
-  for (let edits = 0; edits <= limit; edits++) {
-    trace.push(far.slice(zero - edits - 1, zero + edits + 2));
-    for (let k = -edits; k <= edits; k += 2) {
-      const down = k === -edits || (k !== edits && at(far, zero + k - 1) < at(far, zero + k + 1));
-      let x = down ? at(far, zero + k + 1) : at(far, zero + k - 1) + 1;
-      while (x < n && x - k < m && one[x] === other[x - k]) x++;
-      far[zero + k] = x;
-      if (x >= n && x - k >= m) return walkBack(one, other, trace);
+  const wide = other.length + 1;
+  if (one.length * other.length > most) return null;
+  const common = new Uint16Array((one.length + 1) * wide);
+  /** @param {number} x @param {number} y */
+  const at = (x, y) => /** @type {number} */ (common[x * wide + y]);
+  for (let x = one.length - 1; x >= 0; x--) {
+    for (let y = other.length - 1; y >= 0; y--) {
+      common[x * wide + y] = one[x] === other[y] ? at(x + 1, y + 1) + 1 : Math.max(at(x + 1, y), at(x, y + 1));
     }
   }
-  return null;
-}
-
-/** @param {string[]} one @param {string[]} other @param {Int32Array[]} trace
- * @returns {["+" | "-" | " ", string][]} */
-function walkBack(one, other, trace) {
-  /** @type {["+" | "-" | " ", string][]} */
+  /** @type {Edit[]} */
   const edits = [];
-  let [x, y] = [one.length, other.length];
-  for (let edit = trace.length - 1; edit >= 0; edit--) {
-    const far = /** @type {Int32Array} */ (trace[edit]);
-    const value = (/** @type {number} */ k) => /** @type {number} */ (far[k + edit + 1]);
-    const k = x - y;
-    const down = k === -edit || (k !== edit && value(k - 1) < value(k + 1));
-    const beforeX = edit ? value(down ? k + 1 : k - 1) : 0;
-    const beforeY = edit ? beforeX - (down ? k + 1 : k - 1) : 0;
-    for (; x > beforeX && y > beforeY; y--) edits.push([" ", /** @type {string} */ (one[--x])]);
-    if (!edit) break;
-    if (down) edits.push(["+", /** @type {string} */ (other[--y])]);
-    else edits.push(["-", /** @type {string} */ (one[--x])]);
+  let [x, y] = [0, 0];
+  while (x < one.length || y < other.length) {
+    if (x < one.length && one[x] === other[y]) edits.push([" ", /** @type {string} */ (one[x++])]), y++;
+    else if (y === other.length || (x < one.length && at(x + 1, y) >= at(x, y + 1))) edits.push(["-", /** @type {string} */ (one[x++])]);
+    else edits.push(["+", /** @type {string} */ (other[y++])]);
   }
-  return edits.reverse();
+  return edits;
 }
 
 /** Mark the words that differ where as many lines were removed as were added after them. @param {DiffLine[]} lines */
@@ -161,7 +142,7 @@ function markWords(lines) {
 function markPair(removed, added) {
   if (removed.text.length + added.text.length > 3000) return;
   const words = /[\p{L}\p{N}_]+|\s+|./gsu;
-  const edits = editsOf(removed.text.match(words) ?? [], added.text.match(words) ?? [], 200);
+  const edits = editsOf(removed.text.match(words) ?? [], added.text.match(words) ?? [], 1e5);
   if (!edits?.some(([sign, text]) => sign === " " && text.trim())) return;
   const visibleSpace = (/** @type {string} */ text) => (/^\s+$/.test(text) ? text.replaceAll("\t", "→\t").replaceAll(" ", "·") : text);
   /** @param {"+" | "-"} sign */
@@ -170,9 +151,9 @@ function markPair(removed, added) {
   added.words = side("+");
 }
 
-/** @param {["+" | "-" | " ", string][]} edits those next to each other of one sign as one */
+/** @param {Edit[]} edits those next to each other of one sign as one */
 function joined(edits) {
-  /** @type {["+" | "-" | " ", string][]} */
+  /** @type {Edit[]} */
   const found = [];
   for (const [sign, text] of edits) {
     const last = found.at(-1);
@@ -202,7 +183,7 @@ function fileChange({ path, kind, from, diff, steps, note: why, added, removed }
   ];
   return unfolding("details.file-change", summary, open, () => [
     why && h("p.quiet", why),
-    steps.length > 0 && step && h("p.quiet", "By step ", commaList(steps.map((each) => h("a", { href: step(each) }, each)))),
+    steps.length > 0 && step && h("p.quiet", "By step ", commaList(steps.map((each) => anchor(step(each), each)))),
     diff ? diffView(diff) : !why && h("p.quiet", "The content was not recorded."),
   ]);
 }

@@ -27,6 +27,12 @@ function svg(tag, first, ...others) {
   return filled(/** @type {SVGElementTagNameMap[K]} */ (document.createElementNS(SVG_SPACE, /** @type {string} */ (name))), classes, first, others);
 }
 
+/** @param {string} href of a place or a file of the report @param {...Child} children */
+const anchor = (href, ...children) => h("a", { href }, ...children);
+
+/** Of what only repeats or adorns what is beside it. */
+const UNHEARD = { "aria-hidden": "true" };
+
 /** Set geometry by properties of the style object, which a strict policy allows: `style(node, {width: "3px"})`.
  * @template {HTMLElement | SVGElement} T
  * @param {T} element @param {{ [property: string]: string }} values */

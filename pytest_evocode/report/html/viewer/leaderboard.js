@@ -43,11 +43,10 @@ function groupControls(place) {
   if (!dimensions.length) return null;
   const dimension = dimensionOf(place);
   const groups = dimension ? groupsOf(dimension) : [];
-  return h("div.controls", settingSelect("Scores of", "by", place,
-      [["", "all rounds"], ...dimensions.map((each) => /** @type {[string, string]} */ ([each, `one ${DIMENSIONS[each]}`]))], ["group"]),
+  return h("div.controls", settingSelect("Scores of", "by", [["", "all rounds"], ...dimensions.map((each) => /** @type {[string, string]} */ ([each, `one ${DIMENSIONS[each]}`]))], ["group"]),
     // A choice among thousands of rounds is no choice: the rows of the table lead to each.
-    dimension && groups.length <= 200 && settingSelect("Which", "group", place, [["", "all, side by side"], ...groups.map(same)]),
-    dimension && place.settings.group === undefined && settingSelect("Score", "score", place, [["", titleOf("dataset_score")],
+    dimension && groups.length <= 200 && settingSelect("Which", "group", [["", "all, side by side"], ...groups.map(same)]),
+    dimension && place.settings.group === undefined && settingSelect("Score", "score", [["", titleOf("dataset_score")],
       ...ALL_SCORES.slice(1).filter((field) => report.index.rows.some((row) => Object.values(row.groups[dimension] ?? {}).some((each) => isKnown(each[field])))).map((field) => /** @type {[string, string]} */ ([field, titleOf(field)]))]));
 }
 
@@ -104,7 +103,7 @@ function groupNote(rows, scoresOf, dimension, group) {
   return h("p",
     `Scores over the rounds of ${DIMENSIONS[dimension]} `, h("strong", named(group)), ", without intervals. ",
     without.length > 0 && `A ${DIMENSIONS[dimension]} has no ${without.join(", ")}. `,
-    h("a", { href: link("overview", [], { ...shown.place.settings, by: null, group: null }) }, "Show the scores of all rounds"));
+    anchor(link("overview", [], { ...shown.place.settings, by: null, group: null }), "Show the scores of all rounds"));
 }
 
 /** Ranks of rows of one ranking by what they are ranked by; equal ones share a rank.
@@ -136,7 +135,7 @@ function rankingTable(rows, caption, { place, scoresOf, whole, fields }) {
   if (whole) columns.push(...spentColumns(rows));
   const items = [...rows].sort((one, other) => (rank.get(one) ?? Infinity) - (rank.get(other) ?? Infinity) || one.name.localeCompare(other.name));
   return table({
-    caption, columns, items, place, open: (row) => rowLink(row.id),
+    caption, columns, items, open: (row) => rowLink(row.id),
     csv: whole && comparable ? "csv/leaderboard.csv" : undefined,
   });
 }
@@ -181,7 +180,7 @@ const attemptsEach = ({ scores: { attempts_min: least, attempts_max: most } }) =
 const rowLink = (id) => link("overview", [], { ...shown.place.settings, row: id });
 
 /** @param {Row} row */
-const agentCell = (row) => h("span.agent-cell", h("a", { href: rowLink(row.id) }, named(row.name)),
+const agentCell = (row) => h("span.agent-cell", anchor(rowLink(row.id), named(row.name)),
   MARKS.filter((mark) => mark.count(row) > 0).map((mark) => badge(`${mark.sign} ${integer(mark.count(row))}`, mark.means, "warning")));
 
 /** What a row's scores rest on that a reader has to know.
@@ -213,7 +212,7 @@ function groupsTable(rows, dimension, place) {
     columns.push({ title: row.name, number: score, value, ...cell });
   }
   return table({
-    caption: `${titleOf(field)} by ${DIMENSIONS[dimension]}`, columns, items: groupsOf(dimension), place,
+    caption: `${titleOf(field)} by ${DIMENSIONS[dimension]}`, columns, items: groupsOf(dimension),
     open: (group) => link("overview", [], { ...place.settings, group }),
   });
 }

@@ -159,15 +159,15 @@ function requirementsPart(life, place) {
   const choices = attempts.slice(0, 300).map((one) => /** @type {[string, string]} */ ([one.id, attemptLabel(one)]));
   return [
     title,
-    attempts.length > 1 && h("div.controls", settingSelect("Attempt", "attempt", place, [["", "the first of each agent"], ...choices])),
+    attempts.length > 1 && h("div.controls", settingSelect("Attempt", "attempt", [["", "the first of each agent"], ...choices])),
     laneLegend(),
-    table({ caption: "Life spans of requirements over the rounds", columns, items: data.requirements, place, sort: "From round" }),
+    table({ caption: "Life spans of requirements over the rounds", columns, items: data.requirements, sort: "From round" }),
   ];
 }
 
 /** @param {Life} life @param {Place} place */
 const casesHead = ({ data }, place) =>
-  data.cases.length > 0 && [h("h2", "Cases"), h("div.controls", settingSearch("Find cases", "find", place))];
+  data.cases.length > 0 && [h("h2", "Cases"), h("div.controls", settingSearch("Find cases", "find"))];
 
 /** One case through all rounds and attempts.
  * @param {Life} life @param {Place} place @param {AbortSignal} left */
@@ -220,5 +220,5 @@ function casesPart(life, place) {
     { title: "Kind", value: (one) => one.kind },
     { title: "From", help: "The round that brings it", value: (one) => one.origin },
   ];
-  return table({ caption: "Cases over the rounds", columns, items, place, open: address, empty: "No case matches. Clear the search to see all." });
+  return table({ caption: "Cases over the rounds", columns, items, open: address, empty: "No case matches. Clear the search to see all." });
 }

@@ -41,9 +41,9 @@ const NO_HARNESS = "none";
 function overviewFacts() {
   const { index } = report;
   const rounds = index.tasks.reduce((sum, task) => sum + task.rounds.length, 0);
-  return h("p.quiet", `${counted(index.rows.length, "row")} of agents, `, h("a", { href: link("task") }, counted(index.tasks.length, "task")),
+  return h("p.quiet", `${counted(index.rows.length, "row")} of agents, `, anchor(link("task"), counted(index.tasks.length, "task")),
     ` with ${counted(rounds, "round")}, ${counted(index.attempts.length, "attempt")}, `,
-    h("a", { href: link("runs") }, counted(index.runs.length, "run")), ".");
+    anchor(link("runs"), counted(index.runs.length, "run")), ".");
 }
 
 /** @param {Place} place */
@@ -52,9 +52,9 @@ function overviewFilter(place) {
   const modes = [...new Set(rows.map((row) => row.mode))].sort();
   const harnesses = [...new Set(rows.map((row) => row.harness || NO_HARNESS))].sort();
   if (rows.length < 2) return null;
-  return h("div.controls", settingSearch("Filter agents", "q", place),
-    modes.length > 1 && settingSelect("Mode", "mode", place, [["", "all"], ...modes.map(same)]),
-    harnesses.length > 1 && settingSelect("Harness", "harness", place, [["", "all"], ...harnesses.map(same)]));
+  return h("div.controls", settingSearch("Filter agents", "q"),
+    modes.length > 1 && settingSelect("Mode", "mode", [["", "all"], ...modes.map(same)]),
+    harnesses.length > 1 && settingSelect("Harness", "harness", [["", "all"], ...harnesses.map(same)]));
 }
 
 /** @param {string} text @returns {[string, string]} */

@@ -55,7 +55,6 @@ const pillarTable = (rows, place) => h("div.process-table", table({
   ],
   items: rows,
   open: (row) => link("process", [], { ...place.settings, row: row.id }),
-  place,
 }));
 
 /** @param {number | null} value @param {Interval | null | undefined} interval @param {number} high @param {string} beside */
@@ -109,11 +108,11 @@ function pillarOfRounds(attempt, pillar) {
   if (!scored.length) return empty("No round of this attempt was scored.", "It has no recordings, or evocode process did not reach it.");
   return h("div", scored.map((round, place) => {
     const found = round.process?.pillars[pillar];
-    const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round.index], { step: String(number) });
+    const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round.index], { step: number });
     const measures = Object.entries(found?.measures ?? {}).map(([measure, value]) => ({ pillar, measure, value }));
     return h("details", { open: place === 0 },
       h("summary", `Round ${round.index}: ${measureValue(found?.value)} `, measuresInShort(measures)),
-      h("p", h("a", { href: link("round", [attempt.id, round.index], { tab: "process" }) }, "All values of this round"),
+      h("p", anchor(link("round", [attempt.id, round.index], { tab: "process" }), "All values of this round"),
         !round.process?.edited && ". Nothing was changed in this round, so it has no RigorScore."),
       measures.length ? measures.map((each) => measureView(each, "", step)) : h("p", "Not measured in this round."));
   }));

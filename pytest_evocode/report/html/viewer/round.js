@@ -45,12 +45,11 @@ definePage({
 function roundTabs(attempt, round, place, left) {
   const path = [attempt.id, round.index];
   /** @param {number} step */
-  const toStep = (step) => link("trajectory", path, { step: String(step) });
+  const toStep = (step) => link("trajectory", path, { step: step });
   const failing = round.cases.filter(isFailing).length;
   const { changes, process } = round;
   return tabs({
     label: "About this round",
-    place,
     setting: "tab",
     items: [
       {

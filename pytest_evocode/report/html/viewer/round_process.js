@@ -37,7 +37,7 @@ const measureView = ({ pillar, measure, value }, wanted, step) => h("section.mea
     value.certainty && [" ", badge(value.certainty, "How the value came about: run, read from the recording, or said by a model")]),
   value.reason && h("p", named(value.reason, 1000)),
   value.evidence.length > 0 && longList(value.evidence, (each) => [
-    each.step !== null && [h("a", { href: step(each.step) }, `Step ${each.step}`), ": "],
+    each.step !== null && [anchor(step(each.step), `Step ${each.step}`), ": "],
     named(each.what, 1000),
     each.quote && h("blockquote", named(each.quote, 1000)),
   ]));

@@ -43,10 +43,10 @@ function roundLinks(attempt, round, page) {
     { "aria-label": "Rounds of this attempt" },
     before && h("a", { href: link(page, [attempt.id, before.index]), title: "Key: <" }, `‹ Round ${before.index}`),
     after && h("a", { href: link(page, [attempt.id, after.index]), title: "Key: >" }, `Round ${after.index} ›`),
-    page === "trajectory" && h("a", { href: link("round", path) }, "Verdict of this round"),
+    page === "trajectory" && anchor(link("round", path), "Verdict of this round"),
     page === "round" &&
       round.trajectory &&
-      h("a", { href: link("trajectory", path) }, `Trajectory (${integer(round.trajectory.steps)} steps)`),
+      anchor(link("trajectory", path), `Trajectory (${integer(round.trajectory.steps)} steps)`),
   );
 }
 

@@ -21,10 +21,10 @@ function definePage(page) {
   pages.set(page.name, page);
 }
 
-/** @param {string} page @param {(string | number)[]} [path] @param {{ [name: string]: string | null | undefined }} [settings] */
+/** @param {string} page @param {(string | number)[]} [path] @param {{ [name: string]: string | number | null | undefined }} [settings] */
 function link(page, path = [], settings = {}) {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(settings)) if (value !== null && value !== undefined) query.set(name, value);
+  for (const [name, value] of Object.entries(settings)) if (value !== null && value !== undefined) query.set(name, String(value));
   const where = [page, ...path].map((part) => encodeURIComponent(String(part).replace(/\p{Cs}/gu, "\ufffd"))).join("/");
   return `#/${where}${query.size ? `?${query}` : ""}`;
 }
@@ -45,7 +45,7 @@ function placeOf(hash) {
 
 /** Change settings of the current place; a step of the history unless `replace`. The page is not shown anew: its
  * `update` is called if it has one, else it is shown anew. With `quiet`, what called has shown the change itself.
- * @param {{ [name: string]: string | null }} settings @param {{ replace?: boolean, quiet?: boolean }} [options] */
+ * @param {{ [name: string]: string | number | null }} settings @param {{ replace?: boolean, quiet?: boolean }} [options] */
 function setSettings(settings, { replace = false, quiet = false } = {}) {
   const { page, path } = shown.place;
   const url = link(page, path, { ...shown.place.settings, ...settings });
@@ -77,7 +77,7 @@ const keepScroll = () => scrolled.set(shown.entry, window.scrollY);
 function heading(main, title, trail = []) {
   const top = h("h1", { tabindex: "-1" }, title);
   main.prepend(h("div", trail.length > 0 && h("nav.trail", { "aria-label": "Above this page" },
-      h("ol", trail.map(([text, href]) => h("li", h("a", { href }, text))))), top));
+      h("ol", trail.map(([text, href]) => h("li", anchor(href, text))))), top));
   const name = report.index.title || "Report";
   document.title = visible(title === name ? name : `${title} · ${name}`);
   if (!shown.focus) return;
@@ -179,7 +179,7 @@ const NO_PAGE = {
     heading(main, "There is no such page");
     main.append(
       h("p", "This report has no page “", named(place.page), "”. It has these:"),
-      h("ul", [...pages.values()].filter((page) => page.title).map((page) => h("li", h("a", { href: link(page.name) }, page.title)))),
+      h("ul", [...pages.values()].filter((page) => page.title).map((page) => h("li", anchor(link(page.name), page.title)))),
     );
   },
 };

@@ -22,7 +22,7 @@ definePage({
       { title: "Attempts", number: integer, value: (run) => run.attempts.length },
       { title: "Faults", number: integer, value: (run) => run.faults.length },
     ];
-    main.append(table({ caption: "Runs of this report", columns, items: runs, place, open: (run) => link("run", [run.id]) }));
+    main.append(table({ caption: "Runs of this report", columns, items: runs, open: (run) => link("run", [run.id]) }));
     const timed = runs.filter((run) => Object.values(run.phases).some(Boolean)).slice(0, 30);
     if (timed.length) main.append(h("h2", "Where the time went"), phaseBars(timed));
   },
@@ -114,11 +114,11 @@ function commandsPart({ arguments: words, commands }) {
 /** @param {RunSummary} run */
 const faultsPart = ({ faults }) => faults.length > 0 && [h("h2", "Faults"), longList(faults, ({ attempt, round, cause }) => {
   const found = report.attempt(attempt);
-  return [found && [attemptAt(found), ", "], h("a", { href: link("round", [attempt, round]) }, `round ${round}`), ": ", named(cause, 2000)];
+  return [found && [attemptAt(found), ", "], anchor(link("round", [attempt, round]), `round ${round}`), ": ", named(cause, 2000)];
 }, 20)];
 
 /** @param {AttemptSummary} attempt */
-const attemptAt = (attempt) => [h("a", { href: link("attempt", [attempt.id]) }, named(attemptLabel(attempt))), " at ", named(attempt.task)];
+const attemptAt = (attempt) => [anchor(link("attempt", [attempt.id]), named(attemptLabel(attempt))), " at ", named(attempt.task)];
 
 /** What to be careful about: what the run said, attempts that do not count or rest on changed tools, and what could not be read.
  * @param {RunSummary} run */

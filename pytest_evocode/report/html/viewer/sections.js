@@ -37,14 +37,13 @@ function showSections(main, sections, place) {
 /**
  * @param {string} label
  * @param {string} setting
- * @param {Place} place
  * @param {[string, string][]} choices
  * @param {string[]} [cleared] settings that mean nothing after a change
  */
-function settingSelect(label, setting, place, choices, cleared = []) {
+function settingSelect(label, setting, choices, cleared = []) {
   const none = Object.fromEntries(cleared.map((name) => [name, null]));
   return h("span", { "data-setting": setting }, select({
-    label, choices, value: place.settings[setting] ?? "",
+    label, choices, value: shown.place.settings[setting] ?? "",
     change: (value) => setSettings({ ...none, [setting]: value || null }),
   }));
 }
@@ -53,12 +52,11 @@ function settingSelect(label, setting, place, choices, cleared = []) {
  * A field whose text is a setting; it filters while one types.
  * @param {string} label
  * @param {string} setting
- * @param {Place} place
  */
-function settingSearch(label, setting, place) {
+function settingSearch(label, setting) {
   let waiting = 0;
   const field = h("input", {
-    type: "search", value: place.settings[setting], autocomplete: "off", spellcheck: "false",
+    type: "search", value: shown.place.settings[setting], autocomplete: "off", spellcheck: "false",
     oninput: () => {
       clearTimeout(waiting);
       waiting = setTimeout(() => setSettings({ [setting]: field.value || null }, { replace: true }), 150);
@@ -173,7 +171,7 @@ function attemptTable(caption, attempts, place) {
     { title: "Time", number: duration, value: (one) => one.seconds },
     { title: "State", value: attemptState },
   ];
-  return table({ caption, columns, items: attempts, place, open: (one) => link("attempt", [one.id]), empty: "No attempts." });
+  return table({ caption, columns, items: attempts, open: (one) => link("attempt", [one.id]), empty: "No attempts." });
 }
 
 /** @param {AttemptSummary} attempt */

@@ -62,7 +62,7 @@ async function fillSides(body, sides, place, left) {
   body.append(
     partingLine(sides, place),
     tabs({
-      label: "What to see side by side", place, setting: "tab",
+      label: "What to see side by side", setting: "tab",
       items: [
         { id: "verdicts", title: "Verdicts", show: () => verdictsBeside(both) },
         { id: "trajectories", title: "Trajectories", show: () => beside(both, (side) => outline(side, left)) },
@@ -77,17 +77,17 @@ async function fillSides(body, sides, place, left) {
 function partingLine({ first, second, round }, place) {
   const parts = firstParting([first], [second]);
   if (parts === null) return h("p", "Both pass and fail the same rounds, as far as both have verdicts.");
-  const there = link("compare", [], { ...place.settings, round: String(parts) });
-  return h("p", "They part at ", round === parts ? h("strong", `round ${parts}`) : h("a", { href: there }, `round ${parts}`), ", the first that only one of them passes.");
+  const there = link("compare", [], { ...place.settings, round: parts });
+  return h("p", "They part at ", round === parts ? h("strong", `round ${parts}`) : anchor(there, `round ${parts}`), ", the first that only one of them passes.");
 }
 
 /** Two columns with the names of the attempts above. @param {Side[]} sides @param {(side: Side) => Child} show */
 const beside = (sides, show) => h("div.beside", sides.map((side) => {
   const { attempt, round } = side;
   const cell = attempt.cells[(round?.index ?? 0) - 1];
-  return h("section", h("h3", h("a", { href: link("attempt", [attempt.id]) }, named(attemptLabel(attempt)))),
+  return h("section", h("h3", anchor(link("attempt", [attempt.id]), named(attemptLabel(attempt)))),
     round
-      ? h("p", h("a", { href: link("round", [attempt.id, round.index]) }, `Round ${round.index}`), `: ${cell ? cellName(cell) : round.outcome}, ${integer(round.counts[0])} of ${integer(round.counts[1])} cases passed`)
+      ? h("p", anchor(link("round", [attempt.id, round.index]), `Round ${round.index}`), `: ${cell ? cellName(cell) : round.outcome}, ${integer(round.counts[0])} of ${integer(round.counts[1])} cases passed`)
       : empty("This round is not recorded.", "See the attempt for what could not be read."),
     round && show(side));
 }));
@@ -114,7 +114,7 @@ function verdictsBeside(sides) {
 function caseState(each, side) {
   if (!each || !side?.round) return "not run";
   const href = link("round", [side.attempt.id, side.round.index], { case: each.id });
-  return each.failure ? h("a", { href }, `failed, ${each.failure}`) : each.status;
+  return each.failure ? anchor(href, `failed, ${each.failure}`) : each.status;
 }
 
 /** A line for each step, of a trajectory of any length. @param {Side} side @param {AbortSignal} left @returns {Child} */
@@ -141,7 +141,7 @@ function outline({ attempt, round }, left) {
 function outlineStep(step, attempt, round) {
   const text = (/** @type {string} */ long) => named(long.length > 160 ? `${long.slice(0, 160).trimEnd()}…` : long);
   const changes = step.calls.flatMap((call) => call.changes);
-  return h("div.outline-step", h("a", { href: link("trajectory", [attempt.id, round.index], { step: String(step.id) }) }, `${(SOURCES[step.source] ?? [step.source, step.source])[1]}, step ${step.id}`),
+  return h("div.outline-step", anchor(link("trajectory", [attempt.id, round.index], { step: step.id }), `${(SOURCES[step.source] ?? [step.source, step.source])[1]}, step ${step.id}`),
     step.copied && [" ", badge("copied", "Repeats a step of an earlier round as context")], " ",
     step.calls.length
       ? step.calls.map((call) => h("div", badge(call.purpose || call.name, "What the call is for"), " ",
@@ -164,7 +164,7 @@ function workspacesBeside(sides) {
       h("summary", named(path), unknown.length === 0 && ` ${whoChanged(path, files)}`),
       h("div.beside", sides.map(({ attempt, round }, side) => {
         const change = files[side]?.get(path);
-        const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round?.index ?? 0], { step: String(number) });
+        const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round?.index ?? 0], { step: number });
         return h("section", { "aria-label": attemptLabel(attempt) },
           h("h3", named(attemptLabel(attempt))),
           change ? fileChanges([change], step) : h("p", round?.changes === null ? "Not recorded." : "Not changed."));

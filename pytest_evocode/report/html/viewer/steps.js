@@ -59,7 +59,7 @@ function stepView(step, context) {
     `div.step.from-${step.source}${selected ? ".selected" : ""}${folded ? ".folded" : ""}`,
     h(
       "div.step-head",
-      h("span.step-source", { "aria-hidden": "true" }, letter),
+      h("span.step-source", UNHEARD, letter),
       h(
         "h2",
         h(
@@ -89,7 +89,7 @@ function stepView(step, context) {
 /** @param {StepEvidence} each @param {StepContext} context */
 const evidenceOfStep = (each, context) => h(
   "p",
-  h("a", { href: context.pillar(each.pillar, each.measure) }, `Evidence for ${pillarTitle(each.pillar)}, ${each.measure}`),
+  anchor(context.pillar(each.pillar, each.measure), `Evidence for ${pillarTitle(each.pillar)}, ${each.measure}`),
   ": ",
   named(each.evidence.what),
 );

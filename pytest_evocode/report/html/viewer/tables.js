@@ -13,7 +13,6 @@
  * @property {Column<T>[]} columns
  * @property {T[]} items
  * @property {(item: T) => string} [open] the link that a row opens
- * @property {Place} place
  * @property {string} [empty]
  * @property {string} [sort] a column's title, with "-" before it for the largest first
  * @property {string} [csv] the file that has the table */
@@ -27,16 +26,16 @@ const ORDER = new Intl.Collator("en", { numeric: true });
  * @param {TableOptions<T>} options
  * @returns {HTMLElement} */
 function table(options) {
-  const { caption, columns, open, place } = options;
+  const { caption, columns, open } = options;
   const heads = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null, title: column.help },
-    h("button.sort", { onclick: () => sortBy(column) }, column.title, h("span.arrow", { "aria-hidden": "true" }))));
+    h("button.sort", { onclick: () => sortBy(column) }, column.title, h("span.arrow", UNHEARD))));
   const body = h("tbody");
   const element = h("table.sorted", { "data-rows": true, "aria-rowcount": options.items.length + 1 },
     h("caption", caption, options.csv && !inPage.size && [" ", h("a", { href: options.csv, download: true }, "CSV")]),
     h("thead", h("tr", { "aria-rowindex": 1 }, heads)), body);
   // Tables of one page differ by their captions.
   const setting = `sort-${caption.toLowerCase().match(/[a-z0-9]+/g)?.slice(0, 5).join("-") ?? ""}`;
-  const current = () => sortOf(columns, place.settings[setting] ?? options.sort);
+  const current = () => sortOf(columns, shown.place.settings[setting] ?? options.sort);
   const named = Math.max(0, columns.findIndex((column) => !column.number));
   let items = options.items;
   const long = items.length > ALL_ROWS;
@@ -108,7 +107,7 @@ function tableRow(item, index, columns, naming, open) {
     const value = column.value(item);
     const content = column.cell ? column.cell(item) : typeof value === "string" ? named(value) : typeof value === "number" ? column.number?.(value) : value;
     const cell = h(place === naming ? "th" : "td", { class: column.number && "number", scope: place === naming && "row" }, content ?? UNKNOWN);
-    if (place === naming && href && !cell.querySelector("a")) cell.replaceChildren(h("a", { href }, ...cell.childNodes));
+    if (place === naming && href && !cell.querySelector("a")) cell.replaceChildren(anchor(href, ...cell.childNodes));
     return cell;
   });
   /** @type {HTMLElement} */
@@ -141,7 +140,7 @@ function rowWindow(scroller, body, long, render) {
     if (long && first?.offsetHeight && anew) height = (rows.at(-1)?.offsetTop ?? 0) > first.offsetTop ? (/** @type {HTMLElement} */ (rows.at(-1)).offsetTop - first.offsetTop) / (rows.length - 1) : first.offsetHeight;
   }
   /** @param {number} hidden how many rows */
-  const gap = (hidden) => style(h("tr.gap", { "aria-hidden": "true" }), { height: `${hidden * height}px`, display: hidden ? "" : "none" });
+  const gap = (hidden) => style(h("tr.gap", UNHEARD), { height: `${hidden * height}px`, display: hidden ? "" : "none" });
   /** @param {Element | null} element */
   const indexOf = (element) => (element && body.contains(element) ? Number(element.closest("tr")?.getAttribute("data-index")) : null);
   /** @param {1 | -1} by */

@@ -65,7 +65,7 @@ function showTasks(main, place) {
   for (const field of /** @type {const} */ (["activity", "interaction", "category", "difficulty"])) {
     if (tasks.some((task) => task[field])) columns.push({ title: capital(field), value: (task) => task[field] });
   }
-  main.append(table({ caption: "Tasks of this report", columns, items: tasks, place, open: (task) => link("task", [task.id]), empty: "No tasks. Run some: pytest --evocode-agent=oracle TASKS" }));
+  main.append(table({ caption: "Tasks of this report", columns, items: tasks, open: (task) => link("task", [task.id]), empty: "No tasks. Run some: pytest --evocode-agent=oracle TASKS" }));
 }
 
 /** Attempts by the row that they count in, those that count in none last.
@@ -106,7 +106,7 @@ function instructionPart({ rounds, requirements }, place) {
       introduced.length > 0 && h("p", "Introduces ", commaList(introduced.map((one) => one.id))),
       retired.length > 0 && h("p", "Retires ", commaList(retired.map((one) => one.id))),
       h("details", h("summary", `Active suite: ${counted(round.suite.length, "case")}`),
-        longList(round.suite, (id) => h("a", { href: link("task", place.path, { ...place.settings, case: id }) }, named(id))))),
+        longList(round.suite, (id) => anchor(link("task", place.path, { ...place.settings, case: id }), named(id))))),
   ];
 }
 
@@ -126,5 +126,5 @@ function roundTable({ rounds, requirements }, place) {
     { title: "Retires", help: "Requirements that hold no longer", number: integer, value: (one) => ended.get(one.number)?.length ?? 0 },
   ];
   return h("details", h("summary", "All rounds"),
-    table({ caption: "All rounds of the task", columns, items, place, open: (one) => link("task", place.path, { ...place.settings, round: String(one.number) }) }));
+    table({ caption: "All rounds of the task", columns, items, open: (one) => link("task", place.path, { ...place.settings, round: one.number }) }));
 }

@@ -25,7 +25,7 @@ function taskGridPart(place) {
   return [
     h("h2", "Tasks and agents"),
     h("p.quiet", "Passed rounds, of all attempts that count. A cell leads to the task."),
-    table({ caption: "Rounds passed at each task", columns, items: tasks, place, open: (task) => link("task", [task.id]), csv: "csv/tasks.csv" }),
+    table({ caption: "Rounds passed at each task", columns, items: tasks, open: (task) => link("task", [task.id]), csv: "csv/tasks.csv" }),
   ];
 }
 

@@ -72,7 +72,7 @@ function showTrajectory(main, place, left, attempt, round) {
     selected: null,
     hit: null,
     evidence: evidenceByStep(round),
-    href: (step) => link("trajectory", path, { ...current.settings, step: String(step) }),
+    href: (step) => link("trajectory", path, { ...current.settings, step: step }),
     pillar: (pillar, measure) => link("round", path, { tab: "process", measure: `${pillar}.${measure}` }),
     select: (step) => void goTo(step),
   };
