@@ -8,7 +8,7 @@ function roundCommands(attempt, round) {
   if (!round.node_id) return [];
   const { spec, options } = attempt.made_by;
   const agent = quoted(typeof spec === "string" ? spec : attempt.agent);
-  const words = Object.entries(options && typeof options === "object" ? options : {})
+  const words = entries(options && typeof options === "object" ? options : {})
     .map(([name, value]) => ` --evocode-agent-option=${quoted(`${name}=${String(value)}`)}`).join("");
   const strict = attempt.strict ? " --evocode-strict" : "";
   const times = attempt.attempt > 1 ? ` --evocode-attempts=${attempt.attempt}` : "";

@@ -1,30 +1,26 @@
 /** The page of one attempt: its rounds, what made it, and what could not be read of it. */
 
-definePage({
-  name: "attempt",
-  title: "",
-  async show(main, place, left) {
-    const [id = ""] = place.path;
-    const attempt = await load(`attempts/${id}`);
-    if (left.aborted) return;
-    const summary = report.attempt(id);
-    heading(main, `${attempt.agent}, attempt ${attempt.attempt}`, attemptTrail(attempt));
-    appendAll(main, [
-      attemptProblems(attempt),
-      summary?.left_out && note("warning", "It does not count: ", named(summary.left_out, 1000)),
-      summary && attemptGrid("Rounds of this attempt", [summary], left, (each) => each.agent),
-      roundsTable(attempt, place),
-      attemptFacts(attempt),
-    ]);
-  },
+definePage("attempt", "", async (main, place, left) => {
+  const [id = ""] = place.path;
+  const attempt = await load(`attempts/${id}`);
+  if (left.aborted) return;
+  const summary = report.attempt(id);
+  heading(main, `${attempt.agent}, attempt ${attempt.attempt}`, attemptTrail(attempt));
+  appendAll(main, [
+    attemptProblems(attempt),
+    summary?.left_out && note("warning", "It does not count: ", named(summary.left_out, 1000)),
+    summary && attemptGrid("Rounds of this attempt", [summary], left, (each) => each.agent),
+    roundsTable(attempt),
+    attemptFacts(attempt),
+  ]);
 });
 
 /** @param {AttemptData} attempt */
 const attemptProblems = ({ problems }) =>
   problems.length > 0 && note("error", "Not all of this attempt could be read:", longList(problems, (each) => named(each, 1000)));
 
-/** @param {AttemptData} attempt @param {Place} place */
-const roundsTable = (attempt, place) => table({
+/** @param {AttemptData} attempt */
+const roundsTable = (attempt) => table({
   caption: "Rounds",
   items: attempt.rounds,
   open: (round) => link("round", [attempt.id, round.index]),
@@ -53,7 +49,7 @@ const roundsTable = (attempt, place) => table({
 
 /** @param {AttemptData} attempt */
 function attemptFacts(attempt) {
-  const run = report.index.runs.find((each) => each.name === attempt.run || each.id === attempt.run);
+  const run = report.runs.find((each) => each.name === attempt.run || each.id === attempt.run);
   return h("section", h("h2", "About this attempt"), terms([
     ["Run", run ? anchor(link("run", [run.id]), run.name) : attempt.run],
     ["Started", attempt.started && timeOfDay(attempt.started)],
@@ -61,8 +57,8 @@ function attemptFacts(attempt) {
     ["Environment", attempt.environment],
     ["Strict", yesNo(attempt.strict)],
     ["Verified again", attempt.regraded && timeOfDay(attempt.regraded)],
-    ["Rewards", rewardList(Object.entries(attempt.rewards))],
-    ...Object.entries(attempt.made_by).map(([key, value]) => /** @type {[string, Child]} */ ([`Agent's ${key}`, madeBy(value)])),
+    ["Rewards", rewardList(entries(attempt.rewards))],
+    ...entries(attempt.made_by).map(([key, value]) => /** @type {[string, Child]} */ ([`Agent's ${key}`, madeBy(value)])),
     ["Directory", named(attempt.path, 1000)],
   ]));
 }

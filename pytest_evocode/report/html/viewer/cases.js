@@ -50,10 +50,7 @@ function casesView(attempt, round, place) {
     setSettings({ filter: filter.value || null }, { replace: true, quiet: true });
   }
   draw();
-  if (wanted !== undefined) {
-    // The page is filled before it is shown, and scrolls only then.
-    requestAnimationFrame(() => groups.querySelector(".case.selected")?.scrollIntoView({ block: "center" }));
-  }
+  if (wanted !== undefined) scrollToSelected(groups, ".case.selected");
   return h("div", round.cases.length > 5 && h("p", h("label.field", h("span", "Filter cases"), filter)), groups);
 }
 

@@ -17,9 +17,9 @@ function intervalBar(value, interval, low, high, label) {
   const width = 120;
   /** @param {number} at */
   const x = (at) => (width * (within(at, low, high) - low)) / (high - low || 1);
-  const said = `${label}: ${score(value)}${interval ? `, 95 % interval ${score(interval.low)} to ${score(interval.high)}` : ""}`;
+  const said = `${label}: ${score(value)}${rangeText(interval)}`;
   const zero = x(Math.max(low, 0));
-  return svg("svg.interval-bar", { role: "img", "aria-label": said, width, height: 14, viewBox: `0 0 ${width} 14` },
+  return svg("svg.interval-bar", { role: "img", label: said, width, height: 14, viewBox: `0 0 ${width} 14` },
     svg("title", said),
     svg("rect.bar-track", { x: 0, y: 3, width, height: 8 }),
     low < 0 && svg("line.bar-zero", { x1: zero, x2: zero, y1: 0, y2: 14 }),
@@ -105,9 +105,9 @@ function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
     const sign = svg("g", { class: point.mark ? "point marked" : "point" }, svg("title", said),
       point.mark ? svg("path", { d: `M${px} ${py - 7}l7 7l-7 7l-7 -7z` }) : svg("circle", { cx: px, cy: py, r: 5 }),
       text && svg("text", { x: text.x, y: text.y, "text-anchor": text.anchor }, name));
-    return point.href ? svg("a", { href: point.href, "aria-label": said }, sign) : sign;
+    return point.href ? svg("a", { href: point.href, label: said }, sign) : sign;
   });
-  return figure(title, svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "group", "aria-label": title }, drawn, signs),
+  return figure(title, svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "group", label: title }, drawn, signs),
     ["Name", xTitle, yTitle, "Marked"], points.map((each) => [each.href ? anchor(each.href, each.label) : each.label, tickText(each.x), score(each.y), each.mark ? "yes" : "no"]));
 }
 
@@ -139,7 +139,7 @@ function lineChart({ title, x: xTitle, y: yTitle, lines }) {
       line.points.filter((_, at) => (at + number) % every === 0 || at === line.points.length - 1).map((each) =>
         svg("text", { x: x(each.x), y: y(each.y) + 4, "text-anchor": "middle" }, SIGNS[number % 8], svg("title", `${line.label}, ${xTitle} ${tickText(each.x)}: ${score(each.y)}${each.note ? `, ${each.note}` : ""}`))));
   });
-  return figure(title, [svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": `${title}: ${lines.length} lines; their numbers are below` }, drawn, paths), seriesLegend(lines.map((line) => line.label), (at) => SIGNS[at % 8] ?? "")],
+  return figure(title, [svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", label: `${title}: ${lines.length} lines; their numbers are below` }, drawn, paths), seriesLegend(lines.map((line) => line.label), (at) => SIGNS[at % 8] ?? "")],
     ["Line", xTitle, yTitle, "Note"], lines.flatMap((line) => line.points.map((each) => [line.label, tickText(each.x), score(each.y), each.note ?? ""])));
 }
 

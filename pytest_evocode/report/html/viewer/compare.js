@@ -4,32 +4,31 @@
 /** A task at which both were measured, and the first round at which they part.
  * @typedef {{task: TaskSummary, first: AttemptSummary[], second: AttemptSummary[], parts: number | null}} TaskPair */
 
-definePage({ name: "compare", title: "Compare", show: showCompare });
+definePage("compare", "Compare", showCompare);
 
 /** @param {HTMLElement} main @param {Place} place @param {AbortSignal} left */
-async function showCompare(main, place, left) {
+function showCompare(main, place, left) {
   heading(main, "Compare");
-  if (report.index.attempts.length < 2) {
-    main.append(empty("There are no two attempts to compare.", "Run a second agent, or the same one again, and write the report with both results."));
+  if (report.attempts.length < 2) {
+    main.append(empty("There are no two attempts to compare.", "Run a second agent, and write the report with both results."));
     return;
   }
   const pair = comparedRows(place);
   if (!pair) main.append(h("p", "No attempt counts in a row. Choose two attempts below."), sideBySide(place, null, [], left));
   else {
-    const section = h("section", { "aria-busy": "true" });
     const tasks = taskPairs(pair);
-    main.append(rowChoice(pair), section);
-    const comparisons = await load("comparisons");
-    if (left.aborted) return;
-    section.removeAttribute("aria-busy");
-    appendAll(section, [pairSections(pair, comparisons, place)]);
-    appendAll(main, [tasks.length > 0 && taskSection(pair, tasks, place, left), sideBySide(place, pair, tasks, left)]);
+    appendAll(main, [
+      rowChoice(pair),
+      waitingPart(load("comparisons"), left, (comparisons) => pairSections(pair, comparisons)),
+      tasks.length > 0 && taskSection(pair, tasks, left),
+      sideBySide(place, pair, tasks, left),
+    ]);
   }
 }
 
 /** The rows of the place; without any the first two that can be compared. @param {Place} place @returns {RowPair | null} */
 function comparedRows({ settings }) {
-  const { rows } = report.index;
+  const { rows } = report;
   const first = report.row(settings.first) ?? rows[0];
   const others = rows.filter((row) => row !== first);
   const second = report.row(settings.second) ?? others.find((row) => row.ranking === first?.ranking) ?? others[0] ?? first;
@@ -38,7 +37,7 @@ function comparedRows({ settings }) {
 
 /** @param {RowPair} pair */
 function rowChoice({ first, second }) {
-  const choices = report.index.rows.map((row) => /** @type {[string, string]} */ ([row.id, row.name]));
+  const choices = report.rows.map((row) => /** @type {[string, string]} */ ([row.id, row.name]));
   /** A round of an attempt belongs to the rows that were chosen with it. @param {string} one @param {string} other */
   const choose = (one, other) => setSettings({ first: one, second: other, a: null, b: null, round: null });
   return h("div.controls.compare-rows",
@@ -47,29 +46,29 @@ function rowChoice({ first, second }) {
     select({ label: "Second", value: second.id, choices, change: (id) => choose(first.id, id) }));
 }
 
-/** @param {RowPair} pair @param {Comparisons} comparisons @param {Place} place @returns {Child} */
-function pairSections({ first, second }, { pairs, note: why }, place) {
-  if (first === second) return note("info", "Both sides are the same row. Choose another, or compare two of its attempts below.");
+/** @param {RowPair} pair @param {Comparisons} comparisons @returns {Child} */
+function pairSections({ first, second }, { pairs, note: why }) {
+  if (first === second) return note("info", "Both sides are the same row. Choose another, or two of its attempts below.");
   const reverse = pairs.find((pair) => pair.first === second.id && pair.second === first.id);
   const pair = pairs.find((each) => each.first === first.id && each.second === second.id) ?? (reverse && turned(reverse));
   const apart = first.ranking !== second.ranking;
   if (!pair) {
     return note("info", apart
-      ? `${first.name} (${first.mode}) and ${second.name} (${second.mode}) are of different rankings: they were measured in different ways, so a difference of scores would say nothing about the agents. Their attempts can be looked at below.`
+      ? `${first.name} (${first.mode}) and ${second.name} (${second.mode}) are of different rankings: they were measured in different ways, so a difference would say nothing about the agents. Compare attempts below.`
       : `There is no comparison of these two rows. ${why}`);
   }
   const { flips, flips_p_value: p, flips_by_task_p_value: byTask } = pair;
   return [
     h("h2", "Differences"),
-    apart && note("info", "The two were not run over the same rounds of the same tasks. Compared is what both were run over."),
+    apart && note("info", "The two did not run the same rounds. Compared are those that both ran."),
     lackOf(pair.only_first, second),
     lackOf(pair.only_second, first),
-    !pair.same_attempts && note("warning", "The two do not have equally many attempts at each round, so scores of the best attempt, such as MT@k, are not compared."),
+    !pair.same_attempts && note("warning", "The two have different numbers of attempts, so scores of the best attempt, such as MT@k, are not compared."),
     differenceTable(pair.differences, first, second),
     h("h2", "Flips"),
     h("p", `Rounds that one side passes in more than half of its attempts and the other does not: ${flips.length}. Sign test over rounds: ${pText(p)}; `,
-      byTask === null ? "too few tasks for a test over tasks." : `over tasks: ${pText(byTask)}. Rounds of a task hang together, so this is the one to go by.`),
-    flipTable(flips, first, second, place),
+      byTask === null ? "too few tasks for a test over tasks." : `over tasks: ${pText(byTask)}. Go by this one, as rounds of a task depend on each other.`),
+    flipTable(flips, first, second),
   ];
 }
 
@@ -106,7 +105,7 @@ const differenceTable = (differences, first, second) => differences.length
 
 /** @param {Difference} each */
 function differenceRow({ field, first, second, difference, interval, p_value: p, won, lost, tied, tasks }) {
-  const small = report.index.titles[field]?.unit === "0-1";
+  const small = report.titles[field]?.unit === "0-1";
   const digits = small ? 3 : 1;
   const half = small ? 1 : 100;
   const sure = interval && (interval.low > 0 || interval.high < 0);
@@ -119,8 +118,8 @@ function differenceRow({ field, first, second, difference, interval, p_value: p,
   ];
 }
 
-/** @param {Comparisons["pairs"][number]["flips"]} flips @param {Row} first @param {Row} second @param {Place} place */
-const flipTable = (flips, first, second, place) => table({
+/** @param {Comparisons["pairs"][number]["flips"]} flips @param {Row} first @param {Row} second */
+const flipTable = (flips, first, second) => table({
   caption: "Rounds that flipped",
   columns: [
     { title: "Task", value: (flip) => flip.task, cell: (flip) => taskLink(flip.task) },
@@ -130,11 +129,11 @@ const flipTable = (flips, first, second, place) => table({
     { title: `Passed, ${second.name}`, number: percent, value: (flip) => flip.second },
     {
       title: "Look", value: () => null,
-      cell: (flip) => h("a", { href: lookAt(flip, place), "aria-label": `Round ${flip.round} of ${flip.task}, side by side` }, "Side by side"),
+      cell: (flip) => h("a", { href: lookAt(flip), label: `Round ${flip.round} of ${flip.task}, side by side` }, "Side by side"),
     },
   ],
   items: flips,
-  open: (flip) => lookAt(flip, place),
+  open: (flip) => lookAt(flip),
   empty: "Neither side passes a round that the other fails.",
 });
 
@@ -144,14 +143,14 @@ function taskLink(name) {
   return task ? anchor(link("task", [task.id]), named(name)) : named(name);
 }
 
-/** @param {{task: string, round: number}} flip @param {Place} place */
-const lookAt = (flip, place) =>
-  link("compare", [], { ...place.settings, task: report.task(flip.task)?.id ?? "", round: flip.round, a: null, b: null });
+/** @param {{task: string, round: number}} flip */
+const lookAt = (flip) =>
+  here({ task: report.task(flip.task)?.id ?? "", round: flip.round, a: null, b: null });
 
 /** The tasks at which both rows have attempts. @param {RowPair} pair @returns {TaskPair[]} */
 function taskPairs({ first, second }) {
   const pairs = [];
-  for (const task of report.index.tasks) {
+  for (const task of report.tasks) {
     const attempts = report.attemptsAt(task.name);
     const ours = attempts.filter((each) => each.row === first.id);
     const theirs = attempts.filter((each) => each.row === second.id);
@@ -178,23 +177,23 @@ function passedShare(attempts, place) {
   return known.length ? known.filter((each) => each.cells[place] === "p").length / known.length : null;
 }
 
-/** @param {RowPair} pair @param {TaskPair[]} tasks @param {Place} place @param {AbortSignal} left */
-function taskSection({ first, second }, tasks, place, left) {
+/** @param {RowPair} pair @param {TaskPair[]} tasks @param {AbortSignal} left */
+function taskSection({ first, second }, tasks, left) {
   const attempts = tasks.flatMap((each) => [...each.first, ...each.second]);
   const parts = new Map(tasks.map((each) => [each.task.name, each.parts]));
   return h("section",
     h("h2", "Where they part"),
     table({
-      caption: "The first round of each task that one side passes more often than the other",
+      caption: "The first round of each task at which they differ",
       columns: [
         { title: "Task", value: (each) => each.task.name, cell: (each) => taskLink(each.task.name) },
         {
           title: "First differing round", number: integer, value: (each) => each.parts,
-          cell: (each) => anchor(lookAt({ task: each.task.name, round: each.parts ?? 1 }, place), each.parts ?? "none"),
+          cell: (each) => anchor(lookAt({ task: each.task.name, round: each.parts ?? 1 }), each.parts ?? "none"),
         },
       ],
       items: tasks,
-      open: (each) => lookAt({ task: each.task.name, round: each.parts ?? 1 }, place),
+      open: (each) => lookAt({ task: each.task.name, round: each.parts ?? 1 }),
     }),
     attemptGrid(`Rounds of ${first.name} and ${second.name}, the first that differs is marked`, attempts, left,
       (one) => `${one.task}, ${attemptLabel(one)}`, (one) => parts.get(one.task) ?? 0));

@@ -33,7 +33,7 @@ function copyBySelection(text) {
 }
 
 /** A button with a sign, its name in words, and its key. @param {string} sign @param {string} name @param {string} key @param {() => void} act */
-const iconButton = (sign, name, key, act) => h("button", { "aria-label": name, title: `${name} (${key})`, onclick: act }, sign);
+const iconButton = (sign, name, key, act) => h("button", { label: name, title: `${name} (${key})`, onclick: act }, sign);
 
 /** Where a search goes on: to the next or the previous of some hits, round and round. @param {number} chosen or -1 @param {number} count @param {1 | -1} direction */
 const cycled = (chosen, count, direction) => (chosen < 0 && direction < 0 ? count - 1 : (chosen + direction + count) % count);
@@ -80,7 +80,7 @@ function tabs({ label, setting, items }) {
     buttons[index]?.focus();
   }
   choose(Math.max(0, items.findIndex((item) => item.id === shown.place.settings[setting])));
-  return h("div.tabs", h("div", { role: "tablist", "aria-label": label, onkeydown: keys }, buttons), panel);
+  return h("div.tabs", h("div", { role: "tablist", label: label, onkeydown: keys }, buttons), panel);
 }
 
 /** @param {"info" | "warning" | "error"} kind @param {...Child} children

@@ -31,7 +31,7 @@ function diffView(diff) {
 }
 
 /** @param {DiffLine[]} lines */
-const diffLines = (lines) => inPortions(h("div.diff", { role: "group", "aria-label": "Differences" }), lines, diffLine, 1000, 5000);
+const diffLines = (lines) => inPortions(h("div.diff", { role: "group", label: "Differences" }), lines, diffLine, 1000, 5000);
 
 /** @param {DiffLine} line */
 const diffLine = ({ sign, before, after, text, words }) => h("div.diff-line", { class: SIGN_CLASSES[sign] },

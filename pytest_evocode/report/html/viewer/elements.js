@@ -6,9 +6,11 @@ const SAFE_URL = /^(#\/|[0-9a-z_-]+(\/[0-9a-z_-]+)*\.(csv|json|md)$)/i;
 /** Attributes that people read or hear; what is hidden in a text is shown in them too. */
 const READ = ["title", "aria-label", "aria-description", "placeholder"];
 
+const { entries } = Object;
+
 /** Make an element: `h("p.quiet", {title: "Why"}, "Because")`. Children that are strings become text nodes, with hidden
  * characters marked; properties, which may be left out, that begin with "on" are listeners; false, null and undefined
- * leave one out, true makes it empty; a class is one more than those of the tag. A button submits nothing unless told.
+ * leave one out, true makes it empty; a class is one more than those of the tag, and a label is heard, not seen. A button submits nothing unless told.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K | `${K}.${string}`} tag @param {Properties | Child} [first] @param {...Child} others
  * @returns {HTMLElementTagNameMap[K]} */
@@ -37,7 +39,7 @@ const UNHEARD = { "aria-hidden": "true" };
  * @template {HTMLElement | SVGElement} T
  * @param {T} element @param {{ [property: string]: string }} values */
 function style(element, values) {
-  for (const [name, value] of Object.entries(values)) element.style.setProperty(name, value);
+  for (const [name, value] of entries(values)) element.style.setProperty(name, value);
   return element;
 }
 
@@ -50,13 +52,14 @@ function filled(element, classes, first, others) {
   const { class: more, ...properties } = isChild ? {} : first;
   if (more) classes.push(String(more));
   if (classes.length) element.setAttribute("class", classes.join(" "));
-  for (const [name, value] of Object.entries(properties)) setProperty(element, name, value);
+  for (const [name, value] of entries(properties)) setProperty(element, name, value);
   return element;
 }
 
 /** @param {HTMLElement | SVGElement} element @param {string} name @param {Properties[string]} value */
 function setProperty(element, name, value) {
   if (value === false || value === null || value === undefined) return;
+  if (name === "label") return setProperty(element, "aria-label", value);
   if (name.startsWith("on")) {
     if (typeof value === "function" || typeof value === "object") element.addEventListener(name.slice(2), value);
     return;

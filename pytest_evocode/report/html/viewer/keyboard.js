@@ -25,7 +25,7 @@ function startKeyboard() {
     }
     const going = performance.now() - goingSince < 1500;
     goingSince = -Infinity;
-    const run = going ? goTo(key) : (shown.page?.keys?.[key] ?? KEYS[key])?.run;
+    const run = going ? goTo(key) : (shown.live.keys?.[key] ?? KEYS[key])?.run;
     if (!run) return;
     event.preventDefault();
     run(event);
@@ -66,8 +66,8 @@ function focusSearch() {
 function showKeys() {
   /** @type {[string, string][]} */
   const rows = [
-    ...Object.entries(shown.page?.keys ?? {}).map(([key, { help }]) => /** @type {[string, string]} */ ([key, help])),
-    ...Object.entries(KEYS).filter(([key]) => !shown.page?.keys?.[key]).map(([key, { help }]) => /** @type {[string, string]} */ ([key, help])),
+    ...entries(shown.live.keys ?? {}).map(([key, { help }]) => /** @type {[string, string]} */ ([key, help])),
+    ...entries(KEYS).filter(([key]) => !shown.live.keys?.[key]).map(([key, { help }]) => /** @type {[string, string]} */ ([key, help])),
     ...[...pageLetters()].map(([letter, page]) => /** @type {[string, string]} */ ([`g ${letter}`, page.title])),
     ["Enter", "Open the row"], ["Arrows", "Move in a grid, or between tabs"],
   ];

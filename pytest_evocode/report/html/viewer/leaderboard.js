@@ -14,10 +14,10 @@ const DIMENSIONS = {
 };
 
 /** @param {string} field @param {string} [fallback] */
-const titleOf = (field, fallback = field) => own(report.index.titles, field)?.title ?? fallback;
+const titleOf = (field, fallback = field) => own(report.titles, field)?.title ?? fallback;
 
 /** @param {string} field */
-const helpOf = (field) => own(report.index.titles, field)?.help;
+const helpOf = (field) => own(report.titles, field)?.help;
 
 /** @template T
  * @param {{[key: string]: T} | undefined} values @param {string | undefined} key
@@ -33,7 +33,7 @@ const dimensionOf = ({ settings }) =>
 /** The groups of a dimension in any row.
  * @param {Dimension} dimension */
 function groupsOf(dimension) {
-  const names = new Set(report.index.rows.flatMap((row) => Object.keys(row.groups[dimension] ?? {})));
+  const names = new Set(report.rows.flatMap((row) => Object.keys(row.groups[dimension] ?? {})));
   return [...names].sort((one, other) => one.localeCompare(other, "en", { numeric: true }));
 }
 
@@ -47,7 +47,7 @@ function groupControls(place) {
     // A choice among thousands of rounds is no choice: the rows of the table lead to each.
     dimension && groups.length <= 200 && settingSelect("Which", "group", [["", "all, side by side"], ...groups.map(same)]),
     dimension && place.settings.group === undefined && settingSelect("Score", "score", [["", titleOf("dataset_score")],
-      ...ALL_SCORES.slice(1).filter((field) => report.index.rows.some((row) => Object.values(row.groups[dimension] ?? {}).some((each) => isKnown(each[field])))).map((field) => /** @type {[string, string]} */ ([field, titleOf(field)]))]));
+      ...ALL_SCORES.slice(1).filter((field) => report.rows.some((row) => Object.values(row.groups[dimension] ?? {}).some((each) => isKnown(each[field])))).map((field) => /** @type {[string, string]} */ ([field, titleOf(field)]))]));
 }
 
 /** @param {Place} place */
@@ -66,7 +66,7 @@ function leaderboardPart(place) {
   const alone = [...rankings.values()].filter((each) => each.length === 1).flat();
   if (rankings.size === 1) ranked.push(...alone.splice(0).map((row) => [row]));
   const all = place.settings.columns === "all";
-  const how = { place, scoresOf, whole: !dimension, fields: knownFields(all ? ALL_SCORES : MAIN_SCORES, rows, scoresOf) };
+  const how = { scoresOf, whole: !dimension, fields: knownFields(all ? ALL_SCORES : MAIN_SCORES, rows, scoresOf) };
   return [
     title,
     dimension && groupNote(rows, scoresOf, dimension, group),
@@ -78,7 +78,7 @@ function leaderboardPart(place) {
 }
 
 /** @typedef {(row: Row) => Partial<ScoreValues>} ScoresOf
- * @typedef {{place: Place, scoresOf: ScoresOf, whole: boolean, fields: ScoreField[]}} Shown */
+ * @typedef {{scoresOf: ScoresOf, whole: boolean, fields: ScoreField[]}} Shown */
 
 /** @param {Row} row @param {string} before */
 function rankingName(row, before) {
@@ -103,7 +103,7 @@ function groupNote(rows, scoresOf, dimension, group) {
   return h("p",
     `Scores over the rounds of ${DIMENSIONS[dimension]} `, h("strong", named(group)), ", without intervals. ",
     without.length > 0 && `A ${DIMENSIONS[dimension]} has no ${without.join(", ")}. `,
-    anchor(link("overview", [], { ...shown.place.settings, by: null, group: null }), "Show the scores of all rounds"));
+    anchor(here({ by: null, group: null }), "Show the scores of all rounds"));
 }
 
 /** Ranks of rows of one ranking by what they are ranked by; equal ones share a rank.
@@ -118,11 +118,11 @@ function ranks(rows, scoresOf) {
 }
 
 /** @param {Row[]} rows @param {string} caption @param {Shown} how */
-function rankingTable(rows, caption, { place, scoresOf, whole, fields }) {
+function rankingTable(rows, caption, { scoresOf, whole, fields }) {
   // A filter does not make an agent better: ranks are those among all rows of the ranking.
-  const rank = ranks(report.index.rows.filter((row) => row.ranking === rows[0].ranking), scoresOf);
+  const rank = ranks(report.rows.filter((row) => row.ranking === rows[0].ranking), scoresOf);
   const comparable = rows.length > 1 && rows.every((row) => row.ranking === rows[0].ranking);
-  const harnesses = new Set(report.index.rows.map((row) => row.harness)).size > 1;
+  const harnesses = new Set(report.rows.map((row) => row.harness)).size > 1;
   /** @type {Column<Row>[]} */
   const columns = [
     { title: "Agent", value: (row) => row.name, cell: agentCell },
@@ -177,7 +177,7 @@ const attemptsEach = ({ scores: { attempts_min: least, attempts_max: most } }) =
 
 /** The overview with a row opened.
  * @param {string} id */
-const rowLink = (id) => link("overview", [], { ...shown.place.settings, row: id });
+const rowLink = (id) => here({ row: id });
 
 /** @param {Row} row */
 const agentCell = (row) => h("span.agent-cell", anchor(rowLink(row.id), named(row.name)),
@@ -186,8 +186,8 @@ const agentCell = (row) => h("span.agent-cell", anchor(rowLink(row.id), named(ro
 /** What a row's scores rest on that a reader has to know.
  * @type {{sign: string, count(row: Row): number, means: string}[]} */
 const MARKS = [
-  { sign: "* tools", count: (row) => row.scores.on_changed_tools, means: "Verdicts that rest on tools which the agent had changed: look at these rounds before you trust them." },
-  { sign: "! faults", count: (row) => row.faults, means: "Rounds with a fault of the infrastructure or an error of the agent's program; they count as not passed." },
+  { sign: "* tools", count: (row) => row.scores.on_changed_tools, means: "Verdicts that rest on tools which the agent had changed: look at them before you trust them." },
+  { sign: "! faults", count: (row) => row.faults, means: "Rounds with a fault of the infrastructure or of the agent's program; they count as not passed." },
   { sign: "† partial", count: (row) => row.partial, means: "Attempts of which not all rounds were selected; only those that were count." },
   { sign: "– missing", count: (row) => row.missing.length, means: "Attempts that were selected and left nothing; their rounds count as not passed." },
   { sign: "i notes", count: (row) => row.notes.length, means: "There is more to know: open the row." },
@@ -213,7 +213,7 @@ function groupsTable(rows, dimension, place) {
   }
   return table({
     caption: `${titleOf(field)} by ${DIMENSIONS[dimension]}`, columns, items: groupsOf(dimension),
-    open: (group) => link("overview", [], { ...place.settings, group }),
+    open: (group) => here({ group }),
   });
 }
 

@@ -100,7 +100,7 @@ function lane(states, label, least = 96) {
     if (sign && step >= 12) parts.push(svg(`text.state-${state}`, { x: (from + 0.5) * step, y: 12, "text-anchor": "middle" }, sign));
     from = to;
   }
-  return svg("svg.lane", { role: "img", "aria-label": label && `${label}: ${words}`, "aria-hidden": label ? null : "true", width, height: 16, viewBox: `0 0 ${width} 16` }, parts);
+  return svg("svg.lane", { role: "img", label: label && `${label}: ${words}`, "aria-hidden": label ? null : "true", width, height: 16, viewBox: `0 0 ${width} 16` }, parts);
 }
 
 /** @param {string} states @param {number} size of the groups */
@@ -146,7 +146,7 @@ const laneLegend = () =>
 function requirementsPart(life, place) {
   const title = h("h2", "Requirements");
   const { data, attempts } = life;
-  if (!data.requirements.length) return [title, empty("Cases of this task name no requirement.", "Add the requirement's id to each case; see the docs of native suites.")];
+  if (!data.requirements.length) return [title, empty("Cases of this task name no requirement.", "Add it to the cases; see the docs of native suites.")];
   /** @type {Column<Requirement>[]} */
   const columns = [
     { title: "Requirement", value: (one) => one.id },
@@ -165,8 +165,8 @@ function requirementsPart(life, place) {
   ];
 }
 
-/** @param {Life} life @param {Place} place */
-const casesHead = ({ data }, place) =>
+/** @param {Life} life */
+const casesHead = ({ data }) =>
   data.cases.length > 0 && [h("h2", "Cases"), h("div.controls", settingSearch("Find cases", "find"))];
 
 /** One case through all rounds and attempts.
@@ -179,8 +179,7 @@ function lineagePart(life, place, left) {
   const close = h("button", { onclick: () => setSettings({ case: null }) }, "Close");
   if (index < 0) return h("section.panel", note("warning", "No attempt at this task has a case ", named(id), ". "), close);
   const found = data.cases[index];
-  const title = h("h3", { tabindex: "-1" }, named(found.id));
-  requestAnimationFrame(() => { if (title.isConnected && !left.aborted) { title.focus({ preventScroll: true }); title.scrollIntoView({ block: "nearest" }); } });
+  const title = goToPart(h("h3", named(found.id)), left);
   const rows = attempts.map((one) => {
     const states = caseStates(life, one.id, index);
     return {
@@ -191,14 +190,14 @@ function lineagePart(life, place, left) {
       hrefs: (at) => link("round", [one.id, at + 1], { case: found.id }),
     };
   });
-  return h("section.panel", { "aria-label": "Case" },
+  return h("section.panel", { label: "Case" },
     h("div.panel-head", title, close),
     facts([
       ["Intent", found.intent && named(found.intent, 1000)], ["Requirement", found.requirement !== null && named(data.requirements[found.requirement]?.id ?? "")],
       ["Kind", found.kind && named(found.kind)], ["From", found.origin && named(found.origin)],
     ]),
     rows.length ? [cellLegend("prncs"), cellGrid({
-      caption: "This case in each round", rows, left, columns: task.rounds.map((name, at) => ({ label: String(at + 1), title: `round ${at + 1}: ${name}` })),
+      caption: "This case in each round", rows, left, columns: task.rounds.length,
     })] : empty("No attempt has a verdict on it.", "Run the task."));
 }
 
@@ -211,7 +210,7 @@ function casesPart(life, place) {
   const requirement = (one) => (one.requirement === null ? "" : data.requirements[one.requirement]?.id ?? "");
   const items = data.cases.map((one, index) => ({ ...one, index })).filter((one) => has(`${one.id} ${requirement(one)} ${one.kind} ${one.origin} ${one.intent}`));
   /** @param {NumberedCase} one */
-  const address = (one) => link("task", place.path, { ...place.settings, case: one.id });
+  const address = (one) => here({ case: one.id });
   /** @type {Column<NumberedCase>[]} */
   const columns = [
     { title: "Case", value: (one) => one.id },

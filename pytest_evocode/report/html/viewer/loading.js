@@ -97,8 +97,7 @@ function unpacked(data) {
 const found = { rows: new Map(), tasks: new Map(), attempts: new Map(), at: new Map() };
 
 /** The index, and what is found by id; set before any page is shown. */
-const report = {
-  index: /** @type {Index} */ ({}),
+const report = Object.assign(/** @type {Index} */ ({}), {
   /** @param {string | undefined} id */
   row: (id) => found.rows.get(id ?? ""),
   /** @param {string | undefined} name */
@@ -107,11 +106,11 @@ const report = {
   attempt: (id) => found.attempts.get(id ?? ""),
   /** @param {string} task @returns {AttemptSummary[]} */
   attemptsAt: (task) => found.at.get(task) ?? [],
-};
+});
 
 /** @param {Index} index */
 function setIndex(index) {
-  report.index = index;
+  Object.assign(report, index);
   found.rows = new Map(index.rows.map((row) => [row.id, row]));
   found.tasks = new Map(index.tasks.map((task) => [task.name, task]));
   found.attempts = new Map(index.attempts.map((attempt) => [attempt.id, attempt]));

@@ -58,3 +58,6 @@ const highest = (values) => values.reduce((most, each) => Math.max(most, each), 
 
 /** @param {number} value @param {number} low @param {number} high */
 const within = (value, low, high) => Math.max(low, Math.min(value, high));
+
+/** @param {Interval | null | undefined} interval @param {number} [digits] */
+const rangeText = (interval, digits) => interval ? `, 95 % interval ${score(interval.low, digits)} to ${score(interval.high, digits)}` : "";

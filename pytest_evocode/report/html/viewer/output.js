@@ -36,7 +36,7 @@ function outputView(text, omitted, place, left) {
         { class: index === line && "selected" },
         h(
           "a.line-number",
-          { href: link("round", place.path, { tab: "output", line: index + 1 }), "aria-label": `Line ${index + 1}` },
+          { href: link("round", place.path, { tab: "output", line: index + 1 }), label: `Line ${index + 1}` },
           String(index + 1),
         ),
         shownText(lines[index] ?? "", { tag: "span", ansi: true, limit: 2000 }),

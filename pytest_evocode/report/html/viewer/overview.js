@@ -1,37 +1,25 @@
 /** The overview: how agents score, what that cost, where they fail, and what the numbers leave out. */
 
-/** @type {((place: Place) => void) | null} */
-let updateOverview = null;
-
-definePage({
-  name: "overview",
-  title: "Overview",
-  show(main, place, left) {
-    const { index } = report;
-    heading(main, index.title);
-    main.append(overviewFacts());
-    if (index.under_way) main.append(note("info", "A session is still writing these results. Reload the page to see what is new."));
-    if (!index.rows.length) {
-      main.append(empty("No attempt has a score yet.", "Run one, such as: pytest --evocode-agent=oracle TASKS; then write the report again."), h("div", leftOutPart()));
-      updateOverview = null;
-      return;
-    }
-    if (index.notes.length) main.append(note("info", h("p", "Before you compare:"), longList(index.notes, named, 8)));
-    main.append(h("div", overviewFilter(place)));
-    updateOverview = showSections(main, [
-      { uses: ["by", "group"], make: groupControls },
-      { uses: [...ROW_FILTERS, "by", "group", "score", "columns"], make: leaderboardPart },
-      { uses: ["row"], make: (now) => rowPart(now, left) },
-      { uses: [...ROW_FILTERS, "chart", "of"], make: spendingPart },
-      { uses: [...ROW_FILTERS, "by", "group"], make: taskGridPart },
-      { uses: ROW_FILTERS, make: survivalPart },
-      { uses: ROW_FILTERS, make: failuresPart },
-      { uses: [], make: leftOutPart },
-    ], place);
-  },
-  update(place) {
-    updateOverview?.(place);
-  },
+definePage("overview", "Overview", (main, place, left) => {
+  heading(main, report.title);
+  main.append(overviewFacts());
+  if (report.under_way) main.append(note("info", "A session is still writing these results. Reload the page for news."));
+  if (!report.rows.length) {
+    main.append(empty("No attempt has a score yet.", "Run one, such as: pytest --evocode-agent=oracle TASKS; then write the report again."), h("div", leftOutPart()));
+    return;
+  }
+  if (report.notes.length) main.append(note("info", h("p", "Before you compare:"), longList(report.notes, named, 8)));
+  main.append(h("div", overviewFilter()));
+  return { update: showSections(main, [
+    { uses: ["by", "group"], make: groupControls },
+    { uses: [...ROW_FILTERS, "by", "group", "score", "columns"], make: leaderboardPart },
+    { uses: ["row"], make: (now) => rowPart(now, left) },
+    { uses: [...ROW_FILTERS, "chart", "of"], make: spendingPart },
+    { uses: [...ROW_FILTERS, "by", "group"], make: taskGridPart },
+    { uses: ROW_FILTERS, make: survivalPart },
+    { uses: ROW_FILTERS, make: failuresPart },
+    { uses: [], make: leftOutPart },
+  ], place) };
 });
 
 /** The settings that say which rows are shown. */
@@ -39,16 +27,14 @@ const ROW_FILTERS = ["q", "mode", "harness"];
 const NO_HARNESS = "none";
 
 function overviewFacts() {
-  const { index } = report;
-  const rounds = index.tasks.reduce((sum, task) => sum + task.rounds.length, 0);
-  return h("p.quiet", `${counted(index.rows.length, "row")} of agents, `, anchor(link("task"), counted(index.tasks.length, "task")),
-    ` with ${counted(rounds, "round")}, ${counted(index.attempts.length, "attempt")}, `,
-    anchor(link("runs"), counted(index.runs.length, "run")), ".");
+  const rounds = report.tasks.reduce((sum, task) => sum + task.rounds.length, 0);
+  return h("p.quiet", `${counted(report.rows.length, "row")} of agents, `, anchor(link("task"), counted(report.tasks.length, "task")),
+    ` with ${counted(rounds, "round")}, ${counted(report.attempts.length, "attempt")}, `,
+    anchor(link("runs"), counted(report.runs.length, "run")), ".");
 }
 
-/** @param {Place} place */
-function overviewFilter(place) {
-  const { rows } = report.index;
+function overviewFilter() {
+  const { rows } = report;
   const modes = [...new Set(rows.map((row) => row.mode))].sort();
   const harnesses = [...new Set(rows.map((row) => row.harness || NO_HARNESS))].sort();
   if (rows.length < 2) return null;
@@ -64,7 +50,7 @@ const same = (text) => [text, text];
  * @param {Place} place */
 function filteredRows({ settings }) {
   const has = wordSearch(settings.q);
-  return report.index.rows.filter((row) => {
+  return report.rows.filter((row) => {
     return (!settings.mode || row.mode === settings.mode)
       && (!settings.harness || (row.harness || NO_HARNESS) === settings.harness)
       && has(`${row.name} ${row.agent} ${row.harness} ${row.environment} ${row.mode}`);
@@ -115,13 +101,13 @@ function failuresPart(place) {
 
 /** What the scores leave out, and why. */
 function leftOutPart() {
-  const { rows, attempts, problems } = report.index;
+  const { rows, attempts, problems } = report;
   const missing = rows.flatMap((row) => row.missing.map((one) => ({ row, ...one })));
   const reasons = Map.groupBy(attempts.filter((one) => one.left_out), (one) => one.left_out);
   if (!missing.length && !reasons.size && !problems.length) return null;
   return h("section", h("h2", "What was left out, and why"),
     [...reasons].map(([reason, found]) => leftOut(reason, found, attemptAt)),
-    leftOut("Attempts that were selected and left nothing: their rounds count as not passed", missing, (one) => [
+    leftOut("Attempts that were selected and left nothing", missing, (one) => [
       named(one.row.name), ` #${one.attempt} at `, named(one.task)]),
     leftOut("What could not be read or is gone", problems, (one) => named(one, 1000)));
 }

@@ -2,43 +2,29 @@
 
 /** @type {{ [place: string]: string }} */
 const RESTS_ON = {
-  separate: "The suite ran in the task's image as it was built, apart from the program. Nothing that the agent made was there, so it can have changed nothing that the verdict rests on.",
-  clean: "The suite ran in the task's image as it was built, with only the working directory and the task's state carried over. Its tools are the image's; what the suite reads or imports from the working directory is the agent's.",
-  fork: "The suite ran in a copy of the agent's system, with none of its processes. What the agent changed of the image's tools was there and can steer the verdict.",
-  place: "The suite ran where the agent works. What the agent changed of the image's tools, and left in its system, was there and can steer the verdict.",
+  separate: "The suite ran in the task's image as it was built, apart from the program. Nothing that the agent made was there.",
+  clean: "The suite ran in the task's image as it was built, with only the working directory and the task's state carried over. What the suite reads or imports from there is the agent's.",
+  fork: "The suite ran in a copy of the agent's system, without its processes. Tools that the agent changed were there and can steer the verdict.",
+  place: "The suite ran where the agent works. Whatever the agent changed was there and can steer the verdict.",
 };
 
-/** The round that is shown, for keys. @type {{ attempt: AttemptData, round: RoundData } | null} */
-let shownRound = null;
-/** @param {1 | -1} direction */
-const toRound = (direction) => shownRound && goToRound(shownRound.attempt, shownRound.round, direction, "round");
-
-definePage({
-  name: "round",
-  title: "",
-  async show(main, place, left) {
-    shownRound = null;
-    const [id = "", number = ""] = place.path;
-    const attempt = await load(`attempts/${id}`);
-    if (left.aborted) return;
-    const round = attempt.rounds.find((each) => each.index === Number(number));
-    if (!round) {
-      heading(main, `Round ${number}`, roundTrail(attempt));
-      appendAll(main, [empty(`This attempt has no record of a round ${number}.`, "Choose one of its rounds on the attempt's page."), attemptProblems(attempt)]);
-      return;
-    }
-    shownRound = { attempt, round };
-    heading(main, `Round ${round.index}: ${round.name}`, roundTrail(attempt));
-    main.append(roundLinks(attempt, round, "round"), verdictView(round), roundTabs(attempt, round, place, left));
-  },
-  keys: {
-    ">": { help: "Next round", run: () => void toRound(1) },
-    "<": { help: "Previous round", run: () => void toRound(-1) },
-    t: {
-      help: "Trajectory of the round",
-      run: () => shownRound && go(link("trajectory", [shownRound.attempt.id, shownRound.round.index])),
+definePage("round", "", async (main, place, left) => {
+  const [id = "", number = ""] = place.path;
+  const attempt = await load(`attempts/${id}`);
+  if (left.aborted) return;
+  const round = attempt.rounds.find((each) => each.index === Number(number));
+  heading(main, `Round ${round ? `${round.index}: ${round.name}` : number}`, roundTrail(attempt));
+  if (!round) {
+    appendAll(main, [empty(`This attempt has no record of a round ${number}.`, "Choose one of its rounds on the attempt's page."), attemptProblems(attempt)]);
+    return;
+  }
+  main.append(roundLinks(attempt, round, "round"), verdictView(round), roundTabs(attempt, round, place, left));
+  return {
+    keys: {
+      ...roundKeys(attempt, round, "round"),
+      t: { help: "Trajectory of the round", run: () => go(link("trajectory", [id, number])) },
     },
-  },
+  };
 });
 
 /** @param {AttemptData} attempt @param {RoundData} round @param {Place} place @param {AbortSignal} left */
@@ -79,7 +65,7 @@ function changesView(changes, round, step) {
   if (changes === null) {
     return empty(
       "What this round changed in the workspace was not recorded.",
-      "It is for agents whose actions are recorded: the shell agent, installed CLIs and commands. Run one of these.",
+      "Actions of the shell agent, of installed CLIs and of commands are recorded.",
     );
   }
   if (!changes.length) return note("info", "The workspace is the same after this round as before it.");
@@ -94,12 +80,12 @@ function verdictView(round) {
   const kinds = caseKinds(round.cases);
   const [passed, of] = round.counts;
   const [sign, tone] = OUTCOMES[round.outcome] ?? ["·", ""];
-  return h("section.verdict", { "aria-label": "Verdict" },
+  return h("section.verdict", { label: "Verdict" },
     h("p.outcome", { class: tone }, h("b", `${sign} ${capital(cellName(round.cell))}`),
       of > 0 && ` · ${integer(passed)} of ${integer(of)} cases passed`, passed < of && kinds && `: ${kinds}`),
     round.cause && h("div.cause", shownText(round.cause, { limit: 4000 })),
     terms([
-      ["Reward", round.reward !== null && rewardList([["", round.reward], ...Object.entries(round.rewards).filter(([key]) => key !== "reward")])],
+      ["Reward", round.reward !== null && rewardList([["", round.reward], ...entries(round.rewards).filter(([key]) => key !== "reward")])],
       ["Timeout", round.timed_out && (round.timed_out === "agent" ? "of the agent's turn" : "of the suite")],
       ["Turn was stopped", round.stopped && named(round.stopped, 1000)],
       ["Repeats", repeatsView(round)],
@@ -129,13 +115,13 @@ function restsOnView({ outcome, rests_on: place }) {
 /** @param {RoundData} round */
 function changedToolsNote(round) {
   const { changed_tools: tools, changed_counts: counts, rests_on: place } = round;
-  const sums = Object.entries(counts).map(([kind, count]) => `${integer(count)} ${kind}`);
+  const sums = entries(counts).map(([kind, count]) => `${integer(count)} ${kind}`);
   const others = sums.length > 0 && h("p", "Changed outside of the workspace: ", named(sums.join(", "), 1000), ".");
   if (!tools.length) return others && note("info", others);
   const steered = place !== "separate";
   return note(steered ? "warning" : "info",
     h("p", steered
-      ? "The verdict rests on tools that the agent changed. Look at them before you trust it; --evocode-strict fails such rounds."
+      ? "The verdict rests on tools that the agent changed: look at them before you trust it. --evocode-strict fails such rounds."
       : "The agent changed tools of the image. The suite did not run with them.",
     round.void && " This session was strict: no case of the round counts."),
     unfolding("details", `Changed tools (${integer(tools.length)})`, false, () => longList(tools, (tool) => named(tool, 1000))),

@@ -5,8 +5,8 @@
 /** @param {RoundData} round @returns {NamedMeasure[]} */
 function measuresOf({ process }) {
   /** @param {string} pillar @param {{ [name: string]: Measure }} measures */
-  const named = (pillar, measures) => Object.entries(measures).map(([measure, value]) => ({ pillar, measure, value }));
-  return process ? [...Object.entries(process.pillars).flatMap(([pillar, { measures }]) => named(pillar, measures)), ...named("extended", process.extended)] : [];
+  const named = (pillar, measures) => entries(measures).map(([measure, value]) => ({ pillar, measure, value }));
+  return process ? [...entries(process.pillars).flatMap(([pillar, { measures }]) => named(pillar, measures)), ...named("extended", process.extended)] : [];
 }
 
 /** @param {string} pillar its short name */
@@ -23,11 +23,11 @@ function roundProcess(round, place, step) {
   const wanted = place.settings.measure ?? "";
   const element = h("div",
     h("p", "RigorScore ", h("b", score(process.score)), process.edited ? "." : ". The agent changed nothing in this round, so most pillars have no value."),
-    barChart("Pillars of this round", Object.entries(process.pillars).map(([name, { value }]) => ({ label: pillarTitle(name), value }))),
+    barChart("Pillars of this round", entries(process.pillars).map(([name, { value }]) => ({ label: pillarTitle(name), value }))),
     [...Map.groupBy(measuresOf(round), (each) => each.pillar)].map(([pillar, measures]) => h("details.pillar", { open: wanted.startsWith(`${pillar}.`) },
       h("summary", h("b", `${pillarTitle(pillar)} ${pillar in process.pillars ? measureValue(process.pillars[pillar]?.value) : ""}`), measuresInShort(measures)),
       measures.map((each) => measureView(each, wanted, step)))));
-  if (wanted) requestAnimationFrame(() => element.querySelector(".measure.selected")?.scrollIntoView({ block: "center" }));
+  if (wanted) scrollToSelected(element, ".measure.selected");
   return element;
 }
 

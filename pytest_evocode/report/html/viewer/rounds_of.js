@@ -26,10 +26,14 @@ function besideRound(attempt, round, direction) {
   return others[0];
 }
 
-/** @param {AttemptData} attempt @param {RoundData} round @param {1 | -1} direction @param {string} page */
-function goToRound(attempt, round, direction, page) {
-  const other = besideRound(attempt, round, direction);
-  if (other) go(link(page, [attempt.id, other.index]));
+/** @param {AttemptData} attempt @param {RoundData} round @param {string} page */
+function roundKeys(attempt, round, page) {
+  /** @param {1 | -1} direction */
+  const to = (direction) => () => {
+    const other = besideRound(attempt, round, direction);
+    if (other) go(link(page, [attempt.id, other.index]));
+  };
+  return { ">": { help: "Next round", run: to(1) }, "<": { help: "Previous round", run: to(-1) } };
 }
 
 /** Previous and next round, and the other page of this one. @param {AttemptData} attempt @param {RoundData} round
@@ -40,7 +44,7 @@ function roundLinks(attempt, round, page) {
   const path = [attempt.id, round.index];
   return h(
     "nav.round-links",
-    { "aria-label": "Rounds of this attempt" },
+    { label: "Rounds of this attempt" },
     before && h("a", { href: link(page, [attempt.id, before.index]), title: "Key: <" }, `‹ Round ${before.index}`),
     after && h("a", { href: link(page, [attempt.id, after.index]), title: "Key: >" }, `Round ${after.index} ›`),
     page === "trajectory" && anchor(link("round", path), "Verdict of this round"),

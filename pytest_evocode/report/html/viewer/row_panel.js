@@ -7,11 +7,9 @@ function rowPart(place, left) {
   const row = report.row(place.settings.row);
   const close = h("button", { onclick: () => setSettings({ row: null }) }, "Close");
   if (!row) return h("section.panel", note("warning", "This report has no such row. "), close);
-  const attempts = report.index.attempts.filter((one) => one.row === row.id);
-  const title = h("h2", { tabindex: "-1" }, named(row.name));
-  // It is below the table that led here, so it has to be gone to; the router does so only for pages.
-  requestAnimationFrame(() => { if (title.isConnected && !left.aborted) { title.focus({ preventScroll: true }); title.scrollIntoView({ block: "nearest" }); } });
-  return h("section.panel", { "aria-label": "Row" },
+  const attempts = report.attempts.filter((one) => one.row === row.id);
+  const title = goToPart(h("h2", named(row.name)), left);
+  return h("section.panel", { label: "Row" },
     h("div.panel-head", title, close),
     facts([
       ["Agent", named(row.agent)], ["Mode", row.mode], ["From round", row.from_round && named(row.from_round)], ["Harness", named(row.harness || NO_HARNESS)],
@@ -21,13 +19,13 @@ function rowPart(place, left) {
     MARKS.filter((mark) => mark.sign !== "i notes" && mark.count(row) > 0)
       .map((mark) => note("warning", h("strong", `${mark.sign} ${integer(mark.count(row))}`), ` ${mark.means}`)),
     row.notes.map((text) => note("info", named(text, 1000))),
-    row.without_faults && withoutFaults(row, row.without_faults, place),
+    row.without_faults && withoutFaults(row, row.without_faults),
     failureKinds(row),
     attempts.length > 0 && [h("h3", "Attempts"), attemptGrid("Attempts and their rounds", attempts, left, (one) => `${one.task} #${one.attempt}`)]);
 }
 
-/** @param {Row} row @param {Partial<ScoreValues>} without @param {Place} place */
-function withoutFaults(row, without, place) {
+/** @param {Row} row @param {Partial<ScoreValues>} without */
+function withoutFaults(row, without) {
   const fields = [...MAIN_SCORES, ...MORE_SCORES].filter((field) => isKnown(without[field]) && isKnown(row.scores[field]));
   return fields.length > 0 && plainTable("Scores with and without rounds that have a fault", ["Score", "All rounds", "Without faults"],
     fields.map((field) => [titleOf(field), score(row.scores[field]), score(without[field])]));
@@ -47,10 +45,9 @@ function failureKinds({ failures: { rounds, cases, not_reached: missed } }) {
  * @param {string} caption @param {AttemptSummary[]} attempts @param {AbortSignal} left
  * @param {(attempt: AttemptSummary) => string} label @param {(attempt: AttemptSummary) => number} [marked] a round, or 0 */
 function attemptGrid(caption, attempts, left, label, marked = (one) => firstFailure(one.cells)) {
-  const longest = highest(attempts.map((one) => one.cells.length));
   return [cellLegend(attempts.map((one) => one.cells).join("")), cellGrid({
     caption, left,
-    columns: Array.from({ length: longest }, (_, at) => ({ label: String(at + 1), title: `round ${at + 1}` })),
+    columns: highest(attempts.map((one) => one.cells.length)),
     rows: attempts.map((one) => ({
       label: label(one), href: link("attempt", [one.id]), cells: one.cells, first: marked(one) - 1,
       titles: (/** @type {number} */ at) => cellTitle(one, at),

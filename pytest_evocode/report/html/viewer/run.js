@@ -1,52 +1,44 @@
 /** Runs: how each was started, with what, where its time went, and the commands that continue or repeat it. */
 
-definePage({
-  name: "runs",
-  title: "Runs",
-  show(main, place) {
-    heading(main, "Runs");
-    const { runs } = report.index;
-    if (!runs.length) {
-      main.append(empty("No run is in this report.", "Results of other programs have none. Others come with: pytest --evocode-agent=oracle TASKS"));
-      return;
-    }
-    /** @type {Column<RunSummary>[]} */
-    const columns = [
-      { title: "Run", value: (run) => run.name },
-      { title: "Started", value: (run) => run.started, cell: (run) => timeOfDay(run.started) },
-      { title: "Took", number: duration, value: wallSeconds },
-      { title: "State", value: runState, cell: runBadge },
-      { title: "Mode", value: (run) => run.mode },
-      { title: "Environment", value: (run) => run.environment },
-      { title: "Shard", value: (run) => (run.shard ? run.shard.join(" of ") : "–") },
-      { title: "Attempts", number: integer, value: (run) => run.attempts.length },
-      { title: "Faults", number: integer, value: (run) => run.faults.length },
-    ];
-    main.append(table({ caption: "Runs of this report", columns, items: runs, open: (run) => link("run", [run.id]) }));
-    const timed = runs.filter((run) => Object.values(run.phases).some(Boolean)).slice(0, 30);
-    if (timed.length) main.append(h("h2", "Where the time went"), phaseBars(timed));
-  },
+definePage("runs", "Runs", (main) => {
+  heading(main, "Runs");
+  const { runs } = report;
+  if (!runs.length) {
+    main.append(empty("No run is in this report.", "Results of other programs have none."));
+    return;
+  }
+  /** @type {Column<RunSummary>[]} */
+  const columns = [
+    { title: "Run", value: (run) => run.name },
+    { title: "Started", value: (run) => run.started, cell: (run) => timeOfDay(run.started) },
+    { title: "Took", number: duration, value: wallSeconds },
+    { title: "State", value: runState, cell: runBadge },
+    { title: "Mode", value: (run) => run.mode },
+    { title: "Environment", value: (run) => run.environment },
+    { title: "Shard", value: (run) => (run.shard ? run.shard.join(" of ") : "–") },
+    { title: "Attempts", number: integer, value: (run) => run.attempts.length },
+    { title: "Faults", number: integer, value: (run) => run.faults.length },
+  ];
+  main.append(table({ caption: "Runs of this report", columns, items: runs, open: (run) => link("run", [run.id]) }));
+  const timed = runs.filter((run) => Object.values(run.phases).some(Boolean)).slice(0, 30);
+  if (timed.length) main.append(h("h2", "Where the time went"), phaseBars(timed));
 });
 
-definePage({
-  name: "run",
-  title: "",
-  show(main, place) {
-    const run = report.index.runs.find((each) => each.id === place.path[0]);
-    if (!run) {
-      heading(main, "No such run", [["Runs", link("runs")]]);
-      main.append(empty("This report has no such run.", "Choose one in the list of runs."));
-      return;
-    }
-    heading(main, run.name, [["Runs", link("runs")]]);
-    main.append(facts([
-      ["State", runBadge(run)], ["Started", timeOfDay(run.started)], ["Finished", timeOfDay(run.finished)], ["Took", duration(wallSeconds(run))],
-      ["Mode", run.mode], ["Environment", named(run.environment)], ["Strict", yesNo(run.strict)],
-      ["Verify", run.verify && named(run.verify)], ["Shard", run.shard && `${run.shard[0]} of ${run.shard[1]}`], ["Attempts", integer(run.attempts.length)],
-    ]));
-    main.append(...[commandsPart(run), timesPart(run), faultsPart(run), warningsPart(run), agentsPart(run), versionsPart(run), attemptsPart(run, place)]
-      .map((part) => h("section", part)).filter((part) => part.hasChildNodes()));
-  },
+definePage("run", "", (main, place) => {
+  const run = report.runs.find((each) => each.id === place.path[0]);
+  if (!run) {
+    heading(main, "No such run", [["Runs", link("runs")]]);
+    main.append(empty("This report has no such run.", "Choose one in the list of runs."));
+    return;
+  }
+  heading(main, run.name, [["Runs", link("runs")]]);
+  main.append(facts([
+    ["State", runBadge(run)], ["Started", timeOfDay(run.started)], ["Finished", timeOfDay(run.finished)], ["Took", duration(wallSeconds(run))],
+    ["Mode", run.mode], ["Environment", named(run.environment)], ["Strict", yesNo(run.strict)],
+    ["Verify", run.verify && named(run.verify)], ["Shard", run.shard && `${run.shard[0]} of ${run.shard[1]}`], ["Attempts", integer(run.attempts.length)],
+  ]));
+  main.append(...[commandsPart(run), timesPart(run), faultsPart(run), warningsPart(run), agentsPart(run), versionsPart(run), attemptsPart(run)]
+    .map((part) => h("section", part)).filter((part) => part.hasChildNodes()));
 });
 
 /** Seconds from start to end.
@@ -95,7 +87,7 @@ function timesPart(run) {
   if (!total) return null;
   return [
     h("h2", "Where the time went"),
-    h("p.quiet", "Summed over rounds: attempts that run beside each other take less on the clock."),
+    h("p.quiet", "Summed over rounds; attempts that run at the same time take less on the clock."),
     phaseBars([run]),
     plainTable("Time by phase", ["Phase", "Whose", "Time", "Share"], phasesOf([run]).map((phase) => [
       phase, PHASES[phase] ?? "other", duration(run.phases[phase]), `${score((100 * (run.phases[phase] ?? 0)) / total)} %`,
@@ -124,7 +116,7 @@ const attemptAt = (attempt) => [anchor(link("attempt", [attempt.id]), named(atte
  * @param {RunSummary} run */
 function warningsPart({ name, warnings = [], attempts }) {
   /** @type {[AttemptSummary | null, string][]} */
-  const found = [...warnings, ...report.index.problems.filter((problem) => problem.includes(name))].map((text) => [null, text]);
+  const found = [...warnings, ...report.problems.filter((problem) => problem.includes(name))].map((text) => [null, text]);
   for (const id of attempts) {
     const one = report.attempt(id);
     if (one?.left_out) found.push([one, `does not count: ${one.left_out}`]);
@@ -136,17 +128,17 @@ function warningsPart({ name, warnings = [], attempts }) {
 
 /** @param {RunSummary} run */
 function agentsPart({ agents }) {
-  const names = Object.entries(agents);
+  const names = entries(agents);
   return names.length > 0 && [h("h2", "Agents"), names.map(([name, made]) => h("details", { open: names.length < 4 },
-    h("summary", named(name)), facts(Object.entries(made).map(([key, value]) => [key, madeBy(value)]))))];
+    h("summary", named(name)), facts(entries(made).map(([key, value]) => [key, madeBy(value)]))))];
 }
 
 /** @param {RunSummary} run */
 function versionsPart({ versions }) {
-  const names = Object.entries(versions);
+  const names = entries(versions);
   return names.length > 0 && [h("h2", "Versions"), facts(names.map(([name, version]) => [name, named(version)]))];
 }
 
-/** @param {RunSummary} run @param {Place} place */
-const attemptsPart = (run, place) =>
-  [h("h2", "Attempts"), attemptTable("Attempts of this run", run.attempts.flatMap((id) => report.attempt(id) ?? []), place)];
+/** @param {RunSummary} run */
+const attemptsPart = (run) =>
+  [h("h2", "Attempts"), attemptTable("Attempts of this run", run.attempts.flatMap((id) => report.attempt(id) ?? []))];

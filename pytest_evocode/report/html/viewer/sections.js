@@ -134,6 +134,35 @@ function commandLine(command, what = "") {
   return h("div.command", h("code", named(command, 4000)), copy);
 }
 
+/** A part of a page that is there when its data are, or says why they are not.
+ * @template T
+ * @param {Promise<T>} loaded @param {AbortSignal} left @param {(data: T) => Child} shown */
+function waitingPart(loaded, left, shown) {
+  const part = h("div", { "aria-busy": "true" });
+  void loaded.then(shown, (error) => note("error", messageOf(error))).then((content) => {
+    part.removeAttribute("aria-busy");
+    if (!left.aborted) appendAll(part, [content]);
+  });
+  return part;
+}
+
+/** Go to what a link opened below it; the router does so only for pages. @param {HTMLElement} title @param {AbortSignal} left */
+function goToPart(title, left) {
+  title.tabIndex = -1;
+  requestAnimationFrame(() => {
+    if (left.aborted || !title.isConnected) return;
+    title.focus({ preventScroll: true });
+    title.scrollIntoView({ block: "nearest" });
+  });
+  return title;
+}
+
+/** Show what the address selects: the page is filled before it is shown, and scrolls only then.
+ * @param {HTMLElement} element @param {string} selector */
+function scrollToSelected(element, selector) {
+  requestAnimationFrame(() => element.querySelector(selector)?.scrollIntoView({ block: "center" }));
+}
+
 /** @param {AttemptSummary} attempt */
 const attemptLabel = (attempt) => `${report.row(attempt.row)?.name ?? attempt.agent} #${attempt.attempt}`;
 
@@ -156,9 +185,8 @@ const firstFailure = (cells) => cells.search(/[^p.?-]/) + 1;
 
 /** A table of attempts.
  * @param {string} caption
- * @param {AttemptSummary[]} attempts
- * @param {Place} place */
-function attemptTable(caption, attempts, place) {
+ * @param {AttemptSummary[]} attempts */
+function attemptTable(caption, attempts) {
   /** @type {Column<AttemptSummary>[]} */
   const columns = [
     { title: "Attempt", value: attemptLabel },

@@ -10,16 +10,14 @@ function sideBySide(place, pair, tasks, left) {
     section.append(empty("No task has two attempts.", "Choose rows that have a task in common, or run one more attempt."));
     return section;
   }
-  const body = h("div", { "aria-busy": "true" });
-  section.append(sidesChoice(sides), body);
-  void fillSides(body, sides, place, left);
+  section.append(sidesChoice(sides), waitingPart(shownSides(sides, left), left, (shown) => shown));
   return section;
 }
 
 /** What the place chooses, filled up with the first task that has two attempts, and with where they part.
  * @param {Place} place @param {RowPair | null} pair @param {TaskPair[]} tasks @returns {Sides | null} */
 function chosenSides({ settings }, pair, tasks) {
-  const all = report.index.tasks;
+  const all = report.tasks;
   const several = (/** @type {TaskSummary} */ task) => report.attemptsAt(task.name).length > 1;
   const task = all.find((each) => each.id === settings.task)
     ?? tasks.find((each) => each.parts !== null)?.task ?? tasks.find((each) => several(each.task))?.task ?? all.find(several);
@@ -37,30 +35,32 @@ function chosenSides({ settings }, pair, tasks) {
 /** @param {Sides} sides */
 function sidesChoice({ task, attempts, first, second, round }) {
   /** @type {[string, string][]} */
-  const tasks = report.index.tasks.filter((each) => report.attemptsAt(each.name).length > 1).map((each) => [each.id, each.name]);
+  const tasks = report.tasks.filter((each) => report.attemptsAt(each.name).length > 1).map((each) => [each.id, each.name]);
   /** @type {[string, string][]} */
   const choices = attempts.map((each) => [each.id, attemptLabel(each)]);
   /** @type {[string, string][]} */
   const rounds = task.rounds.map((name, place) => [String(place + 1), `${place + 1}: ${name}`]);
-  return h("div.controls", select({ label: "Task", value: task.id, choices: tasks, change: (id) => setSettings({ task: id, a: null, b: null, round: null }) }),
-    select({ label: "First attempt", value: first.id, choices, change: (a) => setSettings({ task: task.id, a, b: second.id }) }),
-    select({ label: "Second attempt", value: second.id, choices, change: (b) => setSettings({ task: task.id, a: first.id, b }) }),
-    select({ label: "Round", value: String(round), choices: rounds, change: (number) => setSettings({ task: task.id, a: first.id, b: second.id, round: number }) }));
+  /** @param {{ [name: string]: string | null }} changed */
+  const choose = (changed) => setSettings({ task: task.id, a: first.id, b: second.id, round: null, ...changed });
+  return h("div.controls",
+    select({ label: "Task", value: task.id, choices: tasks, change: (id) => choose({ task: id, a: null, b: null }) }),
+    select({ label: "First attempt", value: first.id, choices, change: (a) => choose({ a }) }),
+    select({ label: "Second attempt", value: second.id, choices, change: (b) => choose({ b }) }),
+    select({ label: "Round", value: String(round), choices: rounds, change: (number) => choose({ round: number }) }));
 }
 
-/** @param {HTMLElement} body @param {Sides} sides @param {Place} place @param {AbortSignal} left */
-async function fillSides(body, sides, place, left) {
-  const loaded = await Promise.allSettled([load(`attempts/${sides.first.id}`), load(`attempts/${sides.second.id}`)]);
-  if (left.aborted) return;
-  body.removeAttribute("aria-busy");
-  /** @type {(AttemptData | null)[]} */
-  const data = loaded.map((each) => (each.status === "fulfilled" ? each.value : null));
-  for (const each of loaded) if (each.status === "rejected") body.append(note("error", String(each.reason?.message ?? each.reason)));
-  const rounds = data.map((each) => each?.rounds.find((round) => round.index === sides.round) ?? null);
-  const both = [sides.first, sides.second].map((attempt, side) => ({ attempt, round: rounds[side] ?? null }));
-  if (sides.first === sides.second) body.append(note("info", "Both sides are the same attempt."));
-  body.append(
-    partingLine(sides, place),
+/** @param {Sides} sides @param {AbortSignal} left @returns {Promise<Child>} */
+async function shownSides(sides, left) {
+  const attempts = [sides.first, sides.second];
+  const loaded = await Promise.allSettled(attempts.map((each) => load(`attempts/${each.id}`)));
+  const both = loaded.map((each, side) => ({
+    attempt: /** @type {AttemptSummary} */ (attempts[side]),
+    round: (each.status === "fulfilled" && each.value.rounds.find((round) => round.index === sides.round)) || null,
+  }));
+  return [
+    loaded.map((each) => each.status === "rejected" && note("error", messageOf(each.reason))),
+    sides.first === sides.second && note("info", "Both sides are the same attempt."),
+    partingLine(sides),
     tabs({
       label: "What to see side by side", setting: "tab",
       items: [
@@ -68,16 +68,17 @@ async function fillSides(body, sides, place, left) {
         { id: "trajectories", title: "Trajectories", show: () => beside(both, (side) => outline(side, left)) },
         { id: "workspaces", title: "Workspaces", show: () => workspacesBeside(both) },
       ],
-    }));
+    }),
+  ];
 }
 
 /** @typedef {{attempt: AttemptSummary, round: RoundData | null}} Side */
 
-/** @param {Sides} sides @param {Place} place */
-function partingLine({ first, second, round }, place) {
+/** @param {Sides} sides */
+function partingLine({ first, second, round }) {
   const parts = firstParting([first], [second]);
   if (parts === null) return h("p", "Both pass and fail the same rounds, as far as both have verdicts.");
-  const there = link("compare", [], { ...place.settings, round: parts });
+  const there = here({ round: parts });
   return h("p", "They part at ", round === parts ? h("strong", `round ${parts}`) : anchor(there, `round ${parts}`), ", the first that only one of them passes.");
 }
 
@@ -100,7 +101,7 @@ function verdictsBeside(sides) {
   const differing = ids.filter((id) => first.get(id)?.status !== second.get(id)?.status);
   return [
     beside(sides, ({ round }) => round?.cause && h("p", named(round.cause, 1000))),
-    !first.size || !second.size ? h("p", "Cases ran on one side at most, so there is nothing to compare case by case.")
+    !first.size || !second.size ? h("p", "Cases ran on one side at most.")
     : differing.length ? plainTable(`Cases with different results: ${differing.length} of ${ids.length}`, ["Case", "First", "Second", "What it checks"],
       differing.slice(0, 500).map((id) => {
         const [ours, theirs] = [first.get(id), second.get(id)];
@@ -120,7 +121,7 @@ function caseState(each, side) {
 /** A line for each step, of a trajectory of any length. @param {Side} side @param {AbortSignal} left @returns {Child} */
 function outline({ attempt, round }, left) {
   if (!round?.trajectory?.steps) {
-    return empty("There is no trajectory of this round.", "Recordings are there for agents that record, or that can be recorded; see the agents' page of the documentation.");
+    return empty("There is no trajectory of this round.", "Agents that can be recorded leave one; see the agents' page of the documentation.");
   }
   const parts = trajectoryParts(attempt.id, round);
   const list = virtualList({
@@ -165,7 +166,7 @@ function workspacesBeside(sides) {
       h("div.beside", sides.map(({ attempt, round }, side) => {
         const change = files[side]?.get(path);
         const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round?.index ?? 0], { step: number });
-        return h("section", { "aria-label": attemptLabel(attempt) },
+        return h("section", { label: attemptLabel(attempt) },
           h("h3", named(attemptLabel(attempt))),
           change ? fileChanges([change], step) : h("p", round?.changes === null ? "Not recorded." : "Not changed."));
       })))),

@@ -5,7 +5,7 @@ const AGAINST = { cost_usd: "cost, $", tokens: "tokens", agent_seconds: "agent's
 
 /** @param {Place} place */
 function spendingPart(place) {
-  const { pareto } = report.index;
+  const { pareto } = report;
   const there = pareto.filter((each) => each.points.length > 0);
   if (!there.length) return null;
   const chosen = there.find((each) => paretoName(each) === place.settings.chart) ?? there[0];

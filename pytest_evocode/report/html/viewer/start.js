@@ -9,20 +9,15 @@ async function start() {
   document.body.replaceChildren(skip, header, main, foot, h("div.hidden", { id: "live", role: "status" }));
   try {
     setIndex(await load("index"));
+    if (report.format !== 1) throw new Error(`Its data are of format ${report.format}, which this page does not know. Write the report again.`);
   } catch (error) {
     heading(main, "This report cannot be shown");
     main.append(note("error", messageOf(error)));
     return;
   }
-  const { index } = report;
-  if (index.format !== 1) {
-    heading(main, "This report cannot be shown");
-    main.append(note("error", `Its data are of format ${index.format}, which this page does not know. Write the report again.`));
-    return;
-  }
-  name.textContent = visible(index.title || "Report");
-  if (index.under_way) header.append(badge("under way", "A session was still writing when this was made: reload the page for news", "warning"));
-  foot.append(h("p", `Written ${timeOfDay(index.written)} by pytest-evocode ${index.version}. Press `, h("kbd", "?"), " for keys."));
+  name.textContent = visible(report.title || "Report");
+  if (report.under_way) header.append(badge("under way", "A session was still writing: reload the page for news", "warning"));
+  foot.append(h("p", `Written ${timeOfDay(report.written)} by pytest-evocode ${report.version}. Press `, h("kbd", "?"), " for keys."));
   startKeyboard();
   await startRouter();
 }

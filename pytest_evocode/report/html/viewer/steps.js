@@ -18,7 +18,7 @@ const isFailure = (step) => step.calls.some((call) => call.exit_code !== null &&
 
 /** The arguments of a call as texts with names; a shell command alone needs none.
  * @param {Call} call @returns {[string, string][]} */
-const callArguments = (call) => Object.entries(call.arguments).map(([name, value]) => [
+const callArguments = (call) => entries(call.arguments).map(([name, value]) => [
   name,
   typeof value === "string" ? value : JSON.stringify(value, null, 1) ?? "",
 ]);

@@ -39,7 +39,7 @@ function table(options) {
   const named = Math.max(0, columns.findIndex((column) => !column.number));
   let items = options.items;
   const long = items.length > ALL_ROWS;
-  const scroller = h("div.wide", { class: long && "table-long", tabindex: long ? "0" : null, role: long ? "region" : null, "aria-label": long ? caption : null }, element);
+  const scroller = h("div.wide", { class: long && "table-long", tabindex: long ? "0" : null, role: long ? "region" : null, label: long ? caption : null }, element);
   const rows = rowWindow(scroller, body, long, (index) => tableRow(/** @type {T} */ (items[index]), index, columns, named, open));
 
   /** @param {Column<T>} column */

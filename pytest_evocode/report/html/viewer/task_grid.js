@@ -5,7 +5,7 @@ function taskGridPart(place) {
   const rows = filteredRows(place);
   const dimension = dimensionOf(place);
   const { group } = place.settings;
-  const tasks = report.index.tasks.filter((task) => !dimension || group === undefined || taskIsIn(task, dimension, group));
+  const tasks = report.tasks.filter((task) => !dimension || group === undefined || taskIsIn(task, dimension, group));
   if (!rows.length || !tasks.length) return null;
   /** @type {Column<TaskSummary>[]} */
   const columns = [

@@ -7,45 +7,20 @@ const JUMPS = /** @type {[string, string, (step: Step) => boolean][]} */ ([
   ["failure", "f", isFailure],
 ]);
 
-/** The trajectory that is shown, for keys and for changes of the place.
- * @type {{ jump(test: (step: Step) => boolean, direction: 1 | -1, what: string): void, hit(direction: 1 | -1): void,
- *   move(direction: 1 | -1): void, round(direction: 1 | -1): void, update(place: Place): void } | null} */
-let shownTrajectory = null;
-
-definePage({
-  name: "trajectory",
-  title: "",
-  async show(main, place, left) {
-    shownTrajectory = null;
-    const [id = "", number = ""] = place.path;
-    const attempt = await load(`attempts/${id}`);
-    if (left.aborted) return;
-    const round = attempt.rounds.find((each) => each.index === Number(number));
-    heading(main, round ? `Trajectory of round ${round.index}: ${round.name}` : "Trajectory", roundTrail(attempt, round));
-    if (!round?.trajectory?.steps) {
-      main.append(empty("No trajectory of this round can be shown.", attempt.problems.length
-        ? `See what could not be read of this attempt: ${attempt.problems[0]}`
-        : "Agents that keep a trajectory leave one, and oracle and nop do not."));
-      return;
-    }
-    main.append(roundLinks(attempt, round, "trajectory"));
-    showTrajectory(main, place, left, attempt, round);
-  },
-  update(place) {
-    shownTrajectory?.update(place);
-  },
-  keys: {
-    ...Object.fromEntries(JUMPS.flatMap(([what, key, test]) => [
-      [key, { help: `Next ${what}`, run: () => shownTrajectory?.jump(test, 1, what) }],
-      [key.toUpperCase(), { help: `Previous ${what}`, run: () => shownTrajectory?.jump(test, -1, what) }],
-    ])),
-    j: { help: "Next step", run: () => shownTrajectory?.move(1) },
-    k: { help: "Previous step", run: () => shownTrajectory?.move(-1) },
-    n: { help: "Next hit of the search", run: () => shownTrajectory?.hit(1) },
-    N: { help: "Previous hit of the search", run: () => shownTrajectory?.hit(-1) },
-    ">": { help: "Next round", run: () => shownTrajectory?.round(1) },
-    "<": { help: "Previous round", run: () => shownTrajectory?.round(-1) },
-  },
+definePage("trajectory", "", async (main, place, left) => {
+  const [id = "", number = ""] = place.path;
+  const attempt = await load(`attempts/${id}`);
+  if (left.aborted) return;
+  const round = attempt.rounds.find((each) => each.index === Number(number));
+  heading(main, round ? `Trajectory of round ${round.index}: ${round.name}` : "Trajectory", roundTrail(attempt, round));
+  if (!round?.trajectory?.steps) {
+    main.append(empty("No trajectory of this round can be shown.", attempt.problems.length
+      ? `See what could not be read of this attempt: ${attempt.problems[0]}`
+      : "Oracle and nop leave none."));
+    return;
+  }
+  main.append(roundLinks(attempt, round, "trajectory"));
+  return showTrajectory(main, place, left, attempt, round);
 });
 
 /** @param {RoundData} round */
@@ -175,12 +150,29 @@ function showTrajectory(main, place, left, attempt, round) {
     if (!signal.aborted) said.textContent = `There is no ${direction > 0 ? "later" : "earlier"} ${what}.`;
   }
 
-  shownTrajectory = {
-    jump: (test, direction, what) => void jump(test, direction, what),
-    hit: search.go,
-    move: (direction) => void jump(() => true, direction, "step"),
-    round: (direction) => goToRound(attempt, round, direction, "trajectory"),
-    update(now) {
+  main.append(
+    trajectoryFacts(round),
+    h("div.trajectory-bar",
+      h("div.tools", showToggles(context.hidden), jumpButtons((...how) => void jump(...how)), search.form, said),
+      search.list),
+    list.element);
+  if (place.settings.step) void goTo(Number(place.settings.step));
+  search.start();
+  /** @param {string} help @param {() => unknown} run */
+  const act = (help, run) => ({ help, run: () => void run() });
+  return {
+    keys: {
+      ...Object.fromEntries(JUMPS.flatMap(([what, key, test]) => [
+        [key, act(`Next ${what}`, () => jump(test, 1, what))],
+        [key.toUpperCase(), act(`Previous ${what}`, () => jump(test, -1, what))],
+      ])),
+      j: act("Next step", () => jump(() => true, 1, "step")),
+      k: act("Previous step", () => jump(() => true, -1, "step")),
+      n: act("Next hit of the search", () => search.go(1)),
+      N: act("Previous hit of the search", () => search.go(-1)),
+      ...roundKeys(attempt, round, "trajectory"),
+    },
+    update(/** @type {Place} */ now) {
       const step = Number(now.settings.step ?? 0);
       const hidden = hiddenKinds(now);
       const changed = [...hidden].join() !== [...context.hidden].join();
@@ -190,17 +182,6 @@ function showTrajectory(main, place, left, attempt, round) {
       else if (changed) list.refresh();
     },
   };
-  main.append(
-    trajectoryFacts(round),
-    h(
-      "div.trajectory-bar",
-      h("div.tools", showToggles(context.hidden), jumpButtons((...how) => void jump(...how)), search.form, said),
-      search.list,
-    ),
-    list.element,
-  );
-  if (place.settings.step) void goTo(Number(place.settings.step));
-  search.start();
 }
 
 /** @param {Step[]} steps @param {number} start @param {number} from @param {1 | -1} direction
@@ -237,7 +218,7 @@ function showToggles(hidden) {
 }
 
 /** @param {(test: (step: Step) => boolean, direction: 1 | -1, what: string) => void} jump */
-const jumpButtons = (jump) => h("div.jumps", { role: "group", "aria-label": "Jump between steps" }, JUMPS.map(([what, key, test]) => h("span",
+const jumpButtons = (jump) => h("div.jumps", { role: "group", label: "Jump between steps" }, JUMPS.map(([what, key, test]) => h("span",
   iconButton("‹", `Previous ${what}`, key.toUpperCase(), () => jump(test, -1, what)), ` ${what} `,
   iconButton("›", `Next ${what}`, key, () => jump(test, 1, what)))));
 

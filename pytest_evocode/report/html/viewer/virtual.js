@@ -57,7 +57,7 @@ function heightsOf(count, guess) {
 function virtualList({ count, render, estimate, label, left }) {
   const items = h("div.virtual-items", { role: "presentation" });
   const inner = h("div.virtual-inner", { role: "presentation" }, items);
-  const element = h("div.virtual", { role: "list", tabindex: "0", "aria-label": label }, inner);
+  const element = h("div.virtual", { role: "list", tabindex: "0", label: label }, inner);
   const guess = () => Math.min(estimate, TALLEST / Math.max(count, 1));
   let heights = heightsOf(count, guess());
   /** Items that are there. @type {Map<number, HTMLElement>} */

@@ -87,7 +87,7 @@ def test_regular_expressions_are_an_option_and_wrong_ones_are_said(view: Open) -
     page.get_by_label("regular expression").check()
     page.get_by_role("button", name="Search", exact=True).click()
     expect(page.locator(".step-search [role=status]")).to_have_text("1 of 1 hit")
-    page.locator("#step-search").fill("(")
+    page.get_by_role("searchbox", name="Search").fill("(")
     page.keyboard.press("Enter")
     expect(page.locator(".step-search [role=status]")).to_contain_text("Unterminated group")
 
