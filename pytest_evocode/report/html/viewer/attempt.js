@@ -35,8 +35,8 @@ const roundsTable = (attempt) => table({
       title: "Cases", help: "Passed cases, and of how many", number: integer,
       value: ({ counts: [passed, of] }) => (of ? passed / of : null), cell: ({ counts }) => (counts[1] ? counts.map(integer).join(" of ") : UNKNOWN),
     },
-    { title: "Failed cases", value: (round) => caseKinds(round.cases) },
-    { title: "Files", help: "Changed files", number: integer, value: (round) => round.changes?.length ?? null },
+    textColumn("Failed cases", (round) => caseKinds(round.cases)),
+    countColumn("Files", (round) => round.changes?.length ?? null, "Changed files"),
     {
       title: "Steps", help: "Leads to the trajectory", number: integer, value: (round) => round.trajectory?.steps ?? null,
       cell: ({ index, trajectory }) => trajectory && anchor(link("trajectory", [attempt.id, index]), integer(trajectory.steps)),

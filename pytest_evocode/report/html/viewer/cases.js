@@ -110,9 +110,9 @@ const passedCases = (cases, round, place) => cases.length > 0 && unfolding(
     caption: `Passed cases of round ${round.index}`,
     items: cases,
     columns: [
-      { title: "Case", value: (each) => each.id },
-      { title: "Requirement", value: (each) => each.requirement },
-      { title: "Kind", value: (each) => each.kind },
-      { title: "Required since", value: (each) => each.origin },
+      textColumn("Case", (each) => each.id),
+      textColumn("Requirement", (each) => each.requirement),
+      textColumn("Kind", (each) => each.kind),
+      textColumn("Required since", (each) => each.origin),
     ],
   }));

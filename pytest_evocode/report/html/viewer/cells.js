@@ -56,7 +56,7 @@ function cellGrid({ caption, rows, columns, left }) {
     for (let at = view.first; at < view.last; at++) shownRows.push(row(at, view.from, view.to));
     inner.replaceChildren(head(view.from, view.to), ...shownRows);
     if (!inner.querySelector(".cell-box [tabindex='0'], .cell-box[tabindex='0']")) target(inner.querySelector(".cell-box"))?.setAttribute("tabindex", "0");
-    if (focused) cellAt(active)?.focus({ preventScroll: true });
+    if (focused) focusStill(cellAt(active));
   }
   /** Cells are drawn by the eight, so that scrolling does not draw at each step. @param {number} pixels @param {number} more */
   const span = (pixels, more) => Math.max(0, (Math.floor(pixels / SIZE / 8) + more) * 8);
@@ -110,7 +110,7 @@ function cellGrid({ caption, rows, columns, left }) {
     active = { row: at, column: within(active.column + move[1], 0, last) };
     scrollToActive();
     draw(true);
-    cellAt(active)?.focus({ preventScroll: true });
+    focusStill(cellAt(active));
   }
   function scrollToActive() {
     const x = active.column * SIZE;

@@ -123,8 +123,8 @@ const flipTable = (flips, first, second) => table({
   caption: "Rounds that flipped",
   columns: [
     { title: "Task", value: (flip) => flip.task, cell: (flip) => taskLink(flip.task) },
-    { title: "Round", number: integer, value: (flip) => flip.round },
-    { title: "Passed by", value: (flip) => (flip.first > flip.second ? first : second).name },
+    countColumn("Round", (flip) => flip.round),
+    textColumn("Passed by", (flip) => (flip.first > flip.second ? first : second).name),
     { title: `Passed, ${first.name}`, number: percent, value: (flip) => flip.first },
     { title: `Passed, ${second.name}`, number: percent, value: (flip) => flip.second },
     {

@@ -1,5 +1,8 @@
 /** Small controls that pages share. */
 
+/** Focus without a jump of the page. @param {HTMLElement | null | undefined} element */
+const focusStill = (element) => element?.focus({ preventScroll: true });
+
 /** @param {string} text what is copied @param {string} label
  * @returns {HTMLButtonElement} */
 function copyButton(text, label) {

@@ -74,12 +74,12 @@ function setProperty(element, name, value) {
   else element.setAttribute(name, READ.includes(name) ? visible(text) : text);
 }
 
-/** @param {Node} parent @param {Child[]} children */
+/** @param {Element | DocumentFragment} parent @param {Child[]} children */
 function appendAll(parent, children) {
   for (const child of children) {
     if (child === null || child === undefined || child === false || child === "") continue;
     if (Array.isArray(child)) appendAll(parent, child);
-    else parent.appendChild(child instanceof Node ? child : document.createTextNode(visible(String(child))));
+    else parent.append(child instanceof Node ? child : visible(String(child)));
   }
 }
 

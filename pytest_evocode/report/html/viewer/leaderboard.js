@@ -129,9 +129,9 @@ function rankingTable(rows, caption, { scoresOf, whole, fields }) {
     ...fields.map((field) => scoreColumn(field, scoresOf, whole)),
     { title: "k", help: "Attempts at each task", number: integer, value: (row) => row.scores.attempts_max, cell: attemptsEach },
   ];
-  if (comparable) columns.unshift({ title: "#", help: "Rank within this ranking", number: integer, value: (row) => rank.get(row) ?? null });
-  else columns.push({ title: "Mode", value: (row) => row.mode });
-  if (harnesses) columns.push({ title: "Harness", value: (row) => row.harness });
+  if (comparable) columns.unshift(countColumn("#", (row) => rank.get(row) ?? null, "Rank within this ranking"));
+  else columns.push(textColumn("Mode", (row) => row.mode));
+  if (harnesses) columns.push(textColumn("Harness", (row) => row.harness));
   if (whole) columns.push(...spentColumns(rows));
   const items = [...rows].sort((one, other) => (rank.get(one) ?? Infinity) - (rank.get(other) ?? Infinity) || one.name.localeCompare(other.name));
   return table({

@@ -17,25 +17,20 @@ const STATES = {
  * @param {Life} life @param {string} attempt */
 const verdictsOf = ({ data }, attempt) => data.attempts.find((each) => each.id === attempt)?.rounds ?? {};
 
+/** The worst of some states, "." if no case was run. @param {string} states */
+const worstOf = (states) => [...WORST].find((state) => states.includes(state)) ?? ".";
+
 /** @param {Life} life @param {string} attempt @param {Requirement} requirement */
 function requirementStates(life, attempt, { introduced, retired, cases }) {
   const verdicts = verdictsOf(life, attempt);
-  let states = "";
-  for (let round = 1; round <= life.task.rounds.length; round += 1) {
-    const found = verdicts[round];
-    const gone = retired !== null && round >= retired;
-    if (round < introduced) states += " ";
-    else if (found === undefined) states += gone ? " " : "-";
-    else {
-      let worst = WORST.length;
-      for (const index of cases) {
-        const rank = WORST.indexOf(found[index] ?? ".");
-        if (rank >= 0 && rank < worst) worst = rank;
-      }
-      states += gone ? (WORST[worst] === "s" ? "s" : " ") : WORST[worst] ?? ".";
-    }
-  }
-  return states;
+  return life.task.rounds.map((_, at) => {
+    const found = verdicts[at + 1];
+    const gone = retired !== null && at + 1 >= retired;
+    if (at + 1 < introduced) return " ";
+    if (found === undefined) return gone ? " " : "-";
+    const worst = worstOf(cases.map((index) => found[index]).join(""));
+    return gone && worst !== "s" ? " " : worst;
+  }).join("");
 }
 
 /** @param {Life} life @param {string} attempt @param {number} index */
@@ -104,14 +99,7 @@ function lane(states, label, least = 96) {
 }
 
 /** @param {string} states @param {number} size of the groups */
-function coarse(states, size) {
-  let some = "";
-  for (let from = 0; from < states.length; from += size) {
-    const part = states.slice(from, from + size);
-    some += [...WORST].find((state) => part.includes(state)) ?? part[0];
-  }
-  return some;
-}
+const coarse = (states, size) => states.replace(new RegExp(`.{1,${size}}`, "g"), (part) => (worstOf(part) === "." ? part.charAt(0) : worstOf(part)));
 
 /** The attempts that have lanes: the chosen one, or the first of each row.
  * @param {Life} life @param {Place} place */
@@ -149,12 +137,12 @@ function requirementsPart(life, place) {
   if (!data.requirements.length) return [title, empty("Cases of this task name no requirement.", "Add it to the cases; see the docs of native suites.")];
   /** @type {Column<Requirement>[]} */
   const columns = [
-    { title: "Requirement", value: (one) => one.id },
+    textColumn("Requirement", (one) => one.id),
     ...laneColumns(laneAttempts(life, place), (attempt, /** @type {Requirement} */ one) => requirementStates(life, attempt, one)),
-    { title: "From round", number: integer, value: (one) => one.introduced },
-    { title: "Retired in", number: integer, value: (one) => one.retired },
-    { title: "Kinds", value: (one) => one.kinds.join(", ") },
-    { title: "Cases", number: integer, value: (one) => one.cases.length },
+    countColumn("From round", (one) => one.introduced),
+    countColumn("Retired in", (one) => one.retired),
+    textColumn("Kinds", (one) => one.kinds.join(", ")),
+    countColumn("Cases", (one) => one.cases.length),
   ];
   const choices = attempts.slice(0, 300).map((one) => /** @type {[string, string]} */ ([one.id, attemptLabel(one)]));
   return [
@@ -213,10 +201,10 @@ function casesPart(life, place) {
   const address = (one) => here({ case: one.id });
   /** @type {Column<NumberedCase>[]} */
   const columns = [
-    { title: "Case", value: (one) => one.id },
+    textColumn("Case", (one) => one.id),
     ...laneColumns(laneAttempts(life, place), (attempt, /** @type {NumberedCase} */ one) => caseStates(life, attempt, one.index)),
-    { title: "Requirement", value: requirement },
-    { title: "Kind", value: (one) => one.kind },
+    textColumn("Requirement", requirement),
+    textColumn("Kind", (one) => one.kind),
     { title: "From", help: "The round that brings it", value: (one) => one.origin },
   ];
   return table({ caption: "Cases over the rounds", columns, items, open: address, empty: "No case matches. Clear the search to see all." });

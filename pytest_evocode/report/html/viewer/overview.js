@@ -14,7 +14,7 @@ definePage("overview", "Overview", (main, place, left) => {
     { uses: ["by", "group"], make: groupControls },
     { uses: [...ROW_FILTERS, "by", "group", "score", "columns"], make: leaderboardPart },
     { uses: ["row"], make: (now) => rowPart(now, left) },
-    { uses: [...ROW_FILTERS, "chart", "of"], make: spendingPart },
+    { uses: [...ROW_FILTERS, "by", "group", "chart", "of"], make: spendingPart },
     { uses: [...ROW_FILTERS, "by", "group"], make: taskGridPart },
     { uses: ROW_FILTERS, make: survivalPart },
     { uses: ROW_FILTERS, make: failuresPart },
@@ -72,6 +72,7 @@ function survivalPart(place) {
   return [
     h("h2", "Survival over rounds"),
     h("p.quiet", "The share of tasks whose round is passed, of those that have so many rounds."),
+    overAll(place),
     lineChart({ title: "Share of tasks that pass a round", x: "round", y: "passed, %", lines }),
     rows.length > 12 && h("p.quiet", `The first 12 of ${integer(rows.length)} rows. Filter agents to see others.`),
   ];
@@ -84,20 +85,47 @@ function turnsThere(at, index, all) {
   return !before || !after || [before, after].some((one) => one.passed !== at.passed || one.of !== at.of || one.first_failures !== at.first_failures);
 }
 
-/** @param {Place} place */
+/** Failed rounds follow a chosen group; of cases it is only known over all rounds.
+ * @param {Place} place */
 function failuresPart(place) {
   const rows = filteredRows(place);
-  const charts = /** @type {const} */ (["rounds", "cases"]).map((of) => {
-    const failing = rows.filter((row) => Object.values(row.failures[of]).some(Boolean));
-    const parts = [...new Set(failing.flatMap((row) => Object.keys(row.failures[of]).filter((kind) => row.failures[of][kind])))];
-    const bars = failing.slice(0, 40).map((row) => ({ label: row.name, values: parts.map((kind) => own(row.failures[of], kind) ?? 0), href: rowLink(row.id) }));
-    return bars.length > 0 && [
-      stackedBars({ title: of === "rounds" ? "Failed rounds by what went wrong" : "Failing cases by kind", parts, bars, format: integer }),
-      failing.length > bars.length && h("p.quiet", `The first ${bars.length} of ${counted(failing.length, "row")}.`),
-    ];
-  });
-  return charts.some(Boolean) && [h("h2", "Why rounds failed"), charts];
+  const rounds = failedRounds(place);
+  return [
+    failuresChart("Failed rounds by what went wrong", rows, (row) => rounds.get(row.id) ?? {}),
+    failuresChart("Failing cases by kind", rows, (row) => row.failures.cases, overAll(place)),
+  ];
 }
+
+/** @param {string} title @param {Row[]} rows @param {(row: Row) => { [kind: string]: number }} counts @param {Child} [remark] */
+function failuresChart(title, rows, counts, remark) {
+  const failing = rows.filter((row) => Object.values(counts(row)).some(Boolean));
+  const parts = [...new Set(failing.flatMap((row) => Object.keys(counts(row)).filter((kind) => counts(row)[kind])))];
+  const bars = failing.slice(0, 40).map((row) => ({ label: row.name, values: parts.map((kind) => own(counts(row), kind) ?? 0), href: rowLink(row.id) }));
+  return bars.length > 0 && [
+    h("h2", title), remark,
+    stackedBars({ title, parts, bars, format: integer }),
+    failing.length > bars.length && h("p.quiet", `The first ${bars.length} of ${counted(failing.length, "row")}.`),
+  ];
+}
+
+/** How many rounds of each row failed in which way. @param {Place} place */
+function failedRounds(place) {
+  /** @type {Map<string, { [kind: string]: number }>} */
+  const found = new Map();
+  for (const { row, task, cells } of report.attempts) {
+    const counts = found.get(row) ?? {};
+    found.set(row, counts);
+    [...cells].forEach((cell, at) => {
+      if (!"rncstbaio".includes(cell) || !roundIsIn(report.task(task), at, place)) return;
+      const kind = cellName(cell).replace("failed, ", "");
+      counts[kind] = (counts[kind] ?? 0) + 1;
+    });
+  }
+  return found;
+}
+
+/** What charts say that do not follow a chosen group. @param {Place} place */
+const overAll = (place) => dimensionOf(place) && place.settings.group !== undefined && h("p.quiet", "Over all rounds, not only the chosen group.");
 
 /** What the scores leave out, and why. */
 function leftOutPart() {

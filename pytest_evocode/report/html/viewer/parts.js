@@ -49,16 +49,7 @@ function trajectoryParts(id, round) {
     }
   }
   /** @param {number} index of a step, from 0 */
-  function partOf(index) {
-    let low = 0;
-    let high = parts - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if ((first[middle] ?? 0) <= index) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  }
+  const partOf = (index) => Math.max(0, first.findLastIndex((start) => start <= index));
   /** Go through all parts, beginning with `from`, forwards or backwards.
    * @param {number} from @param {1 | -1} direction @param {AbortSignal} stop
    * @returns {AsyncGenerator<{ steps: Step[], start: number, part: number }>} */
@@ -97,14 +88,12 @@ function trajectoryParts(id, round) {
       let gap = null;
       // Ids mostly count from 1, so the part that would hold it then is asked first.
       const guess = partOf(within(step - 1, 0, Math.max(count - 1, 0)));
-      for (const order of [[guess], Array.from({ length: parts }, (_, part) => part)]) {
-        for (const part of order) {
-          if (stop.aborted) return null;
-          const steps = await read(part).catch(() => null);
-          if (steps === null) gap ??= part;
-          const at = steps?.findIndex((each) => each.id === step) ?? -1;
-          if (at >= 0) return { index: (first[part] ?? 0) + at, missing: false };
-        }
+      for (const part of [guess, ...first.keys()]) {
+        if (stop.aborted) return null;
+        const steps = await read(part).catch(() => null);
+        if (steps === null) gap ??= part;
+        const at = steps?.findIndex((each) => each.id === step) ?? -1;
+        if (at >= 0) return { index: (first[part] ?? 0) + at, missing: false };
       }
       return gap === null ? null : { index: first[gap] ?? 0, missing: true };
     },

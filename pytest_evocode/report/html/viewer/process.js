@@ -38,7 +38,7 @@ const percent = (share) => (share === null ? UNKNOWN : `${score(100 * share, 0)}
 const pillarTable = (rows) => h("div.process-table", table({
   caption: "Value with its 95 % interval, and the share of rounds in which it was measured",
   columns: [
-    { title: "Agent", value: (row) => row.name },
+    textColumn("Agent", (row) => row.name),
     { title: "RigorScore", number: integer, value: (row) => row.process?.score ?? null, cell: (row) => measured(row.process?.score ?? null, row.process?.interval, 100, `of ${integer(row.process?.rounds)} rounds`) },
     ...entries(PILLAR_NAMES).map(([pillar, [name, weight]]) => ({
       title: pillar.toUpperCase(), help: `${name}, weight ${weight}`, number: score,

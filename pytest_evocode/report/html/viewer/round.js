@@ -9,10 +9,8 @@ const RESTS_ON = {
 };
 
 definePage("round", "", async (main, place, left) => {
-  const [id = "", number = ""] = place.path;
-  const attempt = await load(`attempts/${id}`);
+  const { attempt, round, number } = await loadedRound(place);
   if (left.aborted) return;
-  const round = attempt.rounds.find((each) => each.index === Number(number));
   heading(main, `Round ${round ? `${round.index}: ${round.name}` : number}`, roundTrail(attempt));
   if (!round) {
     appendAll(main, [empty(`This attempt has no record of a round ${number}.`, "Choose one of its rounds on the attempt's page."), attemptProblems(attempt)]);
@@ -22,7 +20,7 @@ definePage("round", "", async (main, place, left) => {
   return {
     keys: {
       ...roundKeys(attempt, round, "round"),
-      t: { help: "Trajectory of the round", run: () => go(link("trajectory", [id, number])) },
+      t: { help: "Trajectory of the round", run: () => go(link("trajectory", place.path)) },
     },
   };
 });

@@ -1,5 +1,11 @@
 // What the pages of an attempt, a round and a trajectory share: where they lead back to, and to the next round.
 
+/** What an address of a round names. @param {Place} place */
+async function loadedRound({ path: [id = "", number = ""] }) {
+  const attempt = await load(`attempts/${id}`);
+  return { attempt, number, round: attempt.rounds.find((each) => each.index === Number(number)) };
+}
+
 /** Links from the overview down to a round. @param {AttemptData} attempt @param {RoundData} [round]
  * @returns {[string, string][]} */
 function roundTrail(attempt, round) {

@@ -85,7 +85,7 @@ function heading(main, title, trail = []) {
   document.title = visible(title === name ? name : `${title} · ${name}`);
   if (!shown.focus) return;
   shown.focus = false;
-  top.focus({ preventScroll: true });
+  focusStill(top);
 }
 
 /** Show where the address says. */
@@ -174,7 +174,7 @@ function refocus(focus) {
   const main = /** @type {HTMLElement} */ (document.getElementById("main"));
   const same = [...main.querySelectorAll(focus.element.tagName)].filter((each) => keyOf(each) === focus.key);
   const element = same[focus.place] ?? same[0];
-  if (element instanceof HTMLElement) element.focus({ preventScroll: true });
+  if (element instanceof HTMLElement) focusStill(element);
 }
 
 /** @type {Page} */

@@ -36,7 +36,7 @@ function failureKinds({ failures: { rounds, cases, not_reached: missed } }) {
   const kinds = [...new Set([...Object.keys(rounds), ...Object.keys(cases)])].filter((kind) => own(rounds, kind) || own(cases, kind));
   if (!kinds.length) return null;
   return plainTable("Failures by kind", ["Kind", "Rounds", "Cases"], [
-    ...kinds.map((kind) => [named(kind), integer(own(rounds, kind) ?? 0), integer(own(cases, kind))]),
+    ...kinds.map((kind) => [kind === "cases" ? "failing cases" : named(kind), integer(own(rounds, kind) ?? 0), integer(own(cases, kind))]),
     ...(missed ? [["not reached", integer(missed), UNKNOWN]] : []),
   ]);
 }

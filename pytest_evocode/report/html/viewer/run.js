@@ -9,15 +9,15 @@ definePage("runs", "Runs", (main) => {
   }
   /** @type {Column<RunSummary>[]} */
   const columns = [
-    { title: "Run", value: (run) => run.name },
+    textColumn("Run", (run) => run.name),
     { title: "Started", value: (run) => run.started, cell: (run) => timeOfDay(run.started) },
     { title: "Took", number: duration, value: wallSeconds },
     { title: "State", value: runState, cell: runBadge },
-    { title: "Mode", value: (run) => run.mode },
-    { title: "Environment", value: (run) => run.environment },
-    { title: "Shard", value: (run) => (run.shard ? run.shard.join(" of ") : "–") },
-    { title: "Attempts", number: integer, value: (run) => run.attempts.length },
-    { title: "Faults", number: integer, value: (run) => run.faults.length },
+    textColumn("Mode", (run) => run.mode),
+    textColumn("Environment", (run) => run.environment),
+    textColumn("Shard", (run) => (run.shard ? run.shard.join(" of ") : "–")),
+    countColumn("Attempts", (run) => run.attempts.length),
+    countColumn("Faults", (run) => run.faults.length),
   ];
   main.append(table({ caption: "Runs of this report", columns, items: runs, open: (run) => link("run", [run.id]) }));
   const timed = runs.filter((run) => Object.values(run.phases).some(Boolean)).slice(0, 30);

@@ -151,7 +151,7 @@ function goToPart(title, left) {
   title.tabIndex = -1;
   requestAnimationFrame(() => {
     if (left.aborted || !title.isConnected) return;
-    title.focus({ preventScroll: true });
+    focusStill(title);
     title.scrollIntoView({ block: "nearest" });
   });
   return title;
@@ -189,15 +189,15 @@ const firstFailure = (cells) => cells.search(/[^p.?-]/) + 1;
 function attemptTable(caption, attempts) {
   /** @type {Column<AttemptSummary>[]} */
   const columns = [
-    { title: "Attempt", value: attemptLabel },
-    { title: "Task", value: (one) => one.task },
-    { title: "Mode", value: (one) => one.mode },
+    textColumn("Attempt", attemptLabel),
+    textColumn("Task", (one) => one.task),
+    textColumn("Mode", (one) => one.mode),
     { title: "Rounds passed", number: integer, value: (one) => roundsPassed(one)[0], cell: (one) => roundsPassed(one).join(" of ") },
-    { title: "Fails first in round", number: integer, value: (one) => firstFailure(one.cells) || null },
+    countColumn("Fails first in round", (one) => firstFailure(one.cells) || null),
     { title: "Cost", number: money, value: (one) => one.cost_usd },
-    { title: "Tokens", number: integer, value: (one) => one.tokens },
+    countColumn("Tokens", (one) => one.tokens),
     { title: "Time", number: duration, value: (one) => one.seconds },
-    { title: "State", value: attemptState },
+    textColumn("State", attemptState),
   ];
   return table({ caption, columns, items: attempts, open: (one) => link("attempt", [one.id]), empty: "No attempts." });
 }

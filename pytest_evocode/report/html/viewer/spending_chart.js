@@ -22,6 +22,7 @@ function spendingPart(place) {
   const xs = points.map((point) => point.x).filter((x) => x > 0);
   return [
     h("h2", "Score against what it takes"),
+    overAll(place),
     h("div.controls", there.length > 1 && select({
         label: "Chart", value: paretoName(chosen), choices: there.map((each) => same(paretoName(each))), change: (chart) => setSettings({ chart }),
       }),

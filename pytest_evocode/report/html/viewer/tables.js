@@ -21,6 +21,12 @@
 const ALL_ROWS = 300;
 const ORDER = new Intl.Collator("en", { numeric: true });
 
+/** @template T @param {string} title @param {(item: T) => string | number | null} value @returns {Column<T>} */
+const textColumn = (title, value) => ({ title, value });
+
+/** @template T @param {string} title @param {(item: T) => number | null} value @param {string} [help] @returns {Column<T>} */
+const countColumn = (title, value, help) => ({ title, help, number: integer, value });
+
 /** A table whose order is a setting of its own, with rows that j and k go through and Enter opens.
  * @template T
  * @param {TableOptions<T>} options
@@ -134,7 +140,7 @@ function rowWindow(scroller, body, long, render) {
     const focused = indexOf(document.activeElement);
     const rows = Array.from({ length: to - from }, (_, at) => render(from + at));
     body.replaceChildren(gap(from), ...rows, gap(count - to));
-    if (focused !== null && focused >= from && focused < to) rows[focused - from]?.focus({ preventScroll: true });
+    if (focused !== null && focused >= from && focused < to) focusStill(rows[focused - from]);
     // The first rows tell how high one is; later ones would make the list jump.
     const first = rows[0];
     if (long && first?.offsetHeight && anew) height = (rows.at(-1)?.offsetTop ?? 0) > first.offsetTop ? (/** @type {HTMLElement} */ (rows.at(-1)).offsetTop - first.offsetTop) / (rows.length - 1) : first.offsetHeight;
@@ -151,7 +157,7 @@ function rowWindow(scroller, body, long, render) {
     }
     draw();
     const row = /** @type {HTMLElement | null} */ (body.querySelector(`[data-index="${index}"]`));
-    row?.focus({ preventScroll: true });
+    focusStill(row);
     row?.scrollIntoView({ block: "nearest" });
   }
   if (long) scroller.addEventListener("scroll", () => draw());

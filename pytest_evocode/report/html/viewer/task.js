@@ -37,9 +37,9 @@ function showTasks(main) {
   const { tasks } = report;
   /** @type {Column<TaskSummary>[]} */
   const columns = [
-    { title: "Task", value: (task) => task.name },
-    { title: "Rounds", number: integer, value: (task) => task.rounds.length },
-    { title: "Attempts", number: integer, value: (task) => report.attemptsAt(task.name).length },
+    textColumn("Task", (task) => task.name),
+    countColumn("Rounds", (task) => task.rounds.length),
+    countColumn("Attempts", (task) => report.attemptsAt(task.name).length),
   ];
   for (const field of /** @type {const} */ (["activity", "interaction", "category", "difficulty"])) {
     if (tasks.some((task) => task[field])) columns.push({ title: capital(field), value: (task) => task[field] });

@@ -3,14 +3,12 @@
 /** @param {Place} place */
 function taskGridPart(place) {
   const rows = filteredRows(place);
-  const dimension = dimensionOf(place);
-  const { group } = place.settings;
-  const tasks = report.tasks.filter((task) => !dimension || group === undefined || taskIsIn(task, dimension, group));
+  const tasks = report.tasks.filter((task) => task.rounds.some((_, at) => roundIsIn(task, at, place)));
   if (!rows.length || !tasks.length) return null;
   /** @type {Column<TaskSummary>[]} */
   const columns = [
-    { title: "Task", value: (task) => task.name },
-    { title: "Rounds", number: integer, value: (task) => task.rounds.length },
+    textColumn("Task", (task) => task.name),
+    countColumn("Rounds", (task) => task.rounds.length),
   ];
   for (const row of rows) {
     columns.push({
@@ -45,13 +43,16 @@ function gridCell(task, row) {
   return h("a.share-link", { href: link("task", [task.id], { attempt: attempts[0].id }), title }, shareCell(of ? (100 * passed) / of : null, `${integer(passed)}/${integer(of)}`));
 }
 
-/** @param {TaskSummary} task @param {Dimension} dimension @param {string} group */
-function taskIsIn(task, dimension, group) {
-  const given = group !== "not given";
+/** Whether a round is in the group that is chosen, if any is. @param {TaskSummary | undefined} task @param {number} at @param {Place} place */
+function roundIsIn(task, at, place) {
+  const dimension = dimensionOf(place);
+  const { group } = place.settings;
+  if (!dimension || group === undefined || !task) return true;
+  const its = group === "not given" ? "" : group;
   switch (dimension) {
     case "task": return task.name === group;
-    case "round": return task.rounds.length >= Number(group);
-    case "change": return task.change_types.some((types) => (given ? types.includes(group) : !types.length));
-    default: return task[dimension] === (given ? group : "");
+    case "round": return at + 1 === Number(group);
+    case "change": return its ? Boolean(task.change_types[at]?.includes(its)) : !task.change_types[at]?.length;
+    default: return task[dimension] === its;
   }
 }

@@ -80,22 +80,19 @@ function cutAt(text, at, ansi) {
   return (code >= 0xdc00 && code <= 0xdfff) || code === 10 ? end + 1 : end;
 }
 
-/** @param {Node} parent @param {string} text */
+/** @param {Element | DocumentFragment} parent @param {string} text */
 function appendMarked(parent, text) {
   let done = 0;
-  if (!HIDDEN.test(text)) {
-    parent.appendChild(document.createTextNode(text));
-    return;
-  }
+  if (!HIDDEN.test(text)) return parent.append(text);
   for (const found of text.matchAll(HIDDEN_RUNS)) {
-    if (found.index > done) parent.appendChild(document.createTextNode(text.slice(done, found.index)));
-    parent.appendChild(h("span.code-point", codePoints(found[0])));
+    if (found.index > done) parent.append(text.slice(done, found.index));
+    parent.append(h("span.code-point", codePoints(found[0])));
     done = found.index + found[0].length;
   }
-  if (done < text.length) parent.appendChild(document.createTextNode(text.slice(done)));
+  if (done < text.length) parent.append(text.slice(done));
 }
 
-/** @param {Node} parent @param {string} text @param {Set<string>} look classes that are on; changed */
+/** @param {Element | DocumentFragment} parent @param {string} text @param {Set<string>} look classes that are on; changed */
 function appendTerminal(parent, text, look) {
   let done = 0;
   /** @param {number} end */
@@ -105,13 +102,13 @@ function appendTerminal(parent, text, look) {
     if (!look.size) return appendMarked(parent, plain);
     const span = h("span", { class: [...look].join(" ") });
     appendMarked(span, plain);
-    parent.appendChild(span);
+    parent.append(span);
   };
   for (const found of text.matchAll(ESCAPES)) {
     upTo(found.index);
     done = found.index + found[0].length;
     if (found[1] !== undefined) changeLook(look, found[1]);
-    else parent.appendChild(h("span.code-point", { title: found[0].slice(0, 200) }, "␛"));
+    else parent.append(h("span.code-point", { title: found[0].slice(0, 200) }, "␛"));
   }
   upTo(text.length);
 }

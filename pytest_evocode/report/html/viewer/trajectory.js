@@ -8,10 +8,8 @@ const JUMPS = /** @type {[string, string, (step: Step) => boolean][]} */ ([
 ]);
 
 definePage("trajectory", "", async (main, place, left) => {
-  const [id = "", number = ""] = place.path;
-  const attempt = await load(`attempts/${id}`);
+  const { attempt, round } = await loadedRound(place);
   if (left.aborted) return;
-  const round = attempt.rounds.find((each) => each.index === Number(number));
   heading(main, round ? `Trajectory of round ${round.index}: ${round.name}` : "Trajectory", roundTrail(attempt, round));
   if (!round?.trajectory?.steps) {
     main.append(empty("No trajectory of this round can be shown.", attempt.problems.length
@@ -187,13 +185,10 @@ function showTrajectory(main, place, left, attempt, round) {
 /** @param {Step[]} steps @param {number} start @param {number} from @param {1 | -1} direction
  * @param {(step: Step) => boolean} test @returns {number | null} */
 function nextIndex(steps, start, from, direction, test) {
-  const last = start + steps.length - 1;
-  const first = direction > 0 ? Math.max(from + 1, start) : Math.min(from - 1, last);
-  for (let index = first; index >= start && index <= last; index += direction) {
-    const step = steps[index - start];
-    if (step && test(step)) return index;
-  }
-  return null;
+  const at = direction > 0
+    ? steps.findIndex((step, index) => start + index > from && test(step))
+    : steps.findLastIndex((step, index) => start + index < from && test(step));
+  return at < 0 ? null : start + at;
 }
 
 /** @param {Place} place @returns {Set<string>} */
