@@ -63,15 +63,15 @@ function axes({ x: xTitle, y: yTitle, xs, ys, logarithmic = false }) {
   const x = (value) => left + across(value) * (width - left - right);
   /** @param {number} value */
   const y = (value) => height - bottom - ((value - yLow) / (yHigh - yLow)) * (height - top - bottom);
-  const drawn = svg("g.axes", UNHEARD,
+  const drawn = svg("g.axes", { ...UNHEARD, "text-anchor": "middle" },
     ticks(yLow, yHigh).map((at) => [
       svg("line", { x1: left, x2: width - right, y1: y(at), y2: y(at) }),
       svg("text", { x: left - 8, y: y(at) + 4, "text-anchor": "end" }, tickText(at))]),
     (log ? logTicks(xLow, xHigh) : ticks(xLow, xHigh, 7)).map((at) => [
       svg("line", { x1: x(at), x2: x(at), y1: height - bottom, y2: height - bottom + 5 }),
-      svg("text", { x: x(at), y: height - bottom + 18, "text-anchor": "middle" }, tickText(at))]),
-    svg("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, xTitle + (log ? " (logarithmic)" : "")),
-    svg("text", { x: 0, y: 0, "text-anchor": "middle", transform: `translate(14 ${(height - bottom + top) / 2}) rotate(-90)` }, yTitle));
+      svg("text", { x: x(at), y: height - bottom + 18 }, tickText(at))]),
+    svg("text", { x: (left + width - right) / 2, y: height - 6 }, xTitle + (log ? " (logarithmic)" : "")),
+    svg("text", { x: 0, y: 0, transform: `translate(14 ${(height - bottom + top) / 2}) rotate(-90)` }, yTitle));
   return { x, y, drawn };
 }
 
@@ -95,12 +95,13 @@ const figure = (title, drawing, heads, rows) => h("figure.chart", h("figcaption"
  * @returns {HTMLElement} */
 function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
   const { x, y, drawn } = axes({ x: xTitle, y: yTitle, xs: points.map((each) => each.x), ys: points.map((each) => each.y), logarithmic });
-  /** @type {[number, number, number][]} */
-  const taken = [];
-  const signs = points.map((point) => {
+  /** Where there are points, and labels: left, bottom and width. @type {[number, number, number][]} */
+  const taken = points.map((point) => [x(point.x) - 5, y(point.y) + 4, 10]);
+  const signs = points.map((point, at) => {
     const [px, py] = [x(point.x), y(point.y)];
-    const name = point.label.length > 28 ? `${point.label.slice(0, 27)}…` : point.label;
-    const text = labelPlace(px, py, name.length * 6.6, taken);
+    const name = point.label.length > 28 ? `${point.label.slice(0, 12)}…${point.label.slice(-15)}` : point.label;
+    const text = labelPlace(px, py, name.length * 6.6, taken.toSpliced(at, 1));
+    if (text) taken.push(text.taken);
     const said = `${point.label}: ${xTitle} ${tickText(point.x)}, ${yTitle} ${score(point.y)}`;
     const sign = svg("g", { class: point.mark ? "point marked" : "point" }, svg("title", said),
       point.mark ? svg("path", { d: `M${px} ${py - 7}l7 7l-7 7l-7 -7z` }) : svg("circle", { cx: px, cy: py, r: 5 }),
@@ -113,7 +114,7 @@ function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
 
 /** Where a label has room beside its point; null where it has none, as the table has all names.
  * @param {number} x @param {number} y @param {number} width @param {[number, number, number][]} taken x, y and width of others
- * @returns {{ x: number, y: number, anchor: string } | null} */
+ * @returns {{ x: number, y: number, anchor: string, taken: [number, number, number] } | null} */
 function labelPlace(x, y, width, taken) {
   for (const [at, down, anchor] of /** @type {[number, number, string][]} */ ([
     [x + 10, y + 4, "start"], [x - 10, y + 4, "end"], [x + 8, y - 9, "start"], [x + 8, y + 17, "start"], [x - 8, y - 9, "end"], [x - 8, y + 17, "end"],
@@ -121,8 +122,7 @@ function labelPlace(x, y, width, taken) {
     const from = anchor === "start" ? at : at - width;
     const free = taken.every(([left, top, size]) => Math.abs(top - down) > 13 || from > left + size + 4 || from + width + 4 < left);
     if (from < CHART.left || from + width > CHART.width || down < 10 || !free) continue;
-    taken.push([from, down, width]);
-    return { x: at, y: down, anchor };
+    return { x: at, y: down, anchor, taken: [from, down, width] };
   }
   return null;
 }
@@ -145,7 +145,7 @@ function lineChart({ title, x: xTitle, y: yTitle, lines }) {
 
 /** Pillars of process as bars from 0 to 1, in a table that needs no other for screen readers.
  * @param {string} title @param {ChartBar[]} bars */
-const barChart = (title, bars) => plainTable(title, ["Pillar", "Value", "", "95 % interval"], bars.map(({ label, value, interval, note, href }) => [
+const barChart = (title, bars) => plainTable(title, ["Pillar", "Value", "Bar", "Interval and coverage"], bars.map(({ label, value, interval, note, href }) => [
   href ? anchor(href, label) : label,
   value === null ? UNKNOWN : score(value, 2),
   hiddenFrom(intervalBar(value, interval, 0, 1, label)),
@@ -186,6 +186,6 @@ function stackedBars({ title, parts, bars, format }) {
     }));
   };
   const rows = bars.map((each, at) => ({ ...each, name: each.href ? anchor(each.href, each.label) : each.label, sum: format(sums[at] ?? 0) }));
-  return figure(title, [seriesLegend(parts, letter), plainTable("", ["", "", "All"], rows.map(({ name, values, sum }) => [name, bar(values), sum]), 2)],
+  return figure(title, [seriesLegend(parts, letter), plainTable("", ["Name", "Bar", "All"], rows.map(({ name, values, sum }) => [name, bar(values), sum]), 2)],
     ["", ...parts, "All"], rows.map(({ label, values, sum }) => [label, ...values.map(format), sum]));
 }

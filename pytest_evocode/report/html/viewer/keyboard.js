@@ -66,8 +66,7 @@ function focusSearch() {
 function showKeys() {
   /** @type {[string, string][]} */
   const rows = [
-    ...entries(shown.live.keys ?? {}).map(([key, { help }]) => /** @type {[string, string]} */ ([key, help])),
-    ...entries(KEYS).filter(([key]) => !shown.live.keys?.[key]).map(([key, { help }]) => /** @type {[string, string]} */ ([key, help])),
+    ...entries({ ...shown.live.keys, ...KEYS, ...shown.live.keys }).map(([key, { help }]) => /** @type {[string, string]} */ ([key, help])),
     ...[...pageLetters()].map(([letter, page]) => /** @type {[string, string]} */ ([`g ${letter}`, page.title])),
     ["Enter", "Open the row"], ["Arrows", "Move in a grid, or between tabs"],
   ];

@@ -90,10 +90,11 @@ function turnsThere(at, index, all) {
 function failuresPart(place) {
   const rows = filteredRows(place);
   const rounds = failedRounds(place);
-  return [
+  const charts = [
     failuresChart("Failed rounds by what went wrong", rows, (row) => rounds.get(row.id) ?? {}),
     failuresChart("Failing cases by kind", rows, (row) => row.failures.cases, overAll(place)),
   ];
+  return charts.some(Boolean) && [h("h2", "Why rounds failed"), charts];
 }
 
 /** @param {string} title @param {Row[]} rows @param {(row: Row) => { [kind: string]: number }} counts @param {Child} [remark] */
@@ -102,7 +103,7 @@ function failuresChart(title, rows, counts, remark) {
   const parts = [...new Set(failing.flatMap((row) => Object.keys(counts(row)).filter((kind) => counts(row)[kind])))];
   const bars = failing.slice(0, 40).map((row) => ({ label: row.name, values: parts.map((kind) => own(counts(row), kind) ?? 0), href: rowLink(row.id) }));
   return bars.length > 0 && [
-    h("h2", title), remark,
+    remark,
     stackedBars({ title, parts, bars, format: integer }),
     failing.length > bars.length && h("p.quiet", `The first ${bars.length} of ${counted(failing.length, "row")}.`),
   ];

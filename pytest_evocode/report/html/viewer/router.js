@@ -182,10 +182,7 @@ const NO_PAGE = {
   name: "none", title: "",
   show(main, place) {
     heading(main, "There is no such page");
-    main.append(
-      h("p", "This report has no page “", named(place.page), "”. It has these:"),
-      h("ul", [...pages.values()].filter((page) => page.title).map((page) => h("li", anchor(link(page.name), page.title)))),
-    );
+    main.append(h("p", "This report has no page “", named(place.page), "”. Choose one of those above."));
   },
 };
 

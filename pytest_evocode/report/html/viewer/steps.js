@@ -45,14 +45,10 @@ function stepView(step, context) {
   const [letter, source] = SOURCES[step.source] ?? ["?", step.source];
   const folded = step.copied && hidden.has("copied");
   const selected = context.selected === step.id;
-  const tokens =
-    step.prompt_tokens === null && step.completion_tokens === null
-      ? null
-      : `${integer(step.prompt_tokens)} tokens in, ${integer(step.completion_tokens)} out`;
   const facts = [
     step.time && timeOfDay(step.time),
     step.model && named(step.model),
-    tokens,
+    (step.prompt_tokens ?? step.completion_tokens) !== null && `${integer(step.prompt_tokens)} tokens in, ${integer(step.completion_tokens)} out`,
     step.cost_usd !== null && money(step.cost_usd),
   ].filter(Boolean);
   return h(

@@ -111,7 +111,7 @@ def test_end_goes_to_the_last_step_though_heights_are_guessed(view: Open) -> Non
     page.locator(".step:not(.pending)").first.wait_for()
     page.get_by_role("list", name="Steps of round 2").focus()
     page.keyboard.press("End")
-    expect(page.get_by_text("step 40")).to_be_in_viewport()
+    expect(page.get_by_role("link", name="Agent, step 40")).to_be_in_viewport()
 
 
 def test_keys_jump_between_edits_and_test_runs(view: Open) -> None:
