@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
+from pytest_evocode.tasks.compatibility import SHARED_VERIFIER, refusals
 from pytest_evocode.tasks.layout import RoundFiles
-from pytest_evocode.tasks.model import EnvironmentConfig, NetworkSection, TaskConfig, VerifierConfig
+from pytest_evocode.tasks.model import TaskConfig
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 from pytest_evocode.tasks.process import EVERY_ROUND
 from pytest_evocode.tasks.resolution import network
-
-ONLY_OPEN_OR_CLOSED = 'use network_mode = "public" or "no-network"'
-SHARED_VERIFIER = "the suite runs in a fork of the agent's environment; remove it"
 
 
 def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Problem]:
@@ -22,7 +20,7 @@ def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Probl
         *_duplicates(config),
         *_requirement_chain(config, round_names),
         *_process(config, round_names),
-        *_environment(config.environment),
+        *refusals(config),
         *_phases(config),
         *_state(config),
     ]
@@ -88,32 +86,12 @@ def _state(config: TaskConfig) -> Iterator[Problem]:
             yield Problem(message, ("metadata", "evocode", "state", index))
 
 
-def _environment(environment: EnvironmentConfig) -> Iterator[Problem]:
-    def refuse(key: str, advice: str) -> Problem:
-        return Problem(advice, ("environment", key), unsupported=True)
-
-    yield from _network(environment, ("environment",))
-    if environment.gpus:
-        yield refuse("gpus", "no environment here has GPUs; remove it or set it to 0")
-    if environment.gpu_types:
-        yield refuse("gpu_types", "no environment here has GPUs; remove it")
-    if environment.os.lower() != "linux":
-        yield refuse("os", 'only "linux" environments can be started')
-    if environment.mcp_servers:
-        yield refuse("mcp_servers", "agents get no MCP servers; remove them")
-    if environment.skills_dir is not None:
-        yield refuse("skills_dir", "agents get no skills; remove it")
-
-
 def _phases(config: TaskConfig) -> Iterator[Problem]:
-    yield from _network(config.agent, ("agent",))
-    yield from _verifier(config.verifier, ("verifier",))
     whole = network(config.environment, config.agent)
     for index, step in enumerate(config.steps):
         # Most steps leave this out, and there may be thousands of them.
         if "agent" in step.model_fields_set:
             keys: Keys = ("steps", index, "agent")
-            yield from _network(step.agent, keys)
             mode = step.agent.network_mode
             if mode not in (None, "allowlist", whole):
                 message = (
@@ -121,26 +99,6 @@ def _phases(config: TaskConfig) -> Iterator[Problem]:
                     f' "{whole or "not set"}"; set network_mode there'
                 )
                 yield Problem(message, (*keys, "network_mode"), unsupported=True)
-        if "verifier" in step.model_fields_set:
-            yield from _verifier(step.verifier, ("steps", index, "verifier"))
-
-
-def _network(section: NetworkSection, keys: Keys) -> Iterator[Problem]:
-    if section.network_mode == "allowlist":
-        yield Problem(f'"allowlist"; {ONLY_OPEN_OR_CLOSED}', (*keys, "network_mode"), unsupported=True)
-    if section.allowed_hosts:
-        message = f"it needs an allowlist; remove it and {ONLY_OPEN_OR_CLOSED}"
-        yield Problem(message, (*keys, "allowed_hosts"), unsupported=True)
-
-
-def _verifier(verifier: VerifierConfig, keys: Keys) -> Iterator[Problem]:
-    yield from _network(verifier, keys)
-    if verifier.environment_mode == "separate":
-        yield Problem(f'"separate"; {SHARED_VERIFIER}', (*keys, "environment_mode"), unsupported=True)
-    if verifier.environment is not None and keys != ("verifier",):
-        message = "native suites of all rounds run in one environment; write [verifier.environment] for the task"
-        yield Problem(message, (*keys, "environment"), unsupported=True)
-    if verifier.collect:
-        yield Problem(
-            "no commands are run between agent and verifier; do it in test.sh", (*keys, "collect"), unsupported=True
-        )
+        if "verifier" in step.model_fields_set and step.verifier.environment is not None:
+            message = "native suites of all rounds run in one environment; write [verifier.environment] for the task"
+            yield Problem(message, ("steps", index, "verifier", "environment"), unsupported=True)
