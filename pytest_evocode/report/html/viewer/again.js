@@ -28,6 +28,5 @@ function commandsView(attempt, round) {
   if (!commands.length) return empty("There is no command that repeats this round.", "Results of other programs are run again by these programs.");
   return h("div.commands",
     h("p", "Start them in the directory that the run was started in."),
-    commands.map(([what, help, command]) => h("section", h("h3", what), help && h("p", help), commandLine(command))),
-    attempt.path && h("p", "Directory of the attempt: ", named(attempt.path, 1000)));
+    commands.map(([what, help, command]) => h("section", h("h3", what), help && h("p", help), commandLine(command))));
 }

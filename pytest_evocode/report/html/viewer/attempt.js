@@ -38,7 +38,7 @@ const roundsTable = (attempt) => table({
     textColumn("Failed cases", (round) => caseKinds(round.cases)),
     countColumn("Files", (round) => round.changes?.length ?? null, "Changed files"),
     {
-      title: "Steps", help: "Leads to the trajectory", number: integer, value: (round) => round.trajectory?.steps ?? null,
+      title: "Steps", number: integer, value: (round) => round.trajectory?.steps ?? null,
       cell: ({ index, trajectory }) => trajectory && anchor(link("trajectory", [attempt.id, index]), integer(trajectory.steps)),
     },
     { title: "Agent", help: "Time of the agent's turn", number: duration, value: (round) => round.agent_seconds },

@@ -24,8 +24,7 @@ function copyButton(text, label) {
 
 /** For pages that are opened from disk, where some browsers have no clipboard. @param {string} text */
 function copyBySelection(text) {
-  const field = h("textarea.hidden", { "aria-hidden": "true", tabindex: "-1" });
-  field.value = text;
+  const field = h("textarea.hidden", { ...UNHEARD, value: text });
   const focused = document.activeElement;
   document.body.append(field);
   field.select();

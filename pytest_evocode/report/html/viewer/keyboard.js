@@ -12,7 +12,7 @@ const KEYS = {
   "/": { help: "Search or filter this page", run: () => focusSearch() },
   j: { help: "Next row", run: () => moveRow(1) },
   k: { help: "Previous row", run: () => moveRow(-1) },
-  g: { help: "Go to a page: g and then its letter", run: () => (goingSince = performance.now()) },
+  g: { help: "Go to a page: g and then its letter", run: (event) => (goingSince = event.timeStamp) },
 };
 
 function startKeyboard() {
@@ -23,7 +23,7 @@ function startKeyboard() {
       if (key === "Escape" && target instanceof HTMLInputElement) target.blur();
       return;
     }
-    const going = performance.now() - goingSince < 1500;
+    const going = event.timeStamp - goingSince < 3000;
     goingSince = -Infinity;
     const run = going ? goTo(key) : (shown.live.keys?.[key] ?? KEYS[key])?.run;
     if (!run) return;

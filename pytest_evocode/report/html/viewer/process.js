@@ -21,7 +21,7 @@ definePage("process", "Process", (main, place, left) => {
   main.append(
     h("p", "Pillars are from 0 to 1, the RigorScore is their weighted mean from 0 to 100. Scores over different pillars cannot be compared."),
     pillarTable(rows),
-    report.rows.length > rows.length ? note("info", `Not scored: ${report.rows.filter((each) => !each.process).map((each) => each.name).join(", ")}.`) : "",
+    h("p.quiet", `Scored: ${rows.length} of ${counted(report.rows.length, "row")}.`),
     h("div.controls", select({
       label: "Row", value: row.id, choices: rows.map((each) => [each.id, each.name]),
       change: (id) => setSettings({ row: id, attempt: null, pillar: null }),
