@@ -30,7 +30,7 @@ const load = /** @type {Load} */ ((/** @type {string} */ name) => {
   let value = loaded.get(name);
   if (value) loaded.delete(name);
   else {
-    value = FILE_NAME.test(name) && isNamed(name) ? fetched(name) : Promise.reject(new Error(`“${visible(name)}” is not the name of anything in this report.`));
+    value = FILE_NAME.test(name) && isNamed(name) ? fetched(name) : Promise.reject(new Error(`There is no “${visible(name)}” in this report. It may have been written anew.`));
     // A file that is missing now may be there later: a report is written again while a session runs.
     value.catch(() => loaded.delete(name));
   }
