@@ -8,7 +8,7 @@ definePage("overview", "Overview", (main, place, left) => {
     main.append(empty("No attempt has a score yet.", "Run one, such as: pytest --evocode-agent=oracle TASKS; then write the report again."), h("div", leftOutPart()));
     return;
   }
-  if (report.notes.length) main.append(note("info", h("p", "Before you compare:"), longList(report.notes, named, 8)));
+  if (report.notes.length) main.append(note("info", unfolding("details", "Before you compare", report.notes.join("").length < 300, () => longList(report.notes, (text) => named(text, 1000)))));
   main.append(h("div", overviewFilter()));
   return { update: showSections(main, [
     { uses: ["by", "group"], make: groupControls },
