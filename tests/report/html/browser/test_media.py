@@ -18,11 +18,11 @@ _LOOK = """(selector) => {
 def test_paper_has_the_content_in_dark_ink_and_nothing_to_click(view: Open) -> None:
     viewer = view(color_scheme="dark")
     page = viewer.open("#/trajectory/t0-ledger-0-1/2")
-    page.get_by_role("link", name="Agent, step 4").wait_for()
+    page.get_by_role("link", name="Agent, step 4", exact=True).wait_for()
     page.emulate_media(media="print")
     for hidden in ("header.top", "footer", ".trajectory-bar button"):
         expect(page.locator(hidden).first).to_be_hidden()
-    expect(page.get_by_role("link", name="Agent, step 4")).to_be_visible()
+    expect(page.get_by_role("link", name="Agent, step 4", exact=True)).to_be_visible()
     assert page.evaluate(_CUT) == []
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 31, 38)"
     viewer.go("#/task/t0-ledger")
