@@ -24,7 +24,6 @@ const roundsTable = (attempt) => table({
   caption: "Rounds",
   items: attempt.rounds,
   open: (round) => link("round", [attempt.id, round.index]),
-  empty: "No round of this attempt is recorded yet.",
   columns: [
     { title: "Round", value: (round) => round.index, cell: (round) => [`${round.index} `, named(round.name)] },
     {

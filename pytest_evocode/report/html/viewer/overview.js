@@ -24,7 +24,7 @@ definePage("overview", "Overview", (main, place, left) => {
 
 /** The settings that say which rows are shown. */
 const ROW_FILTERS = ["q", "mode", "harness"];
-const NO_HARNESS = "none";
+const NO_HARNESS = "not known";
 
 function overviewFacts() {
   const rounds = report.tasks.reduce((sum, task) => sum + task.rounds.length, 0);

@@ -3,6 +3,7 @@
 /** @type {{ [place: string]: string }} */
 const RESTS_ON = {
   separate: "The suite ran in the task's image as it was built, apart from the program. Nothing that the agent made was there.",
+  artifacts: "The suite had an environment for itself. Of what the agent made, only the declared artifacts were there.",
   clean: "The suite ran in the task's image as it was built, with only the working directory and the task's state carried over. What the suite reads or imports from there is the agent's.",
   fork: "The suite ran in a copy of the agent's system, without its processes. Tools that the agent changed were there and can steer the verdict.",
   place: "The suite ran where the agent works. Whatever the agent changed was there and can steer the verdict.",
@@ -116,7 +117,7 @@ function changedToolsNote(round) {
   const sums = entries(counts).map(([kind, count]) => `${integer(count)} ${kind}`);
   const others = sums.length > 0 && h("p", "Changed outside of the workspace: ", named(sums.join(", "), 1000), ".");
   if (!tools.length) return others && note("info", others);
-  const steered = place !== "separate";
+  const steered = place !== "separate" && place !== "artifacts";
   return note(steered ? "warning" : "info",
     h("p", steered
       ? "The verdict rests on tools that the agent changed: look at them before you trust it. --evocode-strict fails such rounds."

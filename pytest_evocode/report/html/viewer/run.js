@@ -88,7 +88,6 @@ function timesPart(run) {
   return [
     h("h2", "Where the time went"),
     h("p.quiet", "Summed over rounds; attempts that run at the same time take less on the clock."),
-    phaseBars([run]),
     plainTable("Time by phase", ["Phase", "Whose", "Time", "Share"], phasesOf([run]).map((phase) => [
       phase, PHASES[phase] ?? "other", duration(run.phases[phase]), `${score((100 * (run.phases[phase] ?? 0)) / total)} %`,
     ]), 2),

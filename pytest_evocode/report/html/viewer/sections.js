@@ -199,7 +199,7 @@ function attemptTable(caption, attempts) {
     { title: "Time", number: duration, value: (one) => one.seconds },
     textColumn("State", attemptState),
   ];
-  return table({ caption, columns, items: attempts, open: (one) => link("attempt", [one.id]), empty: "No attempts." });
+  return table({ caption, columns, items: attempts, open: (one) => link("attempt", [one.id]) });
 }
 
 /** @param {AttemptSummary} attempt */

@@ -143,7 +143,7 @@ function outlineStep(step, attempt, round) {
   const text = (/** @type {string} */ long) => named(long.length > 160 ? `${long.slice(0, 160).trimEnd()}…` : long);
   const changes = step.calls.flatMap((call) => call.changes);
   return h("div.outline-step", anchor(link("trajectory", [attempt.id, round.index], { step: step.id }), `${(SOURCES[step.source] ?? [step.source, step.source])[1]}, step ${step.id}`),
-    step.copied && [" ", badge("copied", "Repeats a step of an earlier round as context")], " ",
+    " ", copiedBadge(step), " ",
     step.calls.length
       ? step.calls.map((call) => h("div", badge(call.purpose || call.name, "What the call is for"), " ",
         text(callArguments(call)[0]?.[1] ?? ""), exitBadge(call.exit_code)))

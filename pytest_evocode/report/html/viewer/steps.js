@@ -39,6 +39,9 @@ function* stepTexts(step) {
   }
 }
 
+/** @param {Step} step */
+const copiedBadge = (step) => step.copied && badge("copied", "Repeats a step of an earlier round as context");
+
 /** @param {Step} step @param {StepContext} context */
 function stepView(step, context) {
   const { hidden } = context;
@@ -69,7 +72,7 @@ function stepView(step, context) {
           `${source}, step ${step.id}`,
         ),
       ),
-      step.copied && badge("copied", "Repeats a step of an earlier round as context"),
+      copiedBadge(step),
       isEdit(step) && badge("edit", "Changes files"),
       isTest(step) && badge("test", "Runs tests"),
       isFailure(step) && badge("failed", "A command ended with another exit code than 0", "bad"),
