@@ -89,6 +89,7 @@ class AttemptCollector(pytest.Collector):
     def _make_trial(self, alone: RoundItem | None) -> Trial:
         from pytest_evocode.llm.budget import RunSpending
         from pytest_evocode.plugin.single_cases import cases_by_round
+        from pytest_evocode.trial.attempt_storage import AttemptStorage
         from pytest_evocode.trial.trial import Trial, TrialOptions
 
         session, settings = self._evocode, self._evocode.settings
@@ -125,6 +126,7 @@ class AttemptCollector(pytest.Collector):
                 strict=settings.strict,
                 # What a worker finds of this run is from one that was lost.
                 resume=settings.resume is not None or session.worker_input is not None,
+                storage=AttemptStorage(settings.storage) if settings.storage is not None else None,
             ),
         )
 
@@ -153,6 +155,8 @@ class AttemptCollector(pytest.Collector):
             if late := artifact_properties(trial.flags_of_artifacts):
                 for item in reporting:
                     item.user_properties += late
+            for note in trial.storage_notes:
+                self.warn(pytest.PytestWarning(note))
             if fault:  # Out here, or pytest would show where the error comes from.
                 pytest.fail(fault, pytrace=False)
 

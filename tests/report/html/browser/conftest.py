@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.report.html.browser.viewing import Viewer, file_base
+from tests.report.html.browser.viewing import PATIENCE, Viewer, file_base
 from tests.report.html.sample import sample_report, write_sample
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def chromium() -> Iterator[Browser]:
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.skip("there is no chromium on the PATH")
+    sync_api.expect.set_options(timeout=PATIENCE)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program)
         yield browser

@@ -21,6 +21,9 @@ _HAPPENED = "() => [...window.violations.splice(0), ...(window.PWNED ? ['a text 
 #: A page is there when it has a heading and waits for nothing.
 _READY = "() => document.querySelector('main h1') && !document.querySelector('[aria-busy=true]')"
 
+#: What is shown is marked, so that one can tell when it is gone.
+_GO = "(place) => { document.querySelector('main .page').dataset.left = ''; location.hash = place; }"
+
 
 @dataclass
 class Place:
@@ -77,6 +80,13 @@ class Viewer:
         """Open a place as somebody does who was sent its address: in a page that shows nothing yet."""
         self.page.goto("about:blank")
         self.page.goto(f"{self.base}/index.html{place}")
+        return self.ready()
+
+    def go(self, place: str) -> Page:
+        """Go to another place within the page that is open, as a link does: nothing is loaded that is there already."""
+        for each in ("#/elsewhere", place):
+            self.page.evaluate(_GO, each)
+            self.page.wait_for_function("() => !document.querySelector('.page[data-left]')")
         return self.ready()
 
     def ready(self) -> Page:
