@@ -102,8 +102,8 @@ def test_a_user_made_by_the_dockerfile(build: Build) -> None:
 
 def test_useradd_gives_a_user_a_group_of_its_own(build: Build) -> None:
     environment = build("RUN useradd --create-home worker\nUSER worker\n")
-    there = "grep ^worker: /etc/passwd | cut -d: -f3-; grep ^worker: /etc/group | cut -d: -f3; stat -c %G /home/worker; id -gn"
-    assert output(environment, there).splitlines() == [
+    numbers = "grep ^worker: /etc/passwd | cut -d: -f3-; grep ^worker: /etc/group | cut -d: -f3"
+    assert output(environment, f"{numbers}; stat -c %G /home/worker; id -gn").splitlines() == [
         "1000:1000::/home/worker:/bin/sh",
         "1000",
         "worker",
