@@ -45,7 +45,7 @@ function showTrajectory(main, place, left, attempt, round) {
     selected: null,
     hit: null,
     evidence: evidenceByStep(round),
-    href: (step) => link("trajectory", path, { ...current.settings, step: step }),
+    href: (step) => link("trajectory", path, { ...current.settings, step }),
     pillar: (pillar, measure) => link("round", path, { tab: "process", measure: `${pillar}.${measure}` }),
     select: (step) => void goTo(step),
   };
