@@ -74,15 +74,28 @@ def served(folders: Callable[[str], Path]) -> Iterator[str]:
     server.server_close()
 
 
+@pytest.fixture(scope="module")
+def usual(chromium: Browser) -> Iterator[Viewer]:
+    """A viewer with the usual settings, for one test after the other: starting takes longer than opening a report."""
+    viewer = Viewer.start(chromium, "about:blank")
+    yield viewer
+    viewer.close()
+
+
 @pytest.fixture
-def view(chromium: Browser, folders: Callable[[str], Path]) -> Iterator[Open]:
+def view(chromium: Browser, usual: Viewer, folders: Callable[[str], Path]) -> Iterator[Open]:
     """Start viewers, whose problems fail the test at its end."""
     viewers: list[Viewer] = []
 
     def start(kind: str = "plain", base: str | None = None, **settings: Any) -> Viewer:
-        viewers.append(Viewer.start(chromium, base or file_base(folders(kind)), **settings))
+        base = base or file_base(folders(kind))
+        if settings or usual in viewers:
+            viewers.append(Viewer.start(chromium, base, **settings))
+        else:
+            usual.base = base
+            viewers.append(usual)
         return viewers[-1]
 
     yield start
-    problems = [problem for viewer in viewers for problem in viewer.close()]
+    problems = [problem for viewer in viewers for problem in (viewer.leave() if viewer is usual else viewer.close())]
     assert problems == []

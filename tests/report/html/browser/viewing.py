@@ -52,7 +52,7 @@ PLACES = [
 ]
 
 
-@dataclass
+@dataclass(eq=False)
 class Viewer:
     """A page of a browser that shows a report, with all that it did and should not have done."""
 
@@ -102,6 +102,14 @@ class Viewer:
         if self.page.url.startswith(self.base):
             self.problems += self.page.evaluate(_HAPPENED)
         found, self.problems = self.problems, []
+        return found
+
+    def leave(self) -> list[str]:
+        """Forget what the report keeps in the browser, and return all that should not have happened."""
+        found = self.not_allowed()
+        if self.page.url.startswith(self.base):
+            self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        self.page.goto("about:blank")
         return found
 
     def close(self) -> list[str]:
