@@ -184,7 +184,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
 COMPOSE = "environment/docker-compose.yaml"
 FILES: Mapping[str, Support] = {
     "environment/Dockerfile": Support(
-        "the sandbox replays it on this machine's system; `ENTRYPOINT` and `CMD` are not run"
+        "the sandbox replays it on this machine's system; `ENTRYPOINT` is not run, which the session says, nor is `CMD`"
     ),
     COMPOSE: _refused("write a Dockerfile, one container runs the whole task"),
     "instruction.md": SAME,
