@@ -149,6 +149,19 @@ class Verdict(ResultsRecord):
 PASS_REWARD = 0.999
 
 
+class DeniedConnection(ResultsRecord):
+    """A connection that the network allowlist of a phase did not allow."""
+
+    phase: Literal["agent", "verifier"]
+    host: str
+    """The name or address that was asked for; empty for all that a full list had no room for."""
+    port: int
+    """0 where that is not known."""
+    count: int
+    """How often it was asked for."""
+    why: str = ""
+
+
 class Usage(ResultsRecord):
     """What requests to a model used and cost; None is unknown, never 0."""
 
@@ -223,6 +236,8 @@ class RoundRecord(ResultsRecord):
     verifier_seconds: float | None = None
     phases: Phases | None = None
     """Where the time went; None in records that do not say."""
+    denied: tuple[DeniedConnection, ...] = ()
+    """What the agent and the suite tried to reach beyond their allowlists; a long list is cut off."""
 
     @property
     def passed(self) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
+from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.layout import RoundFiles
-from pytest_evocode.tasks.model import EnvironmentConfig, NetworkSection, TaskConfig, VerifierConfig
+from pytest_evocode.tasks.model import EnvironmentConfig, TaskConfig, VerifierConfig
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 from pytest_evocode.tasks.process import EVERY_ROUND
 from pytest_evocode.tasks.resolution import network
 
-ONLY_OPEN_OR_CLOSED = 'use network_mode = "public" or "no-network"'
 SHARED_VERIFIER = "the suite runs in a fork of the agent's environment; remove it"
 
 
@@ -92,7 +92,6 @@ def _environment(environment: EnvironmentConfig) -> Iterator[Problem]:
     def refuse(key: str, advice: str) -> Problem:
         return Problem(advice, ("environment", key), unsupported=True)
 
-    yield from _network(environment, ("environment",))
     if environment.gpus:
         yield refuse("gpus", "no environment here has GPUs; remove it or set it to 0")
     if environment.gpu_types:
@@ -106,16 +105,18 @@ def _environment(environment: EnvironmentConfig) -> Iterator[Problem]:
 
 
 def _phases(config: TaskConfig) -> Iterator[Problem]:
-    yield from _network(config.agent, ("agent",))
     yield from _verifier(config.verifier, ("verifier",))
+    steps = (step.agent if "agent" in step.model_fields_set else None for step in config.steps)
+    agents = {network(config.environment, agent, config.agent) for agent in steps}
+    # A network that is an allowlist in one round can be anything in the others.
+    changes = any(isinstance(each, Allowlist) for each in agents)
     whole = network(config.environment, config.agent)
     for index, step in enumerate(config.steps):
         # Most steps leave this out, and there may be thousands of them.
         if "agent" in step.model_fields_set:
             keys: Keys = ("steps", index, "agent")
-            yield from _network(step.agent, keys)
             mode = step.agent.network_mode
-            if mode not in (None, "allowlist", whole):
+            if mode not in (None, whole) and not changes:
                 message = (
                     f"all rounds share one environment, and [agent] or [environment] makes its network"
                     f' "{whole or "not set"}"; set network_mode there'
@@ -125,16 +126,7 @@ def _phases(config: TaskConfig) -> Iterator[Problem]:
             yield from _verifier(step.verifier, ("steps", index, "verifier"))
 
 
-def _network(section: NetworkSection, keys: Keys) -> Iterator[Problem]:
-    if section.network_mode == "allowlist":
-        yield Problem(f'"allowlist"; {ONLY_OPEN_OR_CLOSED}', (*keys, "network_mode"), unsupported=True)
-    if section.allowed_hosts:
-        message = f"it needs an allowlist; remove it and {ONLY_OPEN_OR_CLOSED}"
-        yield Problem(message, (*keys, "allowed_hosts"), unsupported=True)
-
-
 def _verifier(verifier: VerifierConfig, keys: Keys) -> Iterator[Problem]:
-    yield from _network(verifier, keys)
     if verifier.environment_mode == "separate":
         yield Problem(f'"separate"; {SHARED_VERIFIER}', (*keys, "environment_mode"), unsupported=True)
     if verifier.environment is not None and keys != ("verifier",):

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Strict, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from pytest_evocode.tasks.allowlist import parse_entry
+
 STEP_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*")
 SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([KMG])", re.IGNORECASE)
@@ -118,6 +120,12 @@ def _destination(value: str) -> str:
     return value
 
 
+def _allowed_host(value: str) -> str:
+    if (entry := parse_entry(value)) is None:
+        raise wanted('a name such as "example.org" or "*.example.org", an address, or a range such as "192.0.2.0/24"')
+    return entry
+
+
 def _one_or_many(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -144,6 +152,7 @@ ContainerPath = Annotated[str, Strict(), AfterValidator(_container_path), _patte
 StatePath = Annotated[str, Strict(), AfterValidator(_state_path), _pattern(r"/.+")]
 ContainerDirectory = Annotated[str, Strict(), AfterValidator(_directory), _pattern(r"/.*")]
 Destination = Annotated[str, Strict(), AfterValidator(_destination), _pattern(r"[^/].*")]
+AllowedHost = Annotated[str, Strict(), AfterValidator(_allowed_host)]
 Env = dict[Annotated[str, Field(pattern=r"^[^=\x00]+$")], Annotated[str, Strict(), Field(pattern=r"^[^\x00]*$")]]
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_evocode.names import TASK_FILE
+from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.model import Artifact, Healthcheck, TaskConfig, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement, find_requirements
 from pytest_evocode.tasks.process import ProcessConfig
 
-Network = Literal["public", "no-network"]
+Network = Literal["public", "no-network"] | Allowlist
 RewardStrategy = Literal["mean", "final"]
 
 
@@ -44,6 +45,10 @@ class Round:
     verifier_user: str | int | None
     agent_network: Network | None
     verifier_network: Network | None
+    setup_network: Network | None
+    """That of the environment itself, which ``setup.sh`` and healthchecks have where it can be changed for each phase:
+    in an attempt with an allowlist.
+    """
     verifier_env: Mapping[str, str]
     """The variables of the suite, the step's over the task's, with templates unresolved; see
     :func:`~pytest_evocode.tasks.resolve_env`.
@@ -137,6 +142,16 @@ class Task:
             replace(round_, verify_in="clean") if round_.verify_in == "fork" else round_ for round_ in self.rounds
         )
         return replace(self, rounds=rounds, verify="clean")
+
+    @property
+    def environment_network(self) -> Network | None:
+        """The network that the attempt's environment starts with, before the first phase.
+
+        It is an allowlist where any phase there has one, because no other network can be changed later.
+        """
+        suites = [round_.verifier_network for round_ in self.rounds if round_.verify_in == "place"]
+        networks = [*(round_.agent_network for round_ in self.rounds), *suites]
+        return next((each for each in networks if isinstance(each, Allowlist)), self.rounds[0].agent_network)
 
     @property
     def in_place(self) -> bool:
