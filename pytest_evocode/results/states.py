@@ -26,7 +26,8 @@ class TurnRecord(ResultsRecord):
     """None where nobody took the turn, because the state that it leads to was kept."""
     phases: Phases | None = None
     """Where the time of the turn went; None in records that do not say."""
-    denied: tuple[DeniedConnection, ...] = ()
+    denied: tuple[DeniedConnection, ...] | None = None
+    """As :attr:`RoundRecord.denied`, of the turn alone."""
 
 
 class Spent(ResultsRecord):

@@ -64,6 +64,12 @@ class Round:
     change_types: tuple[str, ...]
 
     @property
+    def suite_has_network(self) -> bool:
+        """Whether the task gives the suite a network, be it one of few hosts."""
+        network = self.verifier_network
+        return bool(network.hosts) if isinstance(network, Allowlist) else network == "public"
+
+    @property
     def instruction(self) -> Path:
         """The file ``instruction.md``, which is not empty."""
         return self.directory / "instruction.md"

@@ -387,7 +387,7 @@ class Trial:
         of_agent = isinstance(error, AgentFault) and not isinstance(error, ModelFault)
         fault: Fault = "agent" if broke_down or of_agent else "infrastructure"
         cause = None if self._context.cancelled.is_set() else describe_error(error)
-        self._records.break_off(index, cause, fault, usage=self._turns.unrecorded)
+        self._records.break_off(index, cause, fault, usage=self._turns.unrecorded, denied=self._turns.denied)
 
     def _finish(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""

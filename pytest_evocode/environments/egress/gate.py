@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal
 
 from pytest_evocode.results.records import DeniedConnection
@@ -84,13 +84,3 @@ class EgressGate:
         if others:
             found.append(DeniedConnection(phase=phase, host="", port=0, count=others, why="the list is full"))
         return tuple(found)
-
-
-def describe_denied(denied: Iterable[DeniedConnection]) -> list[str]:
-    """Return lines for people about connections that were denied."""
-    lines = []
-    for each in denied:
-        times = "once" if each.count == 1 else f"{each.count} times"
-        what = f"{each.host}:{each.port}" if each.host else "other hosts"
-        lines.append(f"network: the {each.phase} was denied {what} {times}: {each.why}")
-    return lines
