@@ -19,7 +19,7 @@ Resolve = Callable[[str], Awaitable[Sequence[str]]]
 
 _RESOLVING, _CONNECTING = 10.0, 15.0  # seconds
 _MOST_ADDRESSES = 4  # that are tried
-_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\[\]:@/\\?#\s]+)(?::([0-9]{1,5}))?")
+_AUTHORITY = re.compile(r"(\[[0-9A-Za-z:.%]+\]|[^\[\]:@/\\?#\s]+)(?::([0-9]{1,5}))?")
 
 
 @dataclass(frozen=True, slots=True)
