@@ -27,7 +27,7 @@ def network(environment: EnvironmentConfig, *phases: AgentConfig | VerifierConfi
     """
     for section in (*phases, environment):
         if section is not None and section.network_mode is not None:
-            return Allowlist(section.allowed_hosts) if section.network_mode == "allowlist" else section.network_mode
+            return Allowlist.of(section.allowed_hosts) if section.network_mode == "allowlist" else section.network_mode
     if environment.allow_internet is None:
         return None
     return "public" if environment.allow_internet else "no-network"
