@@ -105,7 +105,7 @@ class Verdict(ResultsRecord):
     """The outcome of a suite for one round."""
 
     reward: float
-    """The reward that decides whether the round passes, 0 to 1."""
+    """The reward that decides whether the round passes: mostly 0 to 1, but any finite number may be written."""
     rewards: dict[str, float]
     """All rewards by key; ``{"reward": r}`` where the suite wrote a single number."""
     cases: tuple[Case, ...] = ()
@@ -140,9 +140,9 @@ class Verdict(ResultsRecord):
         return bool(self.changed_tools) and self.rests_on != "separate"
 
     def reaches(self, minimum: Mapping[str, float]) -> bool:
-        """Return whether no reward is below the round's ``min_reward``; a reward that is not there counts as 0."""
+        """Return whether no reward is below the round's ``min_reward``; one that is not there is below every bound."""
         rewards = {"reward": self.reward, **self.rewards}
-        return all(rewards.get(key, 0.0) >= least for key, least in minimum.items())
+        return all(rewards.get(key, -math.inf) >= least for key, least in minimum.items())
 
 
 #: A reward from here on is a pass; Harbor has the same tolerance below 1.

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from pytest_evocode.tasks.allowlist import Allowlist
+from pytest_evocode.tasks.compatibility import SHARED_VERIFIER, refusals
 from pytest_evocode.tasks.layout import RoundFiles
-from pytest_evocode.tasks.model import EnvironmentConfig, TaskConfig, VerifierConfig
+from pytest_evocode.tasks.model import TaskConfig
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 from pytest_evocode.tasks.process import EVERY_ROUND
 from pytest_evocode.tasks.resolution import network
-
-SHARED_VERIFIER = "the suite runs in a fork of the agent's environment; remove it"
 
 
 def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Problem]:
@@ -22,7 +21,7 @@ def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Probl
         *_duplicates(config),
         *_requirement_chain(config, round_names),
         *_process(config, round_names),
-        *_environment(config.environment),
+        *refusals(config),
         *_phases(config),
         *_state(config),
     ]
@@ -88,24 +87,7 @@ def _state(config: TaskConfig) -> Iterator[Problem]:
             yield Problem(message, ("metadata", "evocode", "state", index))
 
 
-def _environment(environment: EnvironmentConfig) -> Iterator[Problem]:
-    def refuse(key: str, advice: str) -> Problem:
-        return Problem(advice, ("environment", key), unsupported=True)
-
-    if environment.gpus:
-        yield refuse("gpus", "no environment here has GPUs; remove it or set it to 0")
-    if environment.gpu_types:
-        yield refuse("gpu_types", "no environment here has GPUs; remove it")
-    if environment.os.lower() != "linux":
-        yield refuse("os", 'only "linux" environments can be started')
-    if environment.mcp_servers:
-        yield refuse("mcp_servers", "agents get no MCP servers; remove them")
-    if environment.skills_dir is not None:
-        yield refuse("skills_dir", "agents get no skills; remove it")
-
-
 def _phases(config: TaskConfig) -> Iterator[Problem]:
-    yield from _verifier(config.verifier, ("verifier",))
     steps = (step.agent if "agent" in step.model_fields_set else None for step in config.steps)
     agents = {network(config.environment, agent, config.agent) for agent in steps}
     # A network that is an allowlist in one round can be anything in the others.
@@ -122,17 +104,6 @@ def _phases(config: TaskConfig) -> Iterator[Problem]:
                     f' "{whole or "not set"}"; set network_mode there'
                 )
                 yield Problem(message, (*keys, "network_mode"), unsupported=True)
-        if "verifier" in step.model_fields_set:
-            yield from _verifier(step.verifier, ("steps", index, "verifier"))
-
-
-def _verifier(verifier: VerifierConfig, keys: Keys) -> Iterator[Problem]:
-    if verifier.environment_mode == "separate":
-        yield Problem(f'"separate"; {SHARED_VERIFIER}', (*keys, "environment_mode"), unsupported=True)
-    if verifier.environment is not None and keys != ("verifier",):
-        message = "native suites of all rounds run in one environment; write [verifier.environment] for the task"
-        yield Problem(message, (*keys, "environment"), unsupported=True)
-    if verifier.collect:
-        yield Problem(
-            "no commands are run between agent and verifier; do it in test.sh", (*keys, "collect"), unsupported=True
-        )
+        if "verifier" in step.model_fields_set and step.verifier.environment is not None:
+            message = "native suites of all rounds run in one environment; write [verifier.environment] for the task"
+            yield Problem(message, ("steps", index, "verifier", "environment"), unsupported=True)

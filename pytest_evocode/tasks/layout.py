@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks.compatibility import COMPOSE, FILES
 from pytest_evocode.tasks.model import TaskConfig
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
@@ -63,7 +64,7 @@ class _Finder:
     def check_environment(self, docker_image: str | None) -> None:
         compose = [name for name in COMPOSE_FILES if _is_there(f"{self.root}/environment/{name}")]
         for name in compose:
-            message = f"not supported yet: environment/{name}: write a Dockerfile, one container runs the whole task"
+            message = f"not supported yet: environment/{name}: {FILES[COMPOSE].refusal}"
             self.problems.append(Problem(message, path=self.directory / "environment" / name))
         if docker_image is None and not compose and not _is_file(f"{self.root}/environment/Dockerfile"):
             path = self.directory / "environment" / "Dockerfile"

@@ -8,7 +8,8 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from pytest_evocode.tasks.fields import (
     AllowedHost,
-    ContainerDirectory,
+    AnySystemDirectory,
+    AnySystemPath,
     ContainerPath,
     Count,
     Destination,
@@ -91,19 +92,21 @@ class Healthcheck(Section):
 class Artifact(Section):
     """A path to collect from the container; a plain string in task.toml is its source."""
 
-    source: ContainerPath
+    source: AnySystemPath
     """An absolute path in the container."""
     destination: Destination | None = None
     """Where it is put below the artifacts of a round, as a relative path. Default: its own path."""
     exclude: tuple[FilledText, ...] = ()
     """Globs of names that are not collected."""
+    service: FilledText | None = None
+    """The container that it is collected from. Default: "main", the one that the agent works in."""
 
 
 def _of_path(value: Any) -> Any:
     return {"source": value} if isinstance(value, str) else value
 
 
-Artifacts = tuple[Annotated[Artifact, BeforeValidator(_of_path, json_schema_input_type=ContainerPath | Artifact)], ...]
+Artifacts = tuple[Annotated[Artifact, BeforeValidator(_of_path, json_schema_input_type=AnySystemPath | Artifact)], ...]
 
 
 class AgentConfig(NetworkSection):
@@ -115,6 +118,45 @@ class AgentConfig(NetworkSection):
     """The name or the id of the user that the agent works as. Default: that of the image."""
 
 
+class TpuConfig(Section):
+    """``[environment.tpu]``."""
+
+    type: FilledText
+    """The kind of TPU."""
+    topology: FilledText
+    """How many there are in each dimension, such as "2x4"."""
+
+
+class McpServer(Section):
+    """An entry of ``[[environment.mcp_servers]]``."""
+
+    name: FilledText
+    """What the agent knows the server by."""
+    transport: Literal["stdio", "sse", "streamable-http", "http"] = "sse"
+    """How it is spoken to; "http" is "streamable-http"."""
+    url: FilledText | None = None
+    """Where it listens; for all but stdio."""
+    command: FilledText | None = None
+    """The program that is started; for stdio."""
+    args: tuple[Text, ...] = ()
+    """The arguments of the program."""
+    headers: Env = Field(default_factory=dict)
+    """HTTP headers that go with every request."""
+
+
+class CollectHook(Section):
+    """An entry of ``[[verifier.collect]]``: a command between the agent's turn and the suite."""
+
+    command: FilledText
+    """A shell line."""
+    service: FilledText = "main"
+    """The container that it is run in; "main" is the one that the agent works in."""
+    timeout_sec: Seconds = 60.0
+    """Seconds that it may take."""
+    user: User | None = None
+    """The name or the id of the user that it is run as. Default: that of the image."""
+
+
 class EnvironmentConfig(NetworkSection):
     """``[environment]``; memory and storage are in megabytes, whichever of the two spellings gave them."""
 
@@ -123,7 +165,7 @@ class EnvironmentConfig(NetworkSection):
     docker_image: FilledText | None = None
     """An image to take as it is, in place of building environment/Dockerfile."""
     os: Text = "linux"
-    """The operating system; only "linux" is supported."""
+    """The operating system."""
     cpus: Number | None = None
     """How many CPUs the environment may use. Default: all."""
     memory_mb: PositiveCount | None = None
@@ -131,15 +173,17 @@ class EnvironmentConfig(NetworkSection):
     storage_mb: PositiveCount | None = None
     """Megabytes of storage that the environment may use. Default: no limit of its own."""
     gpus: Count = 0
-    """How many GPUs the task needs; only 0 is supported."""
+    """How many GPUs the task needs."""
     gpu_types: tuple[Text, ...] = ()
-    """Kinds of GPUs; not supported yet."""
+    """Kinds of GPUs of which one will do."""
+    tpu: TpuConfig | None = None
+    """The TPUs that the task needs."""
     env: Env = Field(default_factory=dict)
     """Variables of every program in the environment; ${NAME} and ${NAME:-default} are filled in from where pytest runs.
     """
     healthcheck: Healthcheck | None = None
     """What tells that the environment is ready, before the first round."""
-    workdir: ContainerDirectory | None = None
+    workdir: AnySystemDirectory | None = None
     """The working directory, an absolute path. Default: the WORKDIR of the image."""
     allow_internet: Flag | None = None
     """The old form of network_mode: true is "public", false is "no-network"."""
@@ -147,10 +191,10 @@ class EnvironmentConfig(NetworkSection):
     """The old form of memory_mb: a size such as "2G"."""
     storage: Size | None = None
     """The old form of storage_mb: a size such as "10G"."""
-    mcp_servers: tuple[Any, ...] = ()
-    """MCP servers for the agent; not supported yet."""
+    mcp_servers: tuple[McpServer, ...] = ()
+    """MCP servers for the agent."""
     skills_dir: Text | None = None
-    """A directory of skills for the agent; not supported yet."""
+    """A directory of skills for the agent, in the container."""
 
     @model_validator(mode="after")
     def _read_the_old_sizes(self) -> EnvironmentConfig:
@@ -174,11 +218,11 @@ class VerifierConfig(NetworkSection):
     user: User | None = None
     """The name or the id of the user that the suite runs as. Default: that of the image."""
     environment_mode: Literal["shared", "separate"] = "shared"
-    """Harbor's place for suites; only "shared" is supported, and [metadata.evocode] verify_in says more."""
+    """Harbor's place for suites; [metadata.evocode] verify_in says more."""
     environment: EnvironmentConfig | None = None
     """The environment of native suites, of which only docker_image counts: an image that has Python 3.10 or newer."""
-    collect: tuple[Any, ...] = ()
-    """Commands between agent and verifier; not supported yet."""
+    collect: tuple[CollectHook, ...] = ()
+    """Commands between the agent's turn and the suite."""
 
 
 class SolutionConfig(Section):

@@ -39,6 +39,7 @@ class LeftFork:
         self.caches_kept: Future[None] | None = None
         """When that is under way; the fork is not removed before it is done."""
         self._context = context
+        self._flags: tuple[str, ...] | None = None
         self._life = contextlib.ExitStack()
 
     def until_stopped(self, context: AbstractContextManager[object]) -> None:
@@ -53,31 +54,45 @@ class LeftFork:
             logger.info("%s, %s: a fork is removed at once: %s", self._context.task.name, self.round.name, error)
             self.stop()
 
-    def collect(self) -> tuple[str, ...]:
-        """Collect the artifacts where the attempt has a directory, and return what is to be said of those left out.
-
-        They are in their place at once and without secrets, or not at all.
-        """
-        directory = self._context.directory
-        if directory is None:
-            return ()
-        place = directory.artifacts(self.round.name)
-        # Beside it, because the round's record may be written meanwhile, which rewrites what is in its place.
-        beside = directory.gathered_artifacts(self.round.name)
+    def gather(self) -> None:
+        """Copy the artifacts out of the fork, without secrets, where the attempt has a directory."""
+        if self._context.directory is None:
+            return
+        # Beside their place: that is for a round that counts, and its record rewrites what is there.
+        beside = self._context.directory.gathered_artifacts(self.round.name)
         try:
             _remove_tree(beside)
             left_out = collect_artifacts(self.environment, self.round, beside)
             if any(reason.endswith(_FULL) for reason in left_out):
                 raise OSError(errno.ENOSPC, _FULL)  # What is there already must not take the room of records.
             scrub_tree(beside, self._context.scrubber)
-            _remove_tree(place)
-            if beside.exists():
-                beside.rename(place)
         except (EnvironmentFault, OSError) as error:
+            self._not_gathered(error)
+        else:
+            self._flags = tuple(f"artifact left out: {reason}" for reason in left_out)
+
+    def put_artifacts(self) -> tuple[str, ...]:
+        """Put what was gathered in its place, all of it or nothing, and return what is to be said of what was not."""
+        if self._context.directory is not None and self._flags is not None:
+            place = self._context.directory.artifacts(self.round.name)
+            beside = self._context.directory.gathered_artifacts(self.round.name)
+            try:
+                _remove_tree(place)
+                if beside.exists():
+                    beside.rename(place)
+            except OSError as error:
+                self._not_gathered(error)
+        return self._flags or ()
+
+    def drop_artifacts(self) -> None:
+        """Remove what was gathered: the round does not count."""
+        if self._context.directory is not None:
             with contextlib.suppress(OSError):
-                _remove_tree(beside)
-            return (f"artifacts not collected: {error}",)
-        return tuple(f"artifact left out: {reason}" for reason in left_out)
+                _remove_tree(self._context.directory.gathered_artifacts(self.round.name))
+
+    def _not_gathered(self, error: Exception) -> None:
+        self.drop_artifacts()
+        self._flags = (f"artifacts not collected: {error}",)
 
     def stop(self) -> None:
         """Remove the fork; a failure is passed over, because the engine removes what is left when it closes."""
