@@ -125,6 +125,7 @@ def test_programs_find_the_proxy_by_their_variables(guarded: Environment) -> Non
     names = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
     for name in names:
         assert guarded.exec(["printenv", name]).output == "http://127.0.0.1:3128\n"
+    assert "localhost" in guarded.exec(["getent", "hosts", "localhost"]).output
     assert guarded.exec(["printenv", "no_proxy", "NO_PROXY"]).output == "localhost,127.0.0.1,::1\n" * 2
 
 

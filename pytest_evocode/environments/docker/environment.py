@@ -130,7 +130,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         # A fork has those of its attempt; a modification time of 1970 shows that nothing was written there.
         logs = [path for path in _LOGS if not self._fresh or not self._files.is_directory(path)]
         self._files.pending = [*logs, *self._fresh]
-        if self._network.is_none:
+        if self._network.is_none or self.egress is not None:
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
 
     def _clear_way(self) -> None:

@@ -13,8 +13,9 @@ _METADATA = {
     ipaddress.ip_address(address)
     for address in ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")
 }
-_EMBEDDING = ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")
-_TRANSLATED = tuple(ipaddress.ip_network(network) for network in _EMBEDDING)
+# What carries an address of IPv4 inside leads to it on some networks. The first is how networks without IPv4 reach it.
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+_EMBEDDING = tuple(map(ipaddress.ip_network, ("64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")))
 
 
 def refusal_of_address(address: Address, gate: EgressGate, *, by_name: bool) -> str | None:
@@ -40,9 +41,11 @@ def refusal_of_address(address: Address, gate: EgressGate, *, by_name: bool) -> 
 
 def is_near(address: Address) -> bool:
     """Tell whether an address is one of this machine, or of what only its neighbours reach."""
+    if address in _TRANSLATED:
+        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        return is_near(inner) or not inner.is_global
     special = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
-    # What carries an address of IPv4 inside leads to it on some networks.
-    embedding = any(address.version == network.version and address in network for network in _TRANSLATED)
+    embedding = any(address in network for network in _EMBEDDING)
     broadcast = address == ipaddress.ip_address("255.255.255.255") or address in ipaddress.ip_network("0.0.0.0/8")
     return special or embedding or broadcast or address in _METADATA or _is_own(address)
 

@@ -150,8 +150,8 @@ class Exchange:
                 await self._answer(http, route.upstream)
             finally:
                 upload.cancel()
-                with contextlib.suppress(asyncio.CancelledError, OSError, h11.ProtocolError):
-                    await upload
+                await asyncio.wait([upload])  # What it ended with says nothing that the answer does not.
+                _ = upload.cancelled() or upload.exception()
         except (OSError, h11.RemoteProtocolError) as error:
             return await self._refuse(Refusal(502, f"{route.host} broke off: {error}"))
         finally:

@@ -121,6 +121,8 @@ def test_what_is_listed_is_reached(ask: Ask, host: str) -> None:
         ("169.254.169.254", "the address is the host's own or next to it"),
         ("[fe80::1%25lo]", "it is no name of a host"),
         ("[64:ff9b::a9fe:a9fe]", "the address is the host's own or next to it"),
+        ("[64:ff9b::808:808]", "the address is not listed"),
+        ("[2002:a9fe:a9fe::]", "the address is the host's own or next to it"),
         ("10.1.2.3", "the address is not public, and not listed"),
         ("8.8.8.8", "the address is not listed"),
         ("[2001:4860:4860::8888]", "the address is not listed"),
