@@ -39,7 +39,7 @@ class SessionHooks:
         if evocode.settings.check or evocode.settings.warm or evocode.settings.case:
             return
         try:
-            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, environment=engine.name)
+            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, engine)
         except EvocodeError as error:
             raise pytest.UsageError(f"--evocode-resume: {error}") from None
         except OSError as error:

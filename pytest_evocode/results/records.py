@@ -137,7 +137,7 @@ class Verdict(ResultsRecord):
     @property
     def rests_on_changed_tools(self) -> bool:
         """Whether the suite ran with what the agent had changed of the image's tools."""
-        return bool(self.changed_tools) and self.rests_on != "separate"
+        return bool(self.changed_tools) and self.rests_on not in ("separate", "artifacts")
 
     def reaches(self, minimum: Mapping[str, float]) -> bool:
         """Return whether no reward is below the round's ``min_reward``; one that is not there is below every bound."""
@@ -343,6 +343,11 @@ class RunRecord(ResultsRecord):
     """None while the session runs, and for good where it was killed."""
     arguments: tuple[str, ...]
     environment: str
+    versions: dict[str, tuple[str, ...]] = {}
+    """What the session ran with, by name: ``pytest-evocode``, ``Python``, ``pytest``, ``platform``, and what the
+    environment's engine is made of, such as ``Docker`` or ``bubblewrap`` and their ``kernel``; several where the run
+    was continued with others. Empty in records that do not say.
+    """
     exit_status: int | None = None
     attempts: tuple[str, ...] = ()
     """The attempts' directories, relative to the results directory."""

@@ -28,6 +28,8 @@ class TurnRecord(ResultsRecord):
     """Where the time of the turn went; None in records that do not say."""
     denied: tuple[DeniedConnection, ...] | None = None
     """As :attr:`RoundRecord.denied`, of the turn alone."""
+    notes: tuple[str, ...] = ()
+    """What its verdict is to say of what happened between the turn and the suite."""
 
 
 class Spent(ResultsRecord):

@@ -30,7 +30,6 @@ from pytest_evocode.tasks.model import (
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 
-SHARED_VERIFIER = "the suite runs in a fork of the agent's environment; remove it"
 WINDOWS = 'only "linux" environments can be started'
 
 
@@ -107,17 +106,24 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "user": Support("a step that says nothing has the task's"),
         "network_mode": SAME,
         "allowed_hosts": _HOSTS,
-        "environment_mode": _unless(
-            lambda mode: mode == "separate",
-            '`"separate"`',
-            f'"separate"; {SHARED_VERIFIER}',
-            "`verify_in` says more",
+        "environment_mode": Support(
+            "of `shared`, `verify_in` says more; of `separate`, what comes along is said in the verdict, and bounded "
+            "([separate verifiers](task-format.md#separate-verifiers))"
         ),
-        # Refused by its place and the kind of suite: consistency.py.
-        "environment": Support("for native suites only, of which `docker_image` counts; refused elsewhere"),
-        "collect": _refused("no commands are run between agent and verifier; do it in test.sh"),
+        # Of native suites refused by its place: consistency.py.
+        "environment": Support("of native suites `docker_image` counts, and a step has none for them"),
+        "collect": Support("run once the turn has ended, which kills all processes of one that timed out"),
     },
-    CollectHook: {"command": _WHOLE, "service": _WHOLE, "timeout_sec": _WHOLE, "user": _WHOLE},
+    CollectHook: {
+        "command": Support("one that fails is said in the verdict"),
+        "service": _unless(
+            lambda service: service != "main",
+            "all but `main`",
+            "there is one container, and it is called main; remove the command",
+        ),
+        "timeout_sec": Support("every process in the environment is killed then"),
+        "user": SAME,
+    },
     EnvironmentConfig: {
         "network_mode": Support("a task that says nothing has a network in Docker and none in the sandbox"),
         "allowed_hosts": _HOSTS,
@@ -130,7 +136,10 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "gpus": _refused("no environment here has GPUs; remove it or set it to 0"),
         "gpu_types": _refused("no environment here has GPUs; remove it"),
         "tpu": _refused("no environment here has TPUs; remove it", for_good=True),
-        "env": Support("not filled in from secrets that the agent does not declare ([secrets](running.md#secrets))"),
+        "env": Support(
+            "but for `[verifier.environment]` not filled in from secrets that the agent does not declare "
+            "([secrets](running.md#secrets))"
+        ),
         "healthcheck": SAME,
         "workdir": _NO_DRIVES,
         "allow_internet": SAME,
@@ -183,6 +192,7 @@ FILES: Mapping[str, Support] = {
     "solution/solve.sh": SAME,
     "workdir/setup.sh": SAME,
     "tests/test.sh": Support("runs in a fork of the environment, where no process of the agent is"),
+    "tests/Dockerfile": Support("of a separate verifier, of the task or a step; the sandbox replays it as the task's"),
     "tests/test_*.py": Support("a [native suite](task-format.md#native-suites) where there is no `test.sh`"),
     "/logs/verifier/reward.txt, reward.json": SAME,
     "solution/solve.bat, tests/test.bat": _refused(WINDOWS, for_good=True),

@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from pytest_evocode.tasks.allowlist import Allowlist
-from pytest_evocode.tasks.compatibility import SHARED_VERIFIER, refusals
-from pytest_evocode.tasks.layout import RoundFiles
-from pytest_evocode.tasks.model import TaskConfig
+from pytest_evocode.tasks.compatibility import COMPOSE, FILES, refusals
+from pytest_evocode.tasks.layout import COMPOSE_FILES, RoundFiles
+from pytest_evocode.tasks.model import Artifact, TaskConfig
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 from pytest_evocode.tasks.process import EVERY_ROUND
 from pytest_evocode.tasks.resolution import network
+
+NO_USE = "no suite of this task runs in an environment of its own; remove it"
+_NO_PLACE_FOR_FILES = ("/proc", "/sys", "/dev")
 
 
 def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Problem]:
@@ -32,16 +35,61 @@ def check_suites(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[Pr
     if config.metadata.evocode.verify_in == "separate" and all(found.has_script for found in files):
         message = (
             '"separate" is for native suites, and every round here is verified by a test.sh; '
-            'use "clean" or "fork", or write the suites for pytest'
+            'use "clean" or "fork", environment_mode = "separate" of [verifier], or write the suites for pytest'
         )
         yield Problem(message, ("metadata", "evocode", "verify_in"))
-    keys: Keys = ("verifier", "environment")
-    if (environment := config.verifier.environment) is not None:
-        if all(found.has_script for found in files) or config.metadata.evocode.verify_in not in (None, "separate"):
-            yield Problem(SHARED_VERIFIER, keys, unsupported=True)
+    yield from _native_suites(config, files)
+    yield from _suites_apart(config, files)
+
+
+def _native_suites(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[Problem]:
+    """Return what native suites cannot do of what is declared for them."""
+    native = [found.name for found in files if not found.has_script]
+    environment = config.verifier.environment
+    if native and environment is not None:
+        keys: Keys = ("verifier", "environment")
+        if config.metadata.evocode.verify_in not in (None, "separate"):
+            if len(native) == len(files):
+                yield Problem(NO_USE, keys, unsupported=True)
         elif environment.docker_image is None:
             message = "it names no image; set docker_image to one that has Python 3.10 or newer, or remove it"
             yield Problem(message, keys, unsupported=True)
+    for index, step in enumerate(config.steps):
+        if step.name in native and step.verifier.environment is not None:
+            message = "native suites of all rounds run in one environment; write [verifier.environment] for the task"
+            yield Problem(message, ("steps", index, "verifier", "environment"), unsupported=True)
+
+
+def _suites_apart(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[Problem]:
+    """Return what cannot be where a ``test.sh`` has an environment for itself."""
+    apart = [found for found in files if found.suite_environment is not None]
+    if not apart:
+        return
+    said = config.metadata.evocode.verify_in
+    if said == "place" or (said in ("clean", "fork") and len(apart) == len(files)):
+        message = (
+            f'"{said}" contradicts environment_mode = "separate" in [verifier] of {apart[0].name}; remove one of them'
+        )
+        yield Problem(message, ("metadata", "evocode", "verify_in"))
+    names = {found.name for found in apart}
+    for found in apart:
+        context = found.suite_environment.context if found.suite_environment is not None else None
+        for name in COMPOSE_FILES:
+            if context is not None and (context / name).is_file():
+                message = f"not supported yet: {context.name}/{name}: {FILES[COMPOSE].refusal}"
+                yield Problem(message, path=context / name)
+    yield from _artifacts(config.artifacts, ())
+    for index, step in enumerate(config.steps):
+        if step.name in names:
+            yield from _artifacts(step.artifacts, ("steps", index))
+
+
+def _artifacts(artifacts: Sequence[Artifact], keys: Keys) -> Iterator[Problem]:
+    for index, artifact in enumerate(artifacts):
+        source = PurePosixPath(artifact.source)
+        if any(source.is_relative_to(each) for each in _NO_PLACE_FOR_FILES):
+            message = f"{source} cannot be put into the environment of a separate verifier; name files or directories"
+            yield Problem(message, (*keys, "artifacts", index))
 
 
 def _duplicates(config: TaskConfig) -> Iterator[Problem]:
@@ -104,6 +152,3 @@ def _phases(config: TaskConfig) -> Iterator[Problem]:
                     f' "{whole or "not set"}"; set network_mode there'
                 )
                 yield Problem(message, (*keys, "network_mode"), unsupported=True)
-        if "verifier" in step.model_fields_set and step.verifier.environment is not None:
-            message = "native suites of all rounds run in one environment; write [verifier.environment] for the task"
-            yield Problem(message, ("steps", index, "verifier", "environment"), unsupported=True)

@@ -36,7 +36,8 @@ from pytest_evocode.tasks.process import ProcessConfig
 SchemaVersion = Literal["1.0", "1.1", "1.2", "1.3", "1.4"]
 NetworkMode = Literal["public", "no-network", "allowlist"]
 ChangeType = Literal["extension", "correction", "conflict"]
-VerifyIn = Literal["separate", "clean", "fork", "place"]
+VerifyIn = Literal["separate", "clean", "fork", "place", "artifacts"]
+"""Where a suite runs; "artifacts" is what Harbor's ``environment_mode = "separate"`` makes of a ``test.sh``."""
 
 
 class Section(BaseModel):
@@ -145,14 +146,14 @@ class McpServer(Section):
 
 
 class CollectHook(Section):
-    """An entry of ``[[verifier.collect]]``: a command between the agent's turn and the suite."""
+    """An entry of ``[[verifier.collect]]``: a command that puts what is in memory or in a service into files."""
 
     command: FilledText
-    """A shell line."""
+    """A line for bash, run from the working directory. A failure is noted, and the suite runs all the same."""
     service: FilledText = "main"
     """The container that it is run in; "main" is the one that the agent works in."""
     timeout_sec: Seconds = 60.0
-    """Seconds that it may take."""
+    """Seconds that it may take; then every process in the environment is killed."""
     user: User | None = None
     """The name or the id of the user that it is run as. Default: that of the image."""
 
@@ -217,12 +218,24 @@ class VerifierConfig(NetworkSection):
     """Variables of the suite; ${NAME} and ${NAME:-default} are filled in from where pytest runs."""
     user: User | None = None
     """The name or the id of the user that the suite runs as. Default: that of the image."""
-    environment_mode: Literal["shared", "separate"] = "shared"
-    """Harbor's place for suites; [metadata.evocode] verify_in says more."""
+    environment_mode: Literal["shared", "separate"] | None = None
+    """Where a test.sh runs: "shared" is beside what the agent left, as [metadata.evocode] verify_in says; "separate" is
+    in an environment for itself, in which only the declared artifacts are. Default: "separate" where there is an
+    environment below, else "shared".
+    """
     environment: EnvironmentConfig | None = None
-    """The environment of native suites, of which only docker_image counts: an image that has Python 3.10 or newer."""
+    """The environment that a test.sh has for itself. Of native suites only docker_image counts: an image that has
+    Python 3.10 or newer.
+    """
     collect: tuple[CollectHook, ...] = ()
-    """Commands between the agent's turn and the suite."""
+    """Commands in the agent's environment between its turn and the suite; those of a step come after the task's."""
+
+    @model_validator(mode="after")
+    def _shared_has_no_environment(self) -> VerifierConfig:
+        if self.environment_mode == "shared" and self.environment is not None:
+            message = "a shared verifier has no environment of its own; remove this, or [verifier.environment]"
+            raise rule(message, "environment_mode")
+        return self
 
 
 class SolutionConfig(Section):
@@ -303,7 +316,7 @@ class EvocodeMetadata(Section):
     """``[metadata.evocode]``: what pytest-evocode adds to Harbor's format."""
 
     # As written; what holds is Round.verify_in.
-    verify_in: VerifyIn | None = None
+    verify_in: Literal["separate", "clean", "fork", "place"] | None = None
     """Where suites run: "separate", "clean", "fork" or "place". Default: "separate" for native suites, "fork" for a
     test.sh.
     """

@@ -88,6 +88,7 @@ class VerdictPipeline:
         self._records.deliver(self._judge(round_, turn, suite), output=suite.output, done=True)
 
     def _judge(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> RoundRecord:
+        suite = suite.noting(turn.notes)
         if turn.agent_seconds is None and suite.verdict is not None:
             flags = (*suite.verdict.flags, _NOT_PLAYED)
             suite = replace(suite, verdict=suite.verdict.model_copy(update={"flags": flags}))

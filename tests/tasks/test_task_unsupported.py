@@ -23,12 +23,7 @@ STEP = '[[steps]]\nname = "round-1"\n'
         ('[[environment.mcp_servers]]\nname = "m"\nurl = "http://x"', "environment.mcp_servers", 1),
         ('artifacts = [{ source = "/x", service = "db" }]', "artifacts[#1].service", 1),
         (f'{STEP}artifacts = [{{ source = "/x", service = "db" }}]', "steps[round-1].artifacts[#1].service", 3),
-        ('[verifier]\nenvironment_mode = "separate"', "verifier.environment_mode", 2),
-        ('[verifier.environment]\ndocker_image = "x"', "verifier.environment", 1),
-        ('[[verifier.collect]]\ncommand = "x"', "verifier.collect", 1),
-        (f'{STEP}verifier.environment_mode = "separate"', "steps[round-1].verifier.environment_mode", 3),
-        (f"{STEP}[steps.verifier.environment]\ncpus = 1", "steps[round-1].verifier.environment", 3),
-        (f'{STEP}[[steps.verifier.collect]]\ncommand = "x"', "steps[round-1].verifier.collect", 3),
+        (f"{STEP}[steps.verifier.environment]\ngpus = 1", "steps[round-1].verifier.environment.gpus", 4),
         (f'{STEP}[steps.agent]\nnetwork_mode = "public"', "steps[round-1].agent.network_mode", 4),
         (
             f'environment.allow_internet = false\n{STEP}[steps.agent]\nnetwork_mode = "public"',

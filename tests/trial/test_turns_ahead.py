@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PASS = "echo 1 > /logs/verifier/reward.txt"
 FAIL = "echo 0 > /logs/verifier/reward.txt"
-BOUND = "[verifier]\ntimeout_sec = 60\n"  # For the suites that sleep, should nobody wake them.
+BOUND = "[verifier]\ntimeout_sec = 600\n"  # For the suites that sleep, should nobody wake them.
 HALF = {1: "min_reward = 0.5"}
 SPECULATE = TrialOptions(speculate=True)
 BELOW = "round-1 stayed below its min_reward"

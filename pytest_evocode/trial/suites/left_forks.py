@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeVar
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import EnvironmentFault
@@ -19,6 +20,7 @@ from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts
 
+T = TypeVar("T")
 _FULL = os.strerror(errno.ENOSPC)
 logger = logging.getLogger(__name__)
 
@@ -31,6 +33,9 @@ class LeftFork:
 
     def __init__(self, context: TrialContext, fork: Environment, round_: Round, settings: SuiteSettings) -> None:
         self.environment = fork
+        """What the agent left, from which artifacts are collected."""
+        self.place = fork
+        """Where the suite runs: the fork, or an environment that it has for itself."""
         self.round = round_
         self.settings = settings
         """How the suite was run."""
@@ -42,14 +47,14 @@ class LeftFork:
         self._flags: tuple[str, ...] | None = None
         self._life = contextlib.ExitStack()
 
-    def until_stopped(self, context: AbstractContextManager[object]) -> None:
-        """Enter a context that lasts until the fork is stopped."""
-        self._life.enter_context(context)
+    def until_stopped(self, context: AbstractContextManager[T]) -> T:
+        """Enter a context that lasts until the fork is stopped, and return what it yields."""
+        return self._life.enter_context(context)
 
     def silence(self) -> None:
         """End what the suite left running: nothing of it is to take the next suite's time or change an artifact."""
         try:
-            self.environment.kill_processes()
+            self.place.kill_processes()
         except EnvironmentFault as error:
             logger.info("%s, %s: a fork is removed at once: %s", self._context.task.name, self.round.name, error)
             self.stop()
