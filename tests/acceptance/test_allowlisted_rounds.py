@@ -86,3 +86,22 @@ def test_a_suite_in_place_has_its_own_hosts_where_the_agent_works(write_task: Wr
     assert session.outcomes == {"passed": 2}
     for round_ in session.record().rounds:
         assert [(each.phase, each.host) for each in round_.denied or ()] == [("agent", LISTED)]
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_a_separate_verifier_has_the_hosts_of_its_own_environment(
+    write_task: WriteTask, run_tasks: RunTasks, env: str
+) -> None:
+    apart = '[verifier]\nenvironment_mode = "separate"\n' + allowlist("verifier.environment", LISTED)
+    with served(LISTED) as port:
+        suite = f"{GET}get http://{LISTED}:{port}/suite | grep suite && [ $(get http://evil.test/) = 403 ]"
+        write_task(
+            "a",
+            1,
+            toml=f'artifacts = ["/app/log.txt"]\n[environment]\nnetwork_mode = "no-network"\n{apart}',
+            test={1: f"{suite} && echo 1 > /logs/verifier/reward.txt"},
+        )
+        session = run_tasks("tasks", env=env)
+    assert session.outcomes == {"passed": 1}
+    (round_,) = session.record().rounds
+    assert [(each.phase, each.host) for each in round_.denied or ()] == [("verifier", "evil.test")]
