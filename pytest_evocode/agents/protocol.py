@@ -10,10 +10,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.environments import Environment, Installation
+from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import AttemptSpending, Budget
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trajectories.atif import Trajectory
 from pytest_evocode.trajectories.recorder import Recorder
+from pytest_evocode.trajectories.task_trajectory import read_task_trajectory
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +79,9 @@ class Agent(Protocol):
     An agent whose program in the container calls hosts of its own, such as its model's, names them in an attribute
     ``hosts``, a tuple. Its turns may reach them beside what a task's ``allowed_hosts`` lists.
 
+    An agent that begins a round from the conversation in a task's ``trajectory.json``, or has no conversation, says so
+    by an attribute ``takes_conversations``, which is True; others refuse such tasks.
+
     An agent that does the same in every attempt says so by an attribute ``deterministic``, which is True. Rounds in
     which its attempts come to different verdicts are named as flaky, because the task is to blame.
     """
@@ -139,6 +144,23 @@ class SelectiveAgent(Agent, Protocol):
 
         ``engine`` is the name of the engine that runs the attempt's container.
         """
+
+
+def check_task(agent: Agent, task: Task, engine: str) -> None:
+    """Check that an agent can work on a task, in the environments of the engine of that name.
+
+    Raises:
+        UsageError: It cannot.
+        TaskError: The conversation that it is to begin with cannot be read.
+    """
+    if isinstance(agent, SelectiveAgent):
+        agent.check_task(task, engine)
+    for round_ in task.rounds:
+        if read_task_trajectory(round_) is not None and getattr(agent, "takes_conversations", False) is not True:
+            raise UsageError(
+                f"{round_.trajectory}: the round begins from this conversation, and {agent.name} can begin from none; "
+                "run the task with an agent that works on the host, such as anthropic/MODEL"
+            )
 
 
 def close_agent(agent: Agent) -> None:

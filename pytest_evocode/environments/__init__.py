@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_evocode.environments.building import BuildingEngine, BuildWish
 from pytest_evocode.environments.choice import choose_engine
+from pytest_evocode.environments.portable import ExportedLayer, PortableEngine
 from pytest_evocode.environments.programs import FileStatus, Program, ProgramEnvironment, ProgramResult
 from pytest_evocode.environments.protocol import (
     Command,
@@ -31,12 +32,14 @@ __all__ = [
     "Engine",
     "Environment",
     "ExecResult",
+    "ExportedLayer",
     "FileContents",
     "FileStatus",
     "GuardedEnvironment",
     "Installation",
     "InteractiveEnvironment",
     "MeasuredEngine",
+    "PortableEngine",
     "Program",
     "ProgramEnvironment",
     "ProgramResult",

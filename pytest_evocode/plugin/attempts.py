@@ -78,10 +78,6 @@ class AttemptCollector(pytest.Collector):
     def begin(self, alone: RoundItem | None = None) -> None:
         """Start a trial, through the last round that was selected, or of one round by itself."""
         session = self._evocode
-        engine = session.engine
-        declared = self.task.config.environment.model_fields_set
-        if ignored := [key for key in engine.without_effect if key in declared]:
-            self.warn(pytest.PytestWarning(f"{self.path}: no effect in the {engine.name}: {', '.join(ignored)}"))
         if not session.settings.pin:
             self._warn_of_stale_pins()
         try:
@@ -93,6 +89,7 @@ class AttemptCollector(pytest.Collector):
     def _make_trial(self, alone: RoundItem | None) -> Trial:
         from pytest_evocode.llm.budget import RunSpending
         from pytest_evocode.plugin.single_cases import cases_by_round
+        from pytest_evocode.trial.attempt_storage import AttemptStorage
         from pytest_evocode.trial.trial import Trial, TrialOptions
 
         session, settings = self._evocode, self._evocode.settings
@@ -129,6 +126,7 @@ class AttemptCollector(pytest.Collector):
                 strict=settings.strict,
                 # What a worker finds of this run is from one that was lost.
                 resume=settings.resume is not None or session.worker_input is not None,
+                storage=AttemptStorage(settings.storage) if settings.storage is not None else None,
             ),
         )
 
@@ -157,6 +155,8 @@ class AttemptCollector(pytest.Collector):
             if late := artifact_properties(trial.flags_of_artifacts):
                 for item in reporting:
                     item.user_properties += late
+            for note in trial.storage_notes:
+                self.warn(pytest.PytestWarning(note))
             if fault:  # Out here, or pytest would show where the error comes from.
                 pytest.fail(fault, pytrace=False)
 

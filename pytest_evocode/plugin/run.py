@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.errors import UsageError
+from pytest_evocode.errors import StorageFault, UsageError
 from pytest_evocode.plugin.options import LATEST
 from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.report.tables import join_first
@@ -23,6 +25,9 @@ from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
     from pytest_evocode.environments import Engine
+    from pytest_evocode.trial.attempt_storage import AttemptStorage
+
+logger = logging.getLogger(__name__)
 
 
 class SessionRun:
@@ -47,11 +52,14 @@ class SessionRun:
         self._versions = _versions(engine)
         self._scrubber = scrubber
         self._is_used = False
+        self._storage = _storage_of(settings)
         self.record: RunRecord | None = None
         """The record as it was last read or written; None as long as it is not known which run is to be continued."""
         if settings.resume is None:
             self._claim()
         elif settings.resume != LATEST:
+            if self._storage is not None:
+                self._storage.restore_run(self._results, settings.resume)
             self._take(directory.reopen_run(self._results, settings.resume))
         else:
             directory.run_names(self._results)
@@ -130,11 +138,17 @@ class SessionRun:
             "to begin a new run, or name the run: --evocode-resume=RUN"
         )
 
-    def select(self, selected: Sequence[SelectedAttempt], agents: Mapping[str, Mapping[str, Any]]) -> str:
+    def select(
+        self,
+        selected: Sequence[SelectedAttempt],
+        agents: Mapping[str, Mapping[str, Any]],
+        shard_times: str | None = None,
+    ) -> str:
         """Add the attempts that are to be made, and what made their ``agents``, to those of the run's earlier sessions.
 
         They are written at once, so that the record of a run that is killed tells what is missing. Returns what is left
-        of a run that is continued, in one line, and nothing at later calls. Raises UsageError and OSError.
+        of a run that is continued, in one line, and nothing at later calls. ``shard_times`` is a hash of the times
+        by which shards are made. Raises UsageError, StorageFault and OSError.
         """
         if not selected or self._is_used:
             return ""
@@ -146,7 +160,14 @@ class SessionRun:
             self._take(self._newest(selected, made_by))
         assert self.record is not None
         if self._settings.resume is not None:
+            if self.record.shard_times not in (None, shard_times):
+                raise UsageError(
+                    f"the shards of the run {self.record.run} were made by other times ({self.record.shard_times}, not "
+                    f"{shard_times}), so this one would have other attempts; name the same results: "
+                    "--evocode-shard-times=RESULTS"
+                )
             own = tuple(each for each in selected if not each.elsewhere)
+            self._bring(own)
             resuming = _resuming(self.record, progress_of(self._results, self.record, own))
             anew = {
                 "arguments": self._arguments,
@@ -155,9 +176,24 @@ class SessionRun:
             }
             self.record = self.record.model_copy(update={**anew, "finished": None, "exit_status": None})
         self._is_used = True
-        self.record = with_selected(self.record, selected, made_by).model_copy(update={"version": RECORD_VERSION})
+        self.record = with_selected(self.record, selected, made_by).model_copy(
+            update={"version": RECORD_VERSION, "shard_times": shard_times}
+        )
         directory.write_run(self._results, self.record)
+        if self._storage is not None:
+            self._storage.save_run(self._results, self.record.run)
         return resuming
+
+    def _bring(self, selected: Sequence[SelectedAttempt]) -> None:
+        """Bring the records of attempts, for this session to say what is left; their snapshots come with the trials."""
+        if self._storage is None or self._settings.mode == "single-round":
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        of = partial(directory.AttemptDirectory.of, self._results)
+        with ThreadPoolExecutor(8) as pool:
+            places = (of(each.task, each.agent, self.name, each.number, self._scrubber) for each in selected)
+            list(pool.map(self._storage.restore, places))
 
     def write(self, records: Sequence[RoundRecord], begun: Iterable[tuple[str, str, int]], exit_status: int) -> None:
         """Write how the run ended, with the scores of each agent; not where nothing was selected.
@@ -181,6 +217,11 @@ class SessionRun:
             "scores": {agent: asdict(mode.scores(of_agent)) for agent, of_agent in by_agent(records).items()},
         }
         directory.write_run(self._results, self.record.model_copy(update=ended))
+        if self._storage is not None:
+            try:
+                self._storage.save_run(self._results, self.record.run)
+            except StorageFault as error:
+                logger.warning("%s; it has the record that the run began with", error)
 
     def count_unfinished(self) -> int:
         """Return how many attempts of the run can be continued."""
@@ -195,6 +236,14 @@ class SessionRun:
         # An attempt that was stopped in its first round has only the journal of what was paid for.
         paid = {path.parents[3] for path in self._results.glob(f"{attempts}/steps/*/agent/{directory.JOURNAL_FILE}")}
         return len(left) + len(paid.difference(parent for path in left for parent in path.parents))
+
+
+def _storage_of(settings: Settings) -> AttemptStorage | None:
+    if settings.storage is None:
+        return None
+    from pytest_evocode.trial.attempt_storage import AttemptStorage
+
+    return AttemptStorage(settings.storage)
 
 
 def _versions(engine: Engine) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 import pytest
 
+from pytest_evocode.environments import Engine
 from pytest_evocode.metrics.expected_amounts import ExpectedAmounts
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
 from pytest_evocode.plugin.live_lines import clock
@@ -89,6 +90,7 @@ def _selected(rounds: Iterable[RoundItem], *, elsewhere: Set[AttemptCollector]) 
             directory=attempt.task.directory,
             begin=attempt.rounds.begin_with or 1,
             single=not attempt.is_chain,
+            limits=tuple(sorted(LIMITS.keys() & attempt.task.config.environment.model_fields_set)),
             elsewhere=attempt in elsewhere,
         )
         for attempt, of_attempt in sorted(_indices(rounds).items(), key=lambda pair: _name(pair[0]))
@@ -101,6 +103,23 @@ def _indices(rounds: Iterable[RoundItem]) -> dict[AttemptCollector, set[int]]:
     for item in rounds:
         indices[item.parent].add(item.index)
     return indices
+
+
+LIMITS = {"cpus": "processors", "storage_mb": "storage", "storage": "storage"}
+"""Keys of ``[environment]`` that not every engine can do anything with, and what they are to limit."""
+
+
+def describe_limits(selected: Selected, engine: Engine) -> str:
+    """Return what tasks ask an engine to limit that it does not; empty where that is nothing."""
+    asking: dict[str, set[str]] = defaultdict(set)
+    for each in selected:
+        for key in set(each.limits) & set(engine.without_effect):
+            asking[LIMITS[key]].add(each.task)
+    found = {what: "1 task asks" if len(tasks) == 1 else f"{len(tasks)} tasks ask" for what, tasks in asking.items()}
+    return "; ".join(
+        f"the {engine.name} environment sets no limit of {what}, which {number} for"
+        for what, number in sorted(found.items())
+    )
 
 
 def describe_shards(selected: Selected, shard: Shard | None, expected: ExpectedAmounts | None) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.errors import RecordFault, UsageError
+from pytest_evocode.errors import RecordFault, StorageFault, UsageError
 from pytest_evocode.plugin.session_agents import Roster
 from pytest_evocode.plugin.settings import read_settings
 from pytest_evocode.results.directory import AttemptDirectory
@@ -176,9 +176,11 @@ class EvocodeSession:
         self.selected = selected
         try:
             agents = {agent.id: agent.description for agent in self.roster.agents}
-            return self.run.select(selected, agents) if self.run is not None else ""
-        except UsageError as error:
-            raise pytest.UsageError(f"--evocode-resume: {error}") from None
+            times = self.expected_seconds.digest if self.expected_seconds is not None else None
+            return self.run.select(selected, agents, times) if self.run is not None else ""
+        except (UsageError, StorageFault) as error:
+            option = "--evocode-resume" if self.settings.resume is not None else "evocode_storage"
+            raise pytest.UsageError(f"{option}: {error}") from None
 
     # Records.
 

@@ -54,6 +54,8 @@ class Settings:
     """Whether a round fails if the agent changed tools of the image."""
     verify: Literal["clean"] | None
     """Where suites run that would run in a fork; None for there."""
+    reward_key: str
+    """The reward that decides where a suite writes several and the task does not say; empty for none."""
     replay: bool
     """Whether reference solutions are applied anew where the state that they lead to is cached."""
     reuse: bool
@@ -65,6 +67,8 @@ class Settings:
     """Seconds to execute the states that an attempt went through, to score its process; None to not score it."""
     judge: str | None
     """The model that judges processes beside the rules."""
+    storage: str | None
+    """The directory, absolute, or the URL where attempts are saved; None for nowhere."""
     verifiers: int | None
     """Suites at once on this machine; None is one per core."""
     check: bool
@@ -99,7 +103,7 @@ class Settings:
         """
         from pytest_evocode.tasks import load_task
 
-        task = load_task(directory)
+        task = load_task(directory).with_reward_key(self.reward_key)
         return task if self.verify is None else task.verified_in_clean()
 
     @property
@@ -144,12 +148,14 @@ def read_settings(config: pytest.Config) -> Settings:
         verify_times=config.getoption("evocode_verify_times"),
         strict=config.getoption("evocode_strict"),
         verify=config.getoption("evocode_verify"),
+        reward_key=config.getoption("evocode_reward_key") or config.getini("evocode_reward_key").strip(),
         replay=config.getoption("evocode_replay"),
         reuse=_read_reuse(config),
         agent_options=tuple(config.getoption("evocode_agent_option")),
         budget=_read_budget(config),
         process=_read_process(config),
         judge=config.getoption("evocode_judge"),
+        storage=_read_storage(config),
         verifiers=_read_verifiers(config),
         check=check,
         warm=warm,
@@ -335,6 +341,13 @@ def _read_process(config: pytest.Config) -> float | None:
     if not 0 <= seconds < math.inf:
         raise _wrong_setting(config, "evocode_process_budget", text, "seconds, 0 or more")
     return seconds
+
+
+def _read_storage(config: pytest.Config) -> str | None:
+    text: str = config.getini("evocode_storage").strip()
+    if not text or "://" in text:
+        return text or None
+    return str((config.rootpath / text).resolve())
 
 
 def _read_verifiers(config: pytest.Config) -> int | None:

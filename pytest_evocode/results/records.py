@@ -361,6 +361,8 @@ class RunRecord(ResultsRecord):
     """The indices of the rounds that were to be run, by task, agent and attempt, where these are not all."""
     shard: tuple[int, int] | None = None
     """Which shard the run is, from 1, and of how many; None where it is a whole run."""
+    shard_times: str | None = None
+    """A hash of the times by which shards were made; None where they were made by timeouts, or there are none."""
     verify: Literal["clean"] | None = None
     """Where suites ran that would have run in a fork; None where the session did not say."""
     strict: bool | None = None

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
+from pytest_evocode.names import TRAJECTORY_FILE
 from pytest_evocode.tasks.fields import on_a_drive
 from pytest_evocode.tasks.model import (
     AgentConfig,
@@ -132,7 +133,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "os": _unless(lambda system: system.lower() != "linux", "all but `linux`", WINDOWS, good=True),
         "cpus": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
         "memory_mb": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
-        "storage_mb": Support("no limit is set; the header of the session says so"),
+        "storage_mb": Support("no limit is set; the session says so after the collection"),
         "gpus": _refused("no environment here has GPUs; remove it or set it to 0"),
         "gpu_types": _refused("no environment here has GPUs; remove it"),
         "tpu": _refused("no environment here has TPUs; remove it", for_good=True),
@@ -160,7 +161,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
     },
     SolutionConfig: {"env": SAME},
     StepConfig: {
-        "name": SAME,
+        "name": Support("also without `[`, `]`, `@` and a dot at the beginning, which node ids could not have"),
         "agent": SAME,
         "verifier": SAME,
         "min_reward": Support("a number is for the reward that decides, which need not be called `reward`"),
@@ -181,14 +182,16 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
 """The fields of each table of a ``task.toml`` by the model that reads it, without those below ``[metadata]``."""
 
 COMPOSE = "environment/docker-compose.yaml"
-TRAJECTORY = "trajectory.json"
 FILES: Mapping[str, Support] = {
     "environment/Dockerfile": Support(
         "the sandbox replays it on this machine's system; `ENTRYPOINT` and `CMD` are not run"
     ),
     COMPOSE: _refused("write a Dockerfile, one container runs the whole task"),
     "instruction.md": SAME,
-    TRAJECTORY: Support("of a task or a step: not read, so the agent begins without the conversation in it"),
+    TRAJECTORY_FILE: Support(
+        "of a task or a step: the shell agent's conversation goes on from it, without its system messages; oracle, nop "
+        "and replay need none, and other agents refuse the task"
+    ),
     "solution/solve.sh": SAME,
     "workdir/setup.sh": SAME,
     "tests/test.sh": Support("runs in a fork of the environment, where no process of the agent is"),

@@ -332,6 +332,10 @@ class EvocodeMetadata(Section):
     """
     keep_processes: bool = False
     """With verify_in = "place": whether processes of the agent live on while the suite runs."""
+    case_reports: tuple[ContainerPath, ...] = ()
+    """Files in which a test.sh lists its cases, in place of those that are found by themselves: CTRF,
+    pytest-json-report, JUnit XML or TAP.
+    """
     reward_key: FilledText | None = None
     """Of several rewards, the one that decides. Default: "reward"."""
     process: ProcessConfig = Field(default_factory=lambda: NO_PROCESS)

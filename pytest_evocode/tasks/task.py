@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from pytest_evocode.names import TASK_FILE
+from pytest_evocode.names import TASK_FILE, TRAJECTORY_FILE
 from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, TaskConfig, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement, find_requirements
@@ -81,6 +81,12 @@ class Round:
         return self.directory / "instruction.md"
 
     @property
+    def trajectory(self) -> Path | None:
+        """The file with the conversation that the agent is to begin the round from; None without one."""
+        path = self.directory / TRAJECTORY_FILE
+        return path if path.is_file() else None
+
+    @property
     def solution(self) -> Path | None:
         """The directory that has ``solve.sh``; None without a solution."""
         return self.directory / "solution" if self.has_solution else None
@@ -107,6 +113,8 @@ class Task:
     rounds: tuple[Round, ...]
     tests: tuple[NativeTest, ...] = ()
     """The tests of native suites as they are written, round by round."""
+    default_reward_key: str = ""
+    """The reward that decides where the task does not say, by the session's choice."""
     verify: Literal["clean"] | None = None
     """Where suites run by the session's choice that would run in a fork by the task's."""
     build_context: Path | None = None
@@ -169,6 +177,10 @@ class Task:
         )
         return replace(self, rounds=rounds, verify="clean")
 
+    def with_reward_key(self, key: str) -> Task:
+        """Return the task with a key for its verdicts where it has none, as ``--evocode-reward-key`` asks for."""
+        return replace(self, default_reward_key=key) if key else self
+
     @property
     def environment_network(self) -> Network | None:
         """The network that the attempt's environment starts with, before the first phase.
@@ -190,9 +202,14 @@ class Task:
         return self.config.metadata.evocode.state
 
     @property
+    def case_reports(self) -> tuple[str, ...]:
+        """The files in which a ``test.sh`` lists its cases; empty where they are found by themselves."""
+        return self.config.metadata.evocode.case_reports
+
+    @property
     def reward_key(self) -> str | None:
         """The key of the reward that decides where a verdict has several."""
-        return self.config.metadata.evocode.reward_key
+        return self.config.metadata.evocode.reward_key or self.default_reward_key or None
 
     @property
     def reward_strategy(self) -> RewardStrategy:

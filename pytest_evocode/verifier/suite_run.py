@@ -66,6 +66,8 @@ class SuiteRun:
     """How long it took, with what was brought into the fork and read from it."""
     phases: Phases | None = None
     """Where the time went, waiting for a slot included."""
+    more_logs: bool = False
+    """Whether a script left more in ``/logs/verifier`` than a reward, or than what is the same in a record."""
     left_out: tuple[str, ...] = ()
     """Artifacts that were not collected, with reasons."""
     rests_on: VerifyIn | None = None
