@@ -76,6 +76,9 @@ class Agent(Protocol):
     What drives the model or tool, with a version of its own, is told by an attribute ``harness``, a pair of name and
     version. Records have it, and attempts with different ones are not scored together.
 
+    An agent whose program in the container calls hosts of its own, such as its model's, names them in an attribute
+    ``hosts``, a tuple. Its turns may reach them beside what a task's ``allowed_hosts`` lists.
+
     An agent that begins a round from the conversation in a task's ``trajectory.json``, or has no conversation, says so
     by an attribute ``takes_conversations``, which is True; others refuse such tasks.
 
@@ -178,6 +181,12 @@ def installation_of(agent: Agent) -> Installation | None:
 def is_deterministic(agent: Agent) -> bool:
     """Return whether an agent says that it does the same in every attempt; most do not."""
     return getattr(agent, "deterministic", False) is True
+
+
+def declared_hosts(agent: Agent) -> tuple[str, ...]:
+    """Return the hosts that an agent calls from inside of the container; empty for most."""
+    declared: tuple[str, ...] | str = getattr(agent, "hosts", ())
+    return (declared,) if isinstance(declared, str) else tuple(declared)
 
 
 def declared_secrets(agent: Agent) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ def _mean_ratio(task: TaskRounds, ratio: Callable[[RoundRecord], float | None]) 
     if not has_cases(task):
         return None
     known = [ratio(record) for record in task.records()]
-    return sum(value for value in known if value is not None) / (task.cells - known.count(None))
+    counted = task.cells - known.count(None)
+    return sum(value for value in known if value is not None) / counted if counted else None
 
 
 def has_cases(task: TaskRounds) -> bool:

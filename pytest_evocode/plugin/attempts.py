@@ -208,7 +208,7 @@ class RoundItem(pytest.Function):
         if record.outcome == "not reached":
             pytest.skip(f"not reached: {record.cause}")
         if record.outcome == "error":
-            pytest.fail(record.cause, pytrace=False)
+            pytest.fail("\n".join((record.cause, *record.notes)), pytrace=False)
         super().setup()
 
     @property

@@ -31,7 +31,6 @@ from pytest_evocode.tasks.model import (
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 
-ONLY_OPEN_OR_CLOSED = 'use network_mode = "public" or "no-network"'
 WINDOWS = 'only "linux" environments can be started'
 
 
@@ -68,8 +67,10 @@ def _unless(refuses: Callable[[Any], object], values: str, refusal: str, how: st
 SAME = Support()
 _WHOLE = Support(refusal="refused with the whole table")
 _NO_DRIVES = _unless(on_a_drive, "a path with a drive, such as `C:\\app`", WINDOWS, good=True)
-_NO_ALLOWLIST = _unless(lambda mode: mode == "allowlist", '`"allowlist"`', f'"allowlist"; {ONLY_OPEN_OR_CLOSED}')
-_NO_HOSTS = _refused(f"it needs an allowlist; remove it and {ONLY_OPEN_OR_CLOSED}")
+_HOSTS = Support(
+    "by a proxy, which programs find by `HTTP_PROXY` and the like, and names are resolved by it alone; what was denied "
+    "is recorded ([allowlists](environments.md#allowlists))"
+)
 
 FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
     TaskConfig: {
@@ -94,17 +95,18 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
     AgentConfig: {
         "timeout_sec": Support("a step that says nothing has the task's"),
         "user": Support("a step that says nothing has the task's"),
-        "network_mode": _NO_ALLOWLIST._replace(
-            how="all rounds share one environment, so a step cannot have another one than the task"
+        "network_mode": Support(
+            "all rounds share one environment: a step has another one than the task only where one of them is "
+            '`"allowlist"`, and `"public"` is by the proxy there'
         ),
-        "allowed_hosts": _NO_HOSTS,
+        "allowed_hosts": _HOSTS,
     },
     VerifierConfig: {
         "timeout_sec": Support("a step that says nothing has the task's, where Harbor takes 600"),
         "env": Support("a step's are laid over the task's"),
         "user": Support("a step that says nothing has the task's"),
-        "network_mode": _NO_ALLOWLIST,
-        "allowed_hosts": _NO_HOSTS,
+        "network_mode": SAME,
+        "allowed_hosts": _HOSTS,
         "environment_mode": Support(
             "of `shared`, `verify_in` says more; of `separate`, what comes along is said in the verdict, and bounded "
             "([separate verifiers](task-format.md#separate-verifiers))"
@@ -124,10 +126,8 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "user": SAME,
     },
     EnvironmentConfig: {
-        "network_mode": _NO_ALLOWLIST._replace(
-            how="a task that says nothing has a network in Docker and none in the sandbox"
-        ),
-        "allowed_hosts": _NO_HOSTS,
+        "network_mode": Support("a task that says nothing has a network in Docker and none in the sandbox"),
+        "allowed_hosts": _HOSTS,
         "build_timeout_sec": SAME,
         "docker_image": Support("needs Docker"),
         "os": _unless(lambda system: system.lower() != "linux", "all but `linux`", WINDOWS, good=True),

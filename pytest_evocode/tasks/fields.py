@@ -11,6 +11,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Strict, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from pytest_evocode.tasks.allowlist import parse_entry
+
 STEP_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 """What new rounds are called; tasks of Harbor's may have more in their names."""
 _NEVER_IN_STEPS = r'<>:"/\\|?*\[\]@\x00-\x1f\x7f'
@@ -144,6 +146,12 @@ def _destination(value: str) -> str:
     return value
 
 
+def _allowed_host(value: str) -> str:
+    if (entry := parse_entry(value)) is None:
+        raise wanted('a name such as "example.org" or "*.example.org", an address, or a range such as "192.0.2.0/24"')
+    return entry
+
+
 def _one_or_many(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -171,6 +179,7 @@ StatePath = Annotated[str, Strict(), AfterValidator(_state_path), _pattern(r"/.+
 AnySystemPath = Annotated[str, Strict(), AfterValidator(_any_system_path), _pattern(r"/.+")]
 AnySystemDirectory = Annotated[str, Strict(), AfterValidator(_any_system_directory), _pattern(r"/.*")]
 Destination = Annotated[str, Strict(), AfterValidator(_destination), _pattern(r"[^/].*")]
+AllowedHost = Annotated[str, Strict(), AfterValidator(_allowed_host)]
 Env = dict[Annotated[str, Field(pattern=r"^[^=\x00]+$")], Annotated[str, Strict(), Field(pattern=r"^[^\x00]*$")]]
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_evocode.names import TASK_FILE, TRAJECTORY_FILE
+from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, TaskConfig, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement, find_requirements
 from pytest_evocode.tasks.process import ProcessConfig
 from pytest_evocode.tasks.suite_environments import SuiteEnvironment
 
-Network = Literal["public", "no-network"]
+Network = Literal["public", "no-network"] | Allowlist
 RewardStrategy = Literal["mean", "final"]
 
 
@@ -45,6 +46,10 @@ class Round:
     verifier_user: str | int | None
     agent_network: Network | None
     verifier_network: Network | None
+    setup_network: Network | None
+    """That of the environment itself, which ``setup.sh`` and healthchecks have where it can be changed for each phase:
+    in an attempt with an allowlist.
+    """
     verifier_env: Mapping[str, str]
     """The variables of the suite, the step's over the task's, with templates unresolved; see
     :func:`~pytest_evocode.tasks.resolve_env`.
@@ -63,6 +68,12 @@ class Round:
     """What runs in the agent's environment after its turn: the task's commands, then the step's."""
     suite_environment: SuiteEnvironment | None = None
     """The environment that the suite has for itself; None where it runs beside what the agent left."""
+
+    @property
+    def suite_has_network(self) -> bool:
+        """Whether the task gives the suite a network, be it one of few hosts."""
+        network = self.verifier_network
+        return bool(network.hosts) if isinstance(network, Allowlist) else network == "public"
 
     @property
     def instruction(self) -> Path:
@@ -169,6 +180,16 @@ class Task:
     def with_reward_key(self, key: str) -> Task:
         """Return the task with a key for its verdicts where it has none, as ``--evocode-reward-key`` asks for."""
         return replace(self, default_reward_key=key) if key else self
+
+    @property
+    def environment_network(self) -> Network | None:
+        """The network that the attempt's environment starts with, before the first phase.
+
+        It is an allowlist where any phase there has one, because no other network can be changed later.
+        """
+        suites = [round_.verifier_network for round_ in self.rounds if round_.verify_in == "place"]
+        networks = [*(round_.agent_network for round_ in self.rounds), *suites]
+        return next((each for each in networks if isinstance(each, Allowlist)), self.rounds[0].agent_network)
 
     @property
     def in_place(self) -> bool:

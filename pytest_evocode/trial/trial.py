@@ -383,7 +383,8 @@ class Trial:
             self._checkpoints.leave_alone()
             self._records.leave_alone()
         cause = None if self._context.cancelled.is_set() else describe_error(error)
-        self._records.break_off(index, cause, self._turns.fault_of(error), usage=self._turns.unrecorded)
+        fault, unrecorded = self._turns.fault_of(error), self._turns.unrecorded
+        self._records.break_off(index, cause, fault, usage=unrecorded, denied=self._turns.denied)
 
     def _finish(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""

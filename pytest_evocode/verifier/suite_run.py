@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_evocode.results.phases import Phases, Stopwatch
-from pytest_evocode.results.records import ChangedPaths, ChangesFile, Verdict
+from pytest_evocode.results.records import ChangedPaths, ChangesFile, DeniedConnection, Verdict
 from pytest_evocode.tasks import Round, VerifyIn
 from pytest_evocode.verifier.changes import listed
 from pytest_evocode.verifier.toolbox import Toolbox
@@ -80,6 +80,8 @@ class SuiteRun:
     """Of that what can steer a suite, as verdicts list it."""
     days: int = 0
     """Days that the clock was put forward."""
+    denied: tuple[DeniedConnection, ...] | None = None
+    """What it was denied of the network; None where it had no allowlist."""
 
     def noting(self, flags: Sequence[str]) -> SuiteRun:
         """Return the same run with flags, in its verdict or in why there is none."""

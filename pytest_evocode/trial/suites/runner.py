@@ -18,6 +18,7 @@ from pytest_evocode.environments import (
     ProgramEnvironment,
     Snapshot,
 )
+from pytest_evocode.environments.egress.phases import allow_network, take_denied
 from pytest_evocode.environments.task_environment import (
     HIDDEN_FROM_AGENT,
     SOLUTION,
@@ -201,7 +202,8 @@ class SuiteRunner:
     def _attached(self, suite: SuiteRun, changes: Changes, left: LeftFork) -> SuiteRun:
         """Return the run of a suite in a fork with what it rests on and where the time went."""
         suite = self._system.attach(suite, changes, left.round.verify_in, left.environment.workdir)
-        return replace(suite, phases=left.settings.stopwatch.phases)
+        denied = take_denied(left.place, "verifier")
+        return replace(suite, phases=left.settings.stopwatch.phases, denied=denied)
 
     def _fork(self, environment: Environment, snapshot: Snapshot, round_: Round) -> Environment:
         """Return a fork for a round's suite, or for the program alone where the suite runs apart; not started."""
@@ -281,10 +283,13 @@ class SuiteRunner:
                 artifacts = directory.artifacts(round_.name) if directory is not None and collect else None
                 logs = directory.verifier_output(round_.name).with_name(SUITE_LOGS) if directory and collect else None
                 settings = replace(self._suite_settings(round_), stopwatch=stopwatch)
+                allow_network(environment, round_.verifier_network)
                 suite = run_suite(environment, self._task, round_, settings, artifacts=artifacts, logs=logs)
+                denied = take_denied(environment, "verifier")
                 suite = self._system.attach(suite, changes, "place", environment.workdir)
-                return replace(suite, phases=stopwatch.phases)
+                return replace(suite, phases=stopwatch.phases, denied=denied)
             finally:
+                allow_network(environment, round_.agent_network)
                 self._clear(environment)
 
     def fork_of(self, index: int) -> HeldFork | None:

@@ -99,7 +99,7 @@ function introducedView(attempt, round, { introduced }) {
   const { round: index, step, why } = introduced;
   return h("p.introduced", "The failure came in ",
     index === round.index ? "this round" : anchor(link("round", [attempt.id, index], { tab: "changes" }), `round ${index}`),
-    step !== null && [", ", anchor(link("trajectory", [attempt.id, index], { step: step }), `step ${step}`)],
+    step !== null && [", ", anchor(link("trajectory", [attempt.id, index], { step }), `step ${step}`)],
     why && [": ", named(why, 1000)]);
 }
 

@@ -145,12 +145,15 @@ function lineChart({ title, x: xTitle, y: yTitle, lines }) {
 
 /** Pillars of process as bars from 0 to 1, in a table that needs no other for screen readers.
  * @param {string} title @param {ChartBar[]} bars */
-const barChart = (title, bars) => plainTable(title, ["Pillar", "Value", "Bar", "Interval and coverage"], bars.map(({ label, value, interval, note, href }) => [
-  href ? anchor(href, label) : label,
-  value === null ? UNKNOWN : score(value, 2),
-  hiddenFrom(intervalBar(value, interval, 0, 1, label)),
-  [interval && `${score(interval.low, 2)} to ${score(interval.high, 2)}`, interval && note && "; ", note],
-]), 4);
+function barChart(title, bars) {
+  const heads = ["Pillar", "Value", "Bar", ...(bars.some((bar) => bar.note) ? ["Interval and coverage"] : [])];
+  return plainTable(title, heads, bars.map(({ label, value, interval, note, href }) => [
+    href ? anchor(href, label) : label,
+    score(value, 2),
+    hiddenFrom(intervalBar(value, interval, 0, 1, label)),
+    [interval && `${score(interval.low, 2)} to ${score(interval.high, 2)}; `, note],
+  ].slice(0, heads.length)), 4);
+}
 
 /** For what only repeats the text beside it. @param {SVGElement} element */
 function hiddenFrom(element) {

@@ -52,11 +52,11 @@ function groupControls(place) {
 
 /** @param {Place} place */
 function leaderboardPart(place) {
-  const rows = filteredRows(place);
   const dimension = dimensionOf(place);
-  const group = place.settings.group;
+  const { group } = place.settings;
+  const rows = filteredRows(place).filter((row) => !dimension || group === undefined || own(row.groups[dimension], group));
   const title = h("h2", "Leaderboard");
-  if (!rows.length) return [title, empty("No row matches the filter.", "Clear the filter to see all rows.")];
+  if (!rows.length) return [title, empty("No row matches the filter.", "Clear it to see all rows.")];
   if (dimension && group === undefined) return [title, groupsTable(rows, dimension, place)];
   /** @param {Row} row @returns {Partial<ScoreValues>} */
   const scoresOf = (row) => (dimension ? own(row.groups[dimension], group) ?? {} : row.scores);

@@ -71,7 +71,7 @@ function survivalPart(place) {
   }));
   return [
     h("h2", "Survival over rounds"),
-    h("p.quiet", "The share of tasks whose round is passed, of those that have so many rounds."),
+    h("p.quiet", "Of the tasks that have so many rounds, the share that passes."),
     overAll(place),
     lineChart({ title: "Share of tasks that pass a round", x: "round", y: "passed, %", lines }),
     rows.length > 12 && h("p.quiet", `The first 12 of ${integer(rows.length)} rows. Filter agents to see others.`),

@@ -30,7 +30,7 @@ definePage("round", "", async (main, place, left) => {
 function roundTabs(attempt, round, place, left) {
   const path = [attempt.id, round.index];
   /** @param {number} step */
-  const toStep = (step) => link("trajectory", path, { step: step });
+  const toStep = (step) => link("trajectory", path, { step });
   const failing = round.cases.filter(isFailing).length;
   const { changes, process } = round;
   return tabs({

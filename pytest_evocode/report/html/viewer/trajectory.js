@@ -13,7 +13,7 @@ definePage("trajectory", "", async (main, place, left) => {
   heading(main, round ? `Trajectory of round ${round.index}: ${round.name}` : "Trajectory", roundTrail(attempt, round));
   if (!round?.trajectory?.steps) {
     main.append(empty("No trajectory of this round can be shown.", attempt.problems.length
-      ? `See what could not be read of this attempt: ${attempt.problems[0]}`
+      ? `Not all could be read: ${attempt.problems[0]}`
       : "Oracle and nop leave none."));
     return;
   }
@@ -45,7 +45,7 @@ function showTrajectory(main, place, left, attempt, round) {
     selected: null,
     hit: null,
     evidence: evidenceByStep(round),
-    href: (step) => link("trajectory", path, { ...current.settings, step: step }),
+    href: (step) => link("trajectory", path, { ...current.settings, step }),
     pillar: (pillar, measure) => link("round", path, { tab: "process", measure: `${pillar}.${measure}` }),
     select: (step) => void goTo(step),
   };
