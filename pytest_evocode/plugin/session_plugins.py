@@ -33,7 +33,11 @@ def register_session_plugins(config: pytest.Config) -> None:
         from pytest_evocode.plugin.xdist.controller import ControllerPlugin
 
         plugins.register(ControllerPlugin(session), "evocode-controller")
-    if session.worker_input is None and not (settings.check or settings.warm or config.option.collectonly):
+    if settings.cluster is not None:
+        from pytest_evocode.plugin.cluster.hooks import ClusterPlugin
+
+        plugins.register(ClusterPlugin(session), "evocode-cluster")
+    elif session.worker_input is None and not (settings.check or settings.warm or config.option.collectonly):
         plugins.register(ImagesAheadPlugin(session), AHEAD)
     if settings.holds_forks:
         from pytest_evocode.plugin.debugging import RoundInspection
