@@ -196,7 +196,7 @@ class AttemptRun:
             with trial:
                 watch.start()
                 self._line.send((BEGUN, first := trial.first_played()))
-                for index in range(first, order.rounds.last + 1):
+                for index in range(first, (order.rounds.last or len(task.rounds)) + 1):
                     record = trial.wait(index)
                     if self._stop.is_set():
                         break

@@ -40,8 +40,8 @@ class ClusterPlugin:
         try:
             others = [item for item in session.items if not isinstance(item, RoundItem)]
             for position, item in enumerate(others):
-                following = others[position + 1 : position + 2] or ([_later(session)] if units else [None])
-                self._run(session, item, following[0])
+                last = _later(session) if units else None
+                self._run(session, item, next(iter(others[position + 1 :]), last))
             self._run_rounds(session, cluster, units)
         finally:
             cluster.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import os
 import signal
 import warnings
@@ -51,10 +52,9 @@ class RayCluster:
             if ray.is_initialized():
                 raise UsageError("--evocode-cluster: this process has joined a Ray cluster already")
             here = {"num_cpus": os.cpu_count() or 1, "object_store_memory": _STORE, "include_dashboard": False}
+            options: dict[str, Any] = {"address": address} if address else {"address": "local", **here}
             try:
-                ray.init(
-                    address=address or "local", log_to_driver=False, logging_level="ERROR", **({} if address else here)
-                )
+                ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
             except (ConnectionError, RuntimeError, ValueError, OSError) as error:
                 raise UsageError(f"--evocode-cluster=ray:{address}: {error}") from None
         self._broker: Any = None

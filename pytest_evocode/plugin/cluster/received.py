@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_evocode.plugin.cluster.file_changes import FileCopies
 from pytest_evocode.plugin.cluster.orders import FILE, Message
 from pytest_evocode.results.records import AttemptRecord, RoundRecord
-from pytest_evocode.trial.round_records import trial_rewards
+from pytest_evocode.results.rewards import trial_rewards
 
 if TYPE_CHECKING:
     from pytest_evocode.plugin.cluster.units import AttemptUnit

@@ -177,7 +177,9 @@ def _made_by_hook(session: EvocodeSession, attempt: AttemptCollector) -> bytes:
     made = session.roster.make_by_hook(attempt.agent)
     if made is None:
         return b""
-    from ray import cloudpickle
+    import ray
+
+    cloudpickle: Any = ray.cloudpickle
 
     module = sys.modules.get(type(made).__module__)
     try:
