@@ -1,0 +1,68 @@
+"""A Ray cluster of three nodes on this machine, as a program: it prints the address and obeys lines of its input.
+
+``kill N`` kills the N-th node's raylet, as a machine that is switched off; the first node, 0, is the driver's. The end of
+the input ends the cluster. In a process of its own, because Ray starts threads and warns of this and that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_STORE = 80 * 2**20
+CPUS = (1, 2, 1)
+
+
+@dataclass(frozen=True)
+class RayNodes:
+    """The cluster, as a test sees it."""
+
+    address: str
+    process: subprocess.Popen[str]
+
+    def kill(self, node: int) -> None:
+        """Kill a node, and wait until it is dead."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"kill {node}\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "killed\n"
+
+
+@contextlib.contextmanager
+def ray_nodes() -> Iterator[RayNodes]:
+    """Start the cluster, and end it after the block."""
+    command = [sys.executable, "-W", "ignore", __file__]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        address = next(line.removeprefix("address ") for line in process.stdout if line.startswith("address "))
+        try:
+            yield RayNodes(address.strip(), process)
+        finally:
+            process.stdin.close()
+            process.wait(60)
+
+
+def main() -> None:
+    """Be the program."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster()
+    nodes = []
+    for number, cpus in enumerate(CPUS):
+        # By its address a driver finds the raylet that is its own.
+        elsewhere = {"node_ip_address": f"127.0.0.{number + 1}"} if number else {}
+        nodes.append(cluster.add_node(num_cpus=cpus, object_store_memory=_STORE, include_dashboard=False, **elsewhere))
+    print("address", cluster.address, flush=True)
+    for line in sys.stdin:
+        nodes[int(line.split()[1])].kill_raylet()
+        print("killed", flush=True)
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main()
