@@ -1,7 +1,7 @@
 """A Ray cluster of three nodes on this machine, as a program: it prints the address and obeys lines of its input.
 
-``kill N`` kills the N-th node's raylet, as a machine that is switched off; the first node, 0, is the driver's. The end of
-the input ends the cluster. In a process of its own, because Ray starts threads and warns of this and that.
+``kill N`` kills the N-th node's raylet, as a machine that is switched off; the first node, 0, is the driver's. With the
+end of the input the cluster ends. In a process of its own, because Ray starts threads and warns of this and that.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,13 @@ from pytest_evocode.llm.budget import RunSpending
 from pytest_evocode.plugin.cluster import orders
 from pytest_evocode.plugin.cluster.broker import Sent
 from pytest_evocode.plugin.cluster.engine_choice import choose_for_all, refuse_other_versions
+from pytest_evocode.plugin.cluster.file_changes import read_tree
 from pytest_evocode.plugin.cluster.node import NodeFacts, versions
 from pytest_evocode.plugin.cluster.placement import ClusterNode, Placement
 from pytest_evocode.plugin.cluster.ray_cluster import RayCluster, RayNode
 from pytest_evocode.plugin.cluster.received import AttemptFiles, given_up
 from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
-from pytest_evocode.plugin.cluster.units import AttemptUnit, order_of, trial_state, units_of
+from pytest_evocode.plugin.cluster.units import AttemptUnit, order_of, units_of
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks.content_hash import hash_directory
 
@@ -179,10 +181,13 @@ class ClusterRun:
 
             self._archives[directory] = hash_directory(directory), self._cluster.keep(pack_task(directory))
         task_hash, archive = self._archives[directory]
-        order = order_of(self._session, unit, self.engine, task_hash, self._spending.cost_usd)
+        if unit.order is None:
+            unit.order = order_of(self._session, unit, self.engine, task_hash)
+        order = replace(unit.order, spent=self._spending.cost_usd)
         if unit.tries or self._session.settings.resume is not None:
-            order = orders.going_on(order, **trial_state(unit))
+            order = replace(order, resume=True, files=read_tree(unit.directory.path))
         unit.tries += 1
+        unit.refused = ""
         logger.info("%s begins on %s, try %d", unit.shown, node.name, unit.tries)
         self._running[self._cluster.start(order, unit.tries, archive, unit.needs, node)] = unit, unit.tries
 
@@ -193,21 +198,25 @@ class ClusterRun:
             self._spending.add(message[1])
         elif kind == orders.MEMORY:
             self._see_memory(node, *message[1:])
-        elif number != unit.tries or unit.trial.has_ended:
+        elif number != unit.tries or unit.trial.has_ended or unit.refused:
             return  # Of a try that counts as lost.
         elif kind in (orders.FILE, orders.REMOVED):
             self._files[name].take(message)
         elif kind == orders.BEGUN:
             unit.trial.begin(message[1])
         elif kind == orders.RECORD:
-            unit.trial.deliver(RoundRecord.model_validate(message[1]), message[2])
-            self.changed.put(unit)
+            record = RoundRecord.model_validate(message[1])
+            if record.outcome == "error" and unit.trial.has_verdict(record.index):
+                unit.refused = record.cause  # It is given to a round that is over.
+            else:
+                unit.trial.deliver(record, message[2])
+                self.changed.put(unit)
         elif kind == orders.PROGRESS:
             unit.trial.progress = _progress(message[1])
         elif kind == orders.NOTE:
             self.notes.put(f"{unit.shown}: {message[1]}")
         elif kind == orders.FAILED:
-            unit.losses.append(message[1])
+            unit.refused = message[1]
         elif kind == orders.ENDED and not (unit.gives_way or self._stopping.is_set()):
             unit.trial.end(message[1], message[2])
             self.changed.put(unit)
@@ -235,8 +244,7 @@ class ClusterRun:
             unit.gives_way = False
         else:
             where = f"on {node.name}" if node is not None else "on a node that has gone"
-            # One that failed has said why before.
-            unit.losses[unit.tries - 1 :] = [f"{where}: {why or (unit.losses or ['it ended early'])[-1]}"]
+            unit.losses.append(f"{where}: {unit.refused or why or 'it ended early'}")
             if len(unit.losses) > RETRIES:
                 self._give_up(unit, "worker lost (" + "; before that ".join(reversed(unit.losses)) + ")")
                 return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,8 +72,3 @@ class AttemptOrder:
     """The files of the attempt's directory by path."""
     made_agent: bytes = field(default=b"", repr=False)
     """The agent that a hook of the project made, pickled; empty where the node makes it."""
-
-
-def going_on(order: AttemptOrder, *, resume: bool, files: Mapping[str, bytes]) -> AttemptOrder:
-    """Return an order to go on from what another node or an earlier session left."""
-    return replace(order, resume=resume, files=files)

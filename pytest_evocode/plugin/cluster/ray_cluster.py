@@ -107,16 +107,16 @@ class RayCluster:
                 found.append((node, self._ray.get(reference, timeout=_JOINING)))
         return found
 
-    def _on(self, node: str, *, soft: bool = False) -> Any:
+    def _on(self, node: str) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        return NodeAffinitySchedulingStrategy(node, soft=soft)
+        return NodeAffinitySchedulingStrategy(node, soft=False)
 
     # The broker.
 
     def begin(self, spent: float) -> None:
         """Start the run's broker beside the driver, with whom it ends."""
-        here = self._on(self._ray.get_runtime_context().get_node_id(), soft=True)
+        here = self._on(self._ray.get_runtime_context().get_node_id())
         options = {"num_cpus": 0, "max_restarts": 0, "scheduling_strategy": here, "max_concurrency": 10_000}
         self._broker = self._ray.remote(Broker).options(**options).remote(spent)
 

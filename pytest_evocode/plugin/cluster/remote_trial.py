@@ -48,6 +48,12 @@ class RemoteTrial:
             self._records[record.index] = record
             self._outputs[record.index] = output
 
+    def has_verdict(self, index: int) -> bool:
+        """Return whether a round has a record from an earlier try, which is no error."""
+        with self._lock:
+            record = self._records.get(index)
+            return record is not None and record.outcome in ("passed", "failed")
+
     def end(self, flags: Mapping[str, Sequence[str]] | None = None, fault: str = "") -> None:
         """Note that the attempt has ended."""
         with self._lock:

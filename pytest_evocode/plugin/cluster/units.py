@@ -48,6 +48,10 @@ class AttemptUnit:
     tries: int = 0
     losses: list[str] = field(default_factory=list)
     """Why earlier tries were lost."""
+    refused: str = ""
+    """Why this try cannot go on with what an earlier one left; what else it sends does not count."""
+    order: AttemptOrder | None = None
+    """What the first node was told: what the agent is made of may look different later."""
     gives_way: bool = False
     """Whether it was told to stop for want of memory, to go on later."""
 
@@ -135,7 +139,7 @@ def custom_resources(session: EvocodeSession) -> dict[str, tuple[tuple[str, floa
     return found
 
 
-def order_of(session: EvocodeSession, unit: AttemptUnit, engine: str, task_hash: str, spent: float) -> AttemptOrder:
+def order_of(session: EvocodeSession, unit: AttemptUnit, engine: str, task_hash: str) -> AttemptOrder:
     """Return what a node is to be told of an attempt, without what another node has left of it.
 
     Raises:
@@ -158,7 +162,6 @@ def order_of(session: EvocodeSession, unit: AttemptUnit, engine: str, task_hash:
         options=attempt.trial_options({}),
         environ=sent_variables(os.environ),
         search_path=tuple(sys.path),
-        spent=spent,
         made_agent=_made_by_hook(session, attempt),
     )
 
@@ -192,10 +195,3 @@ def _made_by_hook(session: EvocodeSession, attempt: AttemptCollector) -> bytes:
             f"({error}); make it by an entry point, or as module:Class"
         ) from None
     return dumped
-
-
-def trial_state(unit: AttemptUnit) -> dict[str, Any]:
-    """Return what the driver has of an attempt, to go on from elsewhere."""
-    from pytest_evocode.plugin.cluster.file_changes import read_tree
-
-    return {"resume": True, "files": read_tree(unit.directory.path)}
