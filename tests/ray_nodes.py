@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 _STORE = 80 * 2**20
-CPUS = (1, 2, 1)
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class RayNodes:
 
 
 @contextlib.contextmanager
-def ray_nodes() -> Iterator[RayNodes]:
-    """Start the cluster, and end it after the block."""
-    command = [sys.executable, "-W", "ignore", __file__]
+def ray_nodes(cpus: Sequence[int] = (1, 2, 1)) -> Iterator[RayNodes]:
+    """Start a cluster of nodes with so many CPUs, and end it after the block."""
+    command = [sys.executable, "-W", "ignore", __file__, *map(str, cpus)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -51,9 +51,9 @@ def main() -> None:
     """Be the program."""
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster()
+    cluster: Any = Cluster()
     nodes = []
-    for number, cpus in enumerate(CPUS):
+    for number, cpus in enumerate(map(int, sys.argv[1:])):
         # By its address a driver finds the raylet that is its own.
         elsewhere = {"node_ip_address": f"127.0.0.{number + 1}"} if number else {}
         nodes.append(cluster.add_node(num_cpus=cpus, object_store_memory=_STORE, include_dashboard=False, **elsewhere))
