@@ -21,6 +21,8 @@ from pytest_evocode.plugin.cluster.placement import ClusterNode, Needs
 _JOINING = 60.0  # seconds for a node to say what it has
 _STORE = 128 * 2**20
 """Bytes of Ray's object store on a cluster that is started here: tasks and what attempts send pass through it."""
+_TRIES = 2
+"""How often the start of a cluster is tried again."""
 _LONGEST_CAUSE = 300  # characters
 
 
@@ -53,10 +55,15 @@ class RayCluster:
                 raise UsageError("--evocode-cluster: this process has joined a Ray cluster already")
             here = {"num_cpus": os.cpu_count() or 1, "object_store_memory": _STORE, "include_dashboard": False}
             options: dict[str, Any] = {"address": address} if address else {"address": "local", **here}
-            try:
-                ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
-            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-                raise UsageError(f"--evocode-cluster=ray:{address}: {error}") from None
+            for tries_left in range(0 if address else _TRIES, -1, -1):
+                try:
+                    ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
+                    break
+                except Exception as error:  # Ray raises plain ones, too, as after 30 seconds on a busy machine.
+                    ray.shutdown()
+                    if not tries_left:
+                        where = f"ray:{address}" if address else "ray"
+                        raise UsageError(f"--evocode-cluster={where}: {error}") from None
         self._broker: Any = None
 
     def close(self) -> None:
