@@ -6,8 +6,11 @@ pytest from a package index when they run, and start the program 15 to 100 times
 in one that reuses the states of the reference solutions (``--evocode-reuse``); and in another one like that with one
 slot, where no suite shares the machine with anything, as in the bare container. The bare commands are ``solve.sh`` and
 ``test.sh`` of every round by ``docker exec``; copying them in is not counted. The same suites, bare, in as many
-containers side by side as there are cores, the longest first, are what no harness can be faster than without turns. The
-phases that are printed are those of the records of the warm session.
+containers side by side as there are cores, the longest first, are what no harness can be faster than without turns.
+
+"No core idle" is the time that the processors worked, over the number of cores: with turns, no harness can be faster
+than that of the bare commands. Nothing else may run on the machine. The phases that are printed are those of the
+records of the warm session.
 """
 
 from __future__ import annotations
@@ -32,7 +35,11 @@ WARM, REUSING, OVERHEAD, SUITES = 0.6, 0.45, 0.5, 1.1
 
 def measure(runs: int) -> Table:
     """Seconds; shares are of the bare commands' time."""
-    table = Table("a task like real ones, in Docker", "s", ("wall time", "share", "suites' own", "their share"))
+    table = Table(
+        "a task like real ones, in Docker",
+        "s",
+        ("wall time", "share", "share, no core idle", "suites' own", "their share"),
+    )
     if not available("docker"):
         return table
     with scratch() as directory:
@@ -46,10 +53,13 @@ def measure(runs: int) -> Table:
 
 
 def _measure(table: Table, directory: Path) -> None:
+    before = _processors()
     bare = _bare(directory / "task")
     suites = sum(bare["suites"])
+    floor = (_processors() - before) / (os.cpu_count() or 1)
     _append(table, "bare commands", "wall time", bare["wall"])
     _append(table, "bare commands", "suites' own", suites)
+    _append(table, "bare commands", "share, no core idle", floor / bare["wall"])
     together = _bare_side_by_side(directory / "task")
     _append(table, "bare suites side by side", "wall time", together["wall"])
     _append(table, "bare suites side by side", "share", together["wall"] / bare["wall"])
@@ -62,10 +72,13 @@ def _measure(table: Table, directory: Path) -> None:
             ("reusing states", ("--evocode-reuse",), REUSING),
             ("reusing states, one slot", ("--evocode-reuse", "-o", "evocode_verifiers=1"), None),
         ):
+            before = _processors()
             seconds, rounds = _session(directory, Path(cache), *options)
+            floor = (_processors() - before) / (os.cpu_count() or 1)
             own = sum(each["phases"]["suite"] for each in rounds)
             _append(table, name, "wall time", seconds)
             _append(table, name, "share", seconds / bare["wall"], target)
+            _append(table, name, "share, no core idle", floor / bare["wall"])
             _append(table, name, "suites' own", own)
             _append(table, name, "their share", own / suites, SUITES if "one slot" in name else None)
             if name == "warm session":
@@ -77,6 +90,13 @@ def _measure(table: Table, directory: Path) -> None:
 
 def _append(table: Table, row: str, column: str, value: float, target: float | None = None) -> None:
     table.add(row, column, [*table.rows.get(row, {}).get(column, []), value], target)
+
+
+def _processors() -> float:
+    """Return the seconds that all cores have worked since the machine was started."""
+    user, nice, system, _, _, interrupts, soft, steal = Path("/proc/stat").read_text().split()[1:9]
+    ticks = sum(map(int, (user, nice, system, interrupts, soft, steal)))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _session(directory: Path, cache: Path, *arguments: str) -> tuple[float, list[dict[str, Any]]]:

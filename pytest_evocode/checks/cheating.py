@@ -106,7 +106,7 @@ class _Stage:
             what = f"the generic cheat {cheat.name} ({_in_words(cheat.name)})"
         else:
             with self._starter.branch(
-                self._untouched.after, partial(play_script, self._starter, self._round, cheat.script)
+                self._untouched.after, self._round, partial(play_script, self._starter, self._round, cheat.script)
             ) as (environment, snapshot):
                 gained = gains(self._nothing.result(), self._run(environment, snapshot))
             what = f"{CHEATS}/{cheat.script.name}"
@@ -126,7 +126,7 @@ class _Stage:
             files |= GENERIC[name](visible)
         if not files:
             return []
-        with self._starter.branch(self._untouched.after, partial(_lay, files)) as (environment, snapshot):
+        with self._starter.branch(self._untouched.after, self._round, partial(_lay, files)) as (environment, snapshot):
             return gains(self._nothing.result(), self._run(environment, snapshot))
 
     def _run(self, environment: Environment, snapshot: Snapshot) -> SuiteRun:
@@ -138,7 +138,8 @@ def cheat_in_round(attempt: PlayedAttempt, played: PlayedRound, cheat: Cheat) ->
     require_a_pass(played)
     assert cheat.script is not None
     before = attempt.run_again(played, played.before)
-    with attempt.branch(played.before, partial(play_script, attempt, played.round, cheat.script)) as (place, snapshot):
+    play = partial(play_script, attempt, played.round, cheat.script)
+    with attempt.branch(played.before, played.round, play) as (place, snapshot):
         cheated = attempt.run_again(played, snapshot, taken_of=place)
     what = f"{CHEATS}/{cheat.round}/{cheat.script.name}"
     return tell(what, played.round, gains(before, cheated), "the workspace as it was before")
@@ -191,7 +192,7 @@ def read_workspace_of(attempt: PlayedAttempt, played: PlayedRound) -> Files:
     """Return the contents of the workspace after a round."""
     if played.files_after:
         return played.files_after
-    with attempt.branch(played.after, lambda environment: None) as (environment, _):
+    with attempt.branch(played.after, played.round, lambda environment: None) as (environment, _):
         return read_workspace(environment)
 
 

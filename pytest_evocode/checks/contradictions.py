@@ -89,7 +89,8 @@ def _advice(task: Task, round_: Round, marked: _Marked, cases: Sequence[Case]) -
     wrong = f"  If it does not, the solution of {round_.name} is wrong: correct it."
     may = f"  {round_.name}'s request may contradict it:"
     if round_.has_script:
-        script = next(path for place in reversed(round_.tests) if (path := place / "test.sh").is_file())
+        scripts = (path for place in reversed(round_.tests) if (path := place / "test.sh").is_file())
+        script = next(scripts, "the test.sh of the verifier's image")
         return f"{may} have {script} leave it out from {round_.name} on.\n{wrong}"
     may += f' retire it with retired="{round_.name}".'
     if (test := marked.test) is None:

@@ -179,15 +179,19 @@ class PlayedAttempt:
 
     @contextlib.contextmanager
     def branch(
-        self, snapshot: Snapshot, change: Callable[[Environment], None]
+        self, snapshot: Snapshot, round_: Round, change: Callable[[Environment], None]
     ) -> Iterator[tuple[Environment, Snapshot]]:
-        """Continue a snapshot in an environment of its own that ``change`` works in; yield both as they are then."""
+        """Continue a snapshot in an environment of its own that ``change`` works in, in place of a round's agent.
+
+        Both are yielded as they are then.
+        """
         self.context.task_environment.refuse_when_cancelled()
         environment = self.context.task_environment.create(snapshot=snapshot)
         self._branches.add(environment)
         try:
             environment.start()
             change(environment)
+            self.context.task_environment.collect(environment, round_)
             changed = environment.snapshot()
             try:
                 yield environment, changed

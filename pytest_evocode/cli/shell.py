@@ -62,6 +62,10 @@ def shell_command(place: str, agent: str | None, results: Path, suite: bool, env
         raise click.UsageError(f"{place}: write it as TASK, TASK::ROUND or as a node id, TASK::AGENT::ROUND")
     index = find_round(task, names[-1]) if names else len(task.rounds)
     round_ = task.rounds[max(index, 1) - 1]
+    if suite and round_.suite_environment is not None:
+        raise UsageError(
+            f"the suite of {round_.name} has an environment for itself, and this is the agent's; leave out --suite"
+        )
     when, kept = f"after {round_.name} of the reference solutions" if index else f"as {round_.name} begins", None
     if agent is not None:
         attempt, kept = _find_attempt(results, task, index, agent)

@@ -130,12 +130,12 @@ def unpack(
         What was left out, each with the reason: links, devices and FIFOs, what is nested deeper than
         :data:`DEPTH_LIMIT`, names that the host cannot have, and everything above the limit or :data:`ENTRY_LIMIT`.
     """
-    left_out = _Reasons()
+    left_out = Reasons()
     written = entries = 0
     too_deep = False
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
-            if _excluded(member.name, exclude):
+            if is_excluded(member.name, exclude):
                 continue
             entries += 1
             if entries > ENTRY_LIMIT:
@@ -180,7 +180,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> Non
         shutil.copyfileobj(contents, file)
 
 
-class _Reasons:
+class Reasons:
     """Why entries of a tar were left out, in a number that fits into a report."""
 
     def __init__(self) -> None:
@@ -211,7 +211,7 @@ def _reason(name: str, why: str) -> str:
     return f"{shown.encode('utf-8', 'replace').decode()}: {why}"
 
 
-def _excluded(name: str, patterns: Sequence[str]) -> bool:
+def is_excluded(name: str, patterns: Sequence[str]) -> bool:
     """Tell whether a pattern matches the name or the path of the entry or of a directory above it, as in .gitignore."""
     parts = PurePosixPath(name).parts[1:]  # The first part is the source itself.
     candidates = {*parts, *("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))}

@@ -316,6 +316,10 @@ class Engine(Protocol):
     without_effect: tuple[str, ...]
     """Keys below ``[environment]`` of ``task.toml`` that have no effect here."""
 
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The versions of what the engine is made of, by name, for the record of a run."""
+
     def create(
         self,
         task: Task,

@@ -21,6 +21,7 @@ HIDDEN_FROM_AGENT = (*VERIFIER_DIRECTORIES, SOLUTION)
 STOPPED = "the session was stopped"
 
 _SETUP_TIMEOUT = 600.0  # seconds for a round's setup.sh
+_SHOWN_LINES = 3  # of the output of a collect command that failed
 
 logger = logging.getLogger(__name__)
 
@@ -101,6 +102,19 @@ class TaskEnvironment:
                     raise TaskError(why, round_.workdir / "setup.sh")
         if round_.healthcheck is not None and wait_until_healthy:
             self._wait_until_healthy(environment, round_.healthcheck, round_.name)
+
+    def collect(self, environment: Environment, round_: Round) -> tuple[str, ...]:
+        """Run a round's collect commands after the agent's turn, and return what is to be said of those that failed."""
+        notes = []
+        for hook in round_.collect:
+            self.refuse_when_cancelled()
+            logger.debug("%s, %s: collecting by %s", self.task.name, round_.name, hook.command)
+            done = environment.exec(hook.command, user=hook.user, timeout=hook.timeout_sec)
+            if not done.ok:
+                ending = "was stopped at its timeout" if done.timed_out else f"ended with exit code {done.exit_code}"
+                last = done.tail(_SHOWN_LINES)
+                notes.append(f"the collect command {hook.command!r} {ending}" + (f": {last}" if last else ""))
+        return tuple(notes)
 
     def refuse_when_cancelled(self) -> None:
         """Raise :class:`~pytest_evocode.errors.Cancelled` once the session is being stopped."""

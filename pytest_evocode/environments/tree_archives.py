@@ -36,11 +36,11 @@ class DirectoryAbove:
 class TreeKeepingEnvironment(Environment, Protocol):
     """An environment whose directories can be kept on the host as they are, and put into another one."""
 
-    def pack_trees(self, paths: Sequence[str], archive: BinaryIO) -> None:
+    def pack_trees(self, paths: Sequence[str], archive: BinaryIO, *, files: bool = False) -> None:
         """Write directories to a tar, each entry named by its absolute path without the first slash.
 
         It has directories, regular files, and symbolic and hard links, with the numbers of owners, modes and times.
-        What is no directory, or not there, is passed over.
+        What is no directory, or not there, is passed over; with ``files`` a path may be a regular file, too.
         """
 
     def put_trees(self, paths: Sequence[str], above: Sequence[DirectoryAbove], archive: BinaryIO) -> None:

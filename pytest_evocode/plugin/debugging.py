@@ -104,7 +104,8 @@ class RoundInspection:
         if self._settings.shell or not debugs:
             apart = fork.round.verify_in == "separate"
             what = "what the agent made" if apart else "tests in /tests, the suite's files in /logs/verifier"
-            yield f"the fork of {record.round}: {what}", lambda: fork.environment.interact(fork.shell, _STDIN)
+            place = "suite's own environment" if fork.round.suite_environment is not None else "fork"
+            yield f"the {place} of {record.round}: {what}", lambda: fork.environment.interact(fork.shell, _STDIN)
 
     # Forks that are kept.
 

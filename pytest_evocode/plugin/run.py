@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +21,9 @@ from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.selection import RunProgress, SelectedAttempt, progress_of, run_to_continue, with_selected
 from pytest_evocode.secrets import Scrubber
 
+if TYPE_CHECKING:
+    pass
+
 
 class SessionRun:
     """A run whose record this process writes.
@@ -27,7 +32,14 @@ class SessionRun:
     selected. That of an earlier run is not changed until something is.
     """
 
-    def __init__(self, config: pytest.Config, settings: Settings, scrubber: Scrubber, *, environment: str) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        scrubber: Scrubber,
+        environment: str,
+        versions: Mapping[str, str],
+    ) -> None:
         """Claim a name for a new run, or find the earlier one that is named.
 
         Raises:
@@ -39,6 +51,7 @@ class SessionRun:
         self._results = settings.results
         self._arguments = tuple(scrubber.text(argument) for argument in config.invocation_params.args)
         self._environment = environment
+        self._versions = _versions(versions)
         self._scrubber = scrubber
         self._is_used = False
         self.record: RunRecord | None = None
@@ -62,6 +75,7 @@ class SessionRun:
             started=directory.now(),
             arguments=self._arguments,
             environment=self._environment,
+            versions={name: (each,) for name, each in self._versions.items()},
             mode=self._settings.mode,
             from_round=self._settings.from_round,
             shard=self._settings.shard,
@@ -141,7 +155,11 @@ class SessionRun:
         if self._settings.resume is not None:
             own = tuple(each for each in selected if not each.elsewhere)
             resuming = _resuming(self.record, progress_of(self._results, self.record, own))
-            anew = {"arguments": self._arguments, "environment": self._environment}
+            anew = {
+                "arguments": self._arguments,
+                "environment": self._environment,
+                "versions": _with_versions(self.record, self._versions),
+            }
             self.record = self.record.model_copy(update={**anew, "finished": None, "exit_status": None})
         self._is_used = True
         self.record = with_selected(self.record, selected, made_by).model_copy(update={"version": RECORD_VERSION})
@@ -184,6 +202,26 @@ class SessionRun:
         # An attempt that was stopped in its first round has only the journal of what was paid for.
         paid = {path.parents[3] for path in self._results.glob(f"{attempts}/steps/*/agent/{directory.JOURNAL_FILE}")}
         return len(left) + len(paid.difference(parent for path in left for parent in path.parents))
+
+
+def _versions(of_engine: Mapping[str, str]) -> dict[str, str]:
+    """Return the versions of what a session runs with, by name."""
+    found = {
+        "pytest-evocode": version("pytest-evocode"),
+        "Python": platform.python_version(),
+        "pytest": pytest.__version__,
+        "platform": platform.platform(),
+        **of_engine,
+    }
+    return {name: each for name, each in found.items() if each}
+
+
+def _with_versions(run: RunRecord, versions: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the versions of a run that is continued, those of the session that continues it last."""
+    names = dict.fromkeys((*run.versions, *versions))
+    return {
+        name: tuple(dict.fromkeys((*run.versions.get(name, ()), *filter(None, [versions.get(name)])))) for name in names
+    }
 
 
 def _resuming(run: RunRecord, found: RunProgress | None) -> str:

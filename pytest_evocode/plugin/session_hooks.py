@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -36,13 +36,13 @@ class SessionHooks:
             if evocode.settings.cluster is not None:
                 environment = self._join_cluster(config, evocode.settings.cluster)
             else:
-                environment = evocode.engine.name
+                environment = evocode.engine.name, evocode.engine.versions
         except EvocodeError as error:
             raise pytest.UsageError(evocode.scrubber.text(str(error))) from None
         if evocode.settings.check or evocode.settings.warm or evocode.settings.case:
             return
         try:
-            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, environment=environment)
+            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, *environment)
         except EvocodeError as error:
             raise pytest.UsageError(f"--evocode-resume: {error}") from None
         except OSError as error:
@@ -51,13 +51,17 @@ class SessionHooks:
                 "name another directory"
             ) from None
 
-    def _join_cluster(self, config: pytest.Config, name: str) -> str:
-        """Join the cluster that makes the attempts, and return the name of the engine there; raises EvocodeError."""
+    def _join_cluster(self, config: pytest.Config, name: str) -> tuple[str, Mapping[str, str]]:
+        """Join the cluster that makes the attempts, and return the engine's name there and versions of what it is.
+
+        Raises:
+            EvocodeError: It cannot be joined, or can make no attempts.
+        """
         from pytest_evocode.plugin.cluster.driver import join_cluster
 
         self._session.cluster = cluster = join_cluster(self._session, name)
         config.add_cleanup(cluster.close)
-        return cluster.engine
+        return cluster.engine, cluster.versions
 
     def pytest_report_header(self) -> list[str]:
         """Return which agents, which environment and why, and where results go."""

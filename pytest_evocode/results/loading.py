@@ -18,6 +18,7 @@ from pytest_evocode.results.consistency import check_attempt, check_run
 from pytest_evocode.results.copies import without_copies
 from pytest_evocode.results.directory import STATE_FILE, AttemptDirectory
 from pytest_evocode.results.foreign.tasks import TaskLookup
+from pytest_evocode.results.foreign.trial_files import TrialFiles
 from pytest_evocode.results.foreign.trials import OLD_RESULTS, is_trial, read_trial
 from pytest_evocode.results.parsing import Record, parse_object, read_own_attempt, read_record
 from pytest_evocode.results.plain_files import open_plain
@@ -205,7 +206,9 @@ class _Loader:
 
     def _add_trial(self, directory: Path, values: dict[str, Any], *, finished: bool) -> None:
         layout: Layout = "multiround" if (directory / OLD_RESULTS).is_file() else "harbor"
-        record = read_trial(directory, values, 1, self._tasks, cases=self._cases)
+        files = TrialFiles(directory)
+        record = read_trial(files, values, 1, self._tasks, cases=self._cases)
+        self.results.problems += files.problems
         # Harbor does not number attempts; those of one job at one task are numbered by their directories' names.
         key = (directory.parent, record.task, record.agent, record.mode, record.from_round)
         self._numbers[key] += 1

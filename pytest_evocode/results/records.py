@@ -105,7 +105,7 @@ class Verdict(ResultsRecord):
     """The outcome of a suite for one round."""
 
     reward: float
-    """The reward that decides whether the round passes, 0 to 1."""
+    """The reward that decides whether the round passes: mostly 0 to 1, but any finite number may be written."""
     rewards: dict[str, float]
     """All rewards by key; ``{"reward": r}`` where the suite wrote a single number."""
     cases: tuple[Case, ...] = ()
@@ -137,12 +137,12 @@ class Verdict(ResultsRecord):
     @property
     def rests_on_changed_tools(self) -> bool:
         """Whether the suite ran with what the agent had changed of the image's tools."""
-        return bool(self.changed_tools) and self.rests_on != "separate"
+        return bool(self.changed_tools) and self.rests_on not in ("separate", "artifacts")
 
     def reaches(self, minimum: Mapping[str, float]) -> bool:
-        """Return whether no reward is below the round's ``min_reward``; a reward that is not there counts as 0."""
+        """Return whether no reward is below the round's ``min_reward``; one that is not there is below every bound."""
         rewards = {"reward": self.reward, **self.rewards}
-        return all(rewards.get(key, 0.0) >= least for key, least in minimum.items())
+        return all(rewards.get(key, -math.inf) >= least for key, least in minimum.items())
 
 
 #: A reward from here on is a pass; Harbor has the same tolerance below 1.
@@ -315,6 +315,11 @@ class RunRecord(ResultsRecord):
     """None while the session runs, and for good where it was killed."""
     arguments: tuple[str, ...]
     environment: str
+    versions: dict[str, tuple[str, ...]] = {}
+    """What the session ran with, by name: ``pytest-evocode``, ``Python``, ``pytest``, ``platform``, and what the
+    environment's engine is made of, such as ``Docker`` or ``bubblewrap`` and their ``kernel``; several where the run
+    was continued with others. Empty in records that do not say.
+    """
     exit_status: int | None = None
     attempts: tuple[str, ...] = ()
     """The attempts' directories, relative to the results directory."""

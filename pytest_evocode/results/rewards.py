@@ -46,7 +46,7 @@ def parse_reward_json(text: str) -> dict[str, float]:
             f"characters; {_HINT}"
         )
     for key, value in table.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not isinstance(value, int | float):  # True and False are 1 and 0, as Harbor counts them.
             raise VerifierFault(f"reward.json has {_shortened(json.dumps(value))} for {key!r}, not a number; {_HINT}")
     return {key: _finite("reward.json", key, value) for key, value in table.items()}
 
@@ -55,7 +55,7 @@ def deciding_reward(rewards: dict[str, float], reward_key: str | None) -> float:
     """Return the one reward that decides: ``reward``, else the only one, else that of the task's ``reward_key``.
 
     Raises:
-        VerifierFault: It is not clear which reward decides, or it lies outside 0 to 1.
+        VerifierFault: It is not clear which reward decides.
     """
     if "reward" in rewards:
         key = "reward"
@@ -73,10 +73,7 @@ def deciding_reward(rewards: dict[str, float], reward_key: str | None) -> float:
         )
     else:
         key = reward_key
-    value = rewards[key]
-    if not 0 <= value <= 1:
-        raise VerifierFault(f"the reward {key!r} is {value:g}, outside 0 to 1; {_HINT}")
-    return value
+    return rewards[key]
 
 
 def contradiction(verdict: Verdict) -> str:

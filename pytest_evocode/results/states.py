@@ -26,6 +26,8 @@ class TurnRecord(ResultsRecord):
     """None where nobody took the turn, because the state that it leads to was kept."""
     phases: Phases | None = None
     """Where the time of the turn went; None in records that do not say."""
+    notes: tuple[str, ...] = ()
+    """What its verdict is to say of what happened between the turn and the suite."""
 
 
 class Spent(ResultsRecord):

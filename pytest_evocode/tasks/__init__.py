@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pytest_evocode.tasks.loading import find_tasks, load_task
-from pytest_evocode.tasks.model import Artifact, Healthcheck, VerifyIn
+from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement
 from pytest_evocode.tasks.process import Abstention, Category, DeclaredRequirement, ProcessConfig, matches_glob
+from pytest_evocode.tasks.suite_environments import SuiteEnvironment
 from pytest_evocode.tasks.task import Network, RewardStrategy, Round, Task
 from pytest_evocode.tasks.variables import resolve_env, resolve_solution_env
 
@@ -13,6 +14,7 @@ __all__ = [
     "Abstention",
     "Artifact",
     "Category",
+    "CollectHook",
     "DeclaredRequirement",
     "Healthcheck",
     "NativeTest",
@@ -21,6 +23,7 @@ __all__ = [
     "Requirement",
     "RewardStrategy",
     "Round",
+    "SuiteEnvironment",
     "Task",
     "VerifyIn",
     "find_tasks",

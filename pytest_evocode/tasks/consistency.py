@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from pytest_evocode.tasks.layout import RoundFiles
-from pytest_evocode.tasks.model import EnvironmentConfig, NetworkSection, TaskConfig, VerifierConfig
+from pytest_evocode.tasks.compatibility import COMPOSE, FILES, refusals
+from pytest_evocode.tasks.layout import COMPOSE_FILES, RoundFiles
+from pytest_evocode.tasks.model import Artifact, TaskConfig
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 from pytest_evocode.tasks.process import EVERY_ROUND
 from pytest_evocode.tasks.resolution import network
 
-ONLY_OPEN_OR_CLOSED = 'use network_mode = "public" or "no-network"'
-SHARED_VERIFIER = "the suite runs in a fork of the agent's environment; remove it"
+NO_USE = "no suite of this task runs in an environment of its own; remove it"
+_NO_PLACE_FOR_FILES = ("/proc", "/sys", "/dev")
 
 
 def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Problem]:
@@ -22,7 +23,7 @@ def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Probl
         *_duplicates(config),
         *_requirement_chain(config, round_names),
         *_process(config, round_names),
-        *_environment(config.environment),
+        *refusals(config),
         *_phases(config),
         *_state(config),
     ]
@@ -33,16 +34,61 @@ def check_suites(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[Pr
     if config.metadata.evocode.verify_in == "separate" and all(found.has_script for found in files):
         message = (
             '"separate" is for native suites, and every round here is verified by a test.sh; '
-            'use "clean" or "fork", or write the suites for pytest'
+            'use "clean" or "fork", environment_mode = "separate" of [verifier], or write the suites for pytest'
         )
         yield Problem(message, ("metadata", "evocode", "verify_in"))
-    keys: Keys = ("verifier", "environment")
-    if (environment := config.verifier.environment) is not None:
-        if all(found.has_script for found in files) or config.metadata.evocode.verify_in not in (None, "separate"):
-            yield Problem(SHARED_VERIFIER, keys, unsupported=True)
+    yield from _native_suites(config, files)
+    yield from _suites_apart(config, files)
+
+
+def _native_suites(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[Problem]:
+    """Return what native suites cannot do of what is declared for them."""
+    native = [found.name for found in files if not found.has_script]
+    environment = config.verifier.environment
+    if native and environment is not None:
+        keys: Keys = ("verifier", "environment")
+        if config.metadata.evocode.verify_in not in (None, "separate"):
+            if len(native) == len(files):
+                yield Problem(NO_USE, keys, unsupported=True)
         elif environment.docker_image is None:
             message = "it names no image; set docker_image to one that has Python 3.10 or newer, or remove it"
             yield Problem(message, keys, unsupported=True)
+    for index, step in enumerate(config.steps):
+        if step.name in native and step.verifier.environment is not None:
+            message = "native suites of all rounds run in one environment; write [verifier.environment] for the task"
+            yield Problem(message, ("steps", index, "verifier", "environment"), unsupported=True)
+
+
+def _suites_apart(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[Problem]:
+    """Return what cannot be where a ``test.sh`` has an environment for itself."""
+    apart = [found for found in files if found.suite_environment is not None]
+    if not apart:
+        return
+    said = config.metadata.evocode.verify_in
+    if said == "place" or (said in ("clean", "fork") and len(apart) == len(files)):
+        message = (
+            f'"{said}" contradicts environment_mode = "separate" in [verifier] of {apart[0].name}; remove one of them'
+        )
+        yield Problem(message, ("metadata", "evocode", "verify_in"))
+    names = {found.name for found in apart}
+    for found in apart:
+        context = found.suite_environment.context if found.suite_environment is not None else None
+        for name in COMPOSE_FILES:
+            if context is not None and (context / name).is_file():
+                message = f"not supported yet: {context.name}/{name}: {FILES[COMPOSE].refusal}"
+                yield Problem(message, path=context / name)
+    yield from _artifacts(config.artifacts, ())
+    for index, step in enumerate(config.steps):
+        if step.name in names:
+            yield from _artifacts(step.artifacts, ("steps", index))
+
+
+def _artifacts(artifacts: Sequence[Artifact], keys: Keys) -> Iterator[Problem]:
+    for index, artifact in enumerate(artifacts):
+        source = PurePosixPath(artifact.source)
+        if any(source.is_relative_to(each) for each in _NO_PLACE_FOR_FILES):
+            message = f"{source} cannot be put into the environment of a separate verifier; name files or directories"
+            yield Problem(message, (*keys, "artifacts", index))
 
 
 def _duplicates(config: TaskConfig) -> Iterator[Problem]:
@@ -88,32 +134,12 @@ def _state(config: TaskConfig) -> Iterator[Problem]:
             yield Problem(message, ("metadata", "evocode", "state", index))
 
 
-def _environment(environment: EnvironmentConfig) -> Iterator[Problem]:
-    def refuse(key: str, advice: str) -> Problem:
-        return Problem(advice, ("environment", key), unsupported=True)
-
-    yield from _network(environment, ("environment",))
-    if environment.gpus:
-        yield refuse("gpus", "no environment here has GPUs; remove it or set it to 0")
-    if environment.gpu_types:
-        yield refuse("gpu_types", "no environment here has GPUs; remove it")
-    if environment.os.lower() != "linux":
-        yield refuse("os", 'only "linux" environments can be started')
-    if environment.mcp_servers:
-        yield refuse("mcp_servers", "agents get no MCP servers; remove them")
-    if environment.skills_dir is not None:
-        yield refuse("skills_dir", "agents get no skills; remove it")
-
-
 def _phases(config: TaskConfig) -> Iterator[Problem]:
-    yield from _network(config.agent, ("agent",))
-    yield from _verifier(config.verifier, ("verifier",))
     whole = network(config.environment, config.agent)
     for index, step in enumerate(config.steps):
         # Most steps leave this out, and there may be thousands of them.
         if "agent" in step.model_fields_set:
             keys: Keys = ("steps", index, "agent")
-            yield from _network(step.agent, keys)
             mode = step.agent.network_mode
             if mode not in (None, "allowlist", whole):
                 message = (
@@ -121,26 +147,3 @@ def _phases(config: TaskConfig) -> Iterator[Problem]:
                     f' "{whole or "not set"}"; set network_mode there'
                 )
                 yield Problem(message, (*keys, "network_mode"), unsupported=True)
-        if "verifier" in step.model_fields_set:
-            yield from _verifier(step.verifier, ("steps", index, "verifier"))
-
-
-def _network(section: NetworkSection, keys: Keys) -> Iterator[Problem]:
-    if section.network_mode == "allowlist":
-        yield Problem(f'"allowlist"; {ONLY_OPEN_OR_CLOSED}', (*keys, "network_mode"), unsupported=True)
-    if section.allowed_hosts:
-        message = f"it needs an allowlist; remove it and {ONLY_OPEN_OR_CLOSED}"
-        yield Problem(message, (*keys, "allowed_hosts"), unsupported=True)
-
-
-def _verifier(verifier: VerifierConfig, keys: Keys) -> Iterator[Problem]:
-    yield from _network(verifier, keys)
-    if verifier.environment_mode == "separate":
-        yield Problem(f'"separate"; {SHARED_VERIFIER}', (*keys, "environment_mode"), unsupported=True)
-    if verifier.environment is not None and keys != ("verifier",):
-        message = "native suites of all rounds run in one environment; write [verifier.environment] for the task"
-        yield Problem(message, (*keys, "environment"), unsupported=True)
-    if verifier.collect:
-        yield Problem(
-            "no commands are run between agent and verifier; do it in test.sh", (*keys, "collect"), unsupported=True
-        )

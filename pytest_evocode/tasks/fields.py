@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 STEP_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*")
+DRIVE = re.compile(r"[A-Za-z]:[/\\]")
 SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([KMG])", re.IGNORECASE)
 # What belongs to the harness or to the kernel.
 _NEVER_STATE = ("/tests", "/logs", "/solution", "/proc", "/sys", "/dev")
@@ -105,6 +106,23 @@ def _state_path(value: str) -> str:
     return str(path)
 
 
+def _any_system_path(value: str) -> str:
+    return value if on_a_drive(value) else _container_path(value)
+
+
+def _any_system_directory(value: str) -> str:
+    return value if on_a_drive(value) else _directory(value)
+
+
+def on_a_drive(value: object) -> bool:
+    r"""Return whether a value is a path of Windows with a drive, which the loader refuses as such.
+
+    >>> on_a_drive("C:\\app"), on_a_drive("/app")
+    (True, False)
+    """
+    return isinstance(value, str) and DRIVE.match(value) is not None
+
+
 def _directory(value: str) -> str:
     if not value.startswith("/") or "\0" in value:
         raise wanted("an absolute path in the container")
@@ -142,7 +160,8 @@ StepName = Annotated[str, Strict(), AfterValidator(_step_name), _pattern(STEP_NA
 PackageName = Annotated[str, Strict(), AfterValidator(_package_name), _pattern(PACKAGE_NAME.pattern)]
 ContainerPath = Annotated[str, Strict(), AfterValidator(_container_path), _pattern(r"/.+")]
 StatePath = Annotated[str, Strict(), AfterValidator(_state_path), _pattern(r"/.+")]
-ContainerDirectory = Annotated[str, Strict(), AfterValidator(_directory), _pattern(r"/.*")]
+AnySystemPath = Annotated[str, Strict(), AfterValidator(_any_system_path), _pattern(r"/.+")]
+AnySystemDirectory = Annotated[str, Strict(), AfterValidator(_any_system_directory), _pattern(r"/.*")]
 Destination = Annotated[str, Strict(), AfterValidator(_destination), _pattern(r"[^/].*")]
 Env = dict[Annotated[str, Field(pattern=r"^[^=\x00]+$")], Annotated[str, Strict(), Field(pattern=r"^[^\x00]*$")]]
 

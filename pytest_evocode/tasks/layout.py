@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_evocode.errors import TaskError
-from pytest_evocode.tasks.model import TaskConfig
+from pytest_evocode.tasks.compatibility import COMPOSE, FILES
+from pytest_evocode.tasks.model import StepConfig, TaskConfig
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
+from pytest_evocode.tasks.suite_environments import SuiteEnvironment, suite_environment
 
 COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml")
 SINGLE_ROUND = "round-1"
@@ -28,6 +30,8 @@ class RoundFiles(NamedTuple):
     has_tests: bool
     has_script: bool
     shared_tests: Path | None
+    suite_environment: SuiteEnvironment | None = None
+    """What a ``test.sh`` has for itself; None without one, and where it runs beside what the agent left."""
 
 
 def find_files(directory: Path, config: TaskConfig) -> tuple[list[RoundFiles], list[Problem]]:
@@ -36,19 +40,17 @@ def find_files(directory: Path, config: TaskConfig) -> tuple[list[RoundFiles], l
     Raises:
         TaskError: A directory cannot be read.
     """
-    finder = _Finder(directory)
+    finder = _Finder(directory, config)
     finder.check_environment(config.environment.docker_image)
     finder.check_steps({step.name for step in config.steps})
-    if config.steps:
-        found = [finder.step(index, step.name) for index, step in enumerate(config.steps)]
-    else:
-        found = [finder.single()]
-    return found, finder.problems
+    steps = [finder.step(index, step) for index, step in enumerate(config.steps)]
+    return steps or [finder.single()], finder.problems
 
 
 class _Finder:
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, config: TaskConfig) -> None:
         self.directory = directory
+        self.config = config
         self.root = os.fspath(directory)
         self.steps_directory = directory / "steps"
         self.problems: list[Problem] = []
@@ -63,7 +65,7 @@ class _Finder:
     def check_environment(self, docker_image: str | None) -> None:
         compose = [name for name in COMPOSE_FILES if _is_there(f"{self.root}/environment/{name}")]
         for name in compose:
-            message = f"not supported yet: environment/{name}: write a Dockerfile, one container runs the whole task"
+            message = f"not supported yet: environment/{name}: {FILES[COMPOSE].refusal}"
             self.problems.append(Problem(message, path=self.directory / "environment" / name))
         if docker_image is None and not compose and not _is_file(f"{self.root}/environment/Dockerfile"):
             path = self.directory / "environment" / "Dockerfile"
@@ -77,7 +79,8 @@ class _Finder:
             message = f'steps/{name}/ has no entry; add [[steps]] with name = "{name}" or remove the directory'
             self.problems.append(Problem(message))
 
-    def step(self, index: int, name: str) -> RoundFiles:
+    def step(self, index: int, step: StepConfig) -> RoundFiles:
+        name = step.name
         directory = self.steps_directory / name
         root = f"{self.root}/steps/{name}"
         keys: Keys = ("steps", index, "name")
@@ -87,16 +90,15 @@ class _Finder:
         has_suite = _is_file(f"{root}/tests/test.sh")
         has_tests = has_suite or _is_directory(f"{root}/tests")
         has_workdir = self._has_workdir(f"{root}/workdir", keys)
-        self._check_suite(has_suite, root, keys)
+        has_script, apart = self._find_suite(has_suite, root, keys, step)
         has_solution = self._check_round(root, keys)
-        has_script = has_suite or self.shared_suite
-        return RoundFiles(name, directory, has_solution, has_workdir, has_tests, has_script, self.shared_tests)
+        return RoundFiles(name, directory, has_solution, has_workdir, has_tests, has_script, self.shared_tests, apart)
 
     def single(self) -> RoundFiles:
-        self._check_suite(False, self.root, ())
+        has_script, apart = self._find_suite(False, self.root, (), None)
         has_solution = self._check_round(self.root, ())
         return RoundFiles(
-            SINGLE_ROUND, self.directory, has_solution, False, False, self.shared_suite, self.shared_tests
+            SINGLE_ROUND, self.directory, has_solution, False, False, has_script, self.shared_tests, apart
         )
 
     def _check_round(self, root: str, keys: Keys) -> bool:
@@ -104,14 +106,21 @@ class _Finder:
         self._check_instruction(f"{root}/instruction.md", keys)
         return self._has_solution(f"{root}/solution", keys)
 
-    def _check_suite(self, has_suite: bool, root: str, keys: Keys) -> None:
+    def _find_suite(
+        self, has_suite: bool, root: str, keys: Keys, step: StepConfig | None
+    ) -> tuple[bool, SuiteEnvironment | None]:
+        """Return whether a script verifies a round, and the environment that it has for itself."""
+        apart = suite_environment(self.directory, self.config, step)
         if has_suite or self.shared_suite:
-            return
+            return True, apart
         # The round's own tests, those of an earlier round, or those that all rounds share.
         self.native_tests = self.native_tests or any(map(_holds_tests, (f"{root}/tests", f"{self.root}/tests")))
+        if apart is not None and apart.brings_tests and (apart.config.docker_image is None or not self.native_tests):
+            return True, apart  # The image has the test.sh.
         if not self.native_tests:
             message = f"nothing verifies the round; write {root}/tests/test.sh, or {root}/tests/test_*.py for pytest"
             self.problems.append(Problem(message, keys))
+        return False, None
 
     def _check_instruction(self, path: str, keys: Keys) -> None:
         found = _stat(path)

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from pytest_evocode.tasks.fields import (
-    ContainerDirectory,
+    AnySystemDirectory,
+    AnySystemPath,
     ContainerPath,
     Count,
     Destination,
@@ -34,7 +35,8 @@ from pytest_evocode.tasks.process import ProcessConfig
 SchemaVersion = Literal["1.0", "1.1", "1.2", "1.3", "1.4"]
 NetworkMode = Literal["public", "no-network", "allowlist"]
 ChangeType = Literal["extension", "correction", "conflict"]
-VerifyIn = Literal["separate", "clean", "fork", "place"]
+VerifyIn = Literal["separate", "clean", "fork", "place", "artifacts"]
+"""Where a suite runs; "artifacts" is what Harbor's ``environment_mode = "separate"`` makes of a ``test.sh``."""
 
 
 class Section(BaseModel):
@@ -53,11 +55,11 @@ class NetworkSection(Section):
     """The network access of the environment, or of one phase."""
 
     network_mode: NetworkMode | None = None
-    """What the network is: "public", or "no-network". "allowlist" is Harbor's and not supported yet. Default: of a
-    phase, that of [environment]; there, what the engine gives.
+    """What the network is: "public", "no-network" or "allowlist". Default: of a phase, that of [environment]; there,
+    what the engine gives.
     """
     allowed_hosts: tuple[Text, ...] = ()
-    """Hosts of an allowlist; not supported yet."""
+    """Hosts of an allowlist."""
 
     @model_validator(mode="after")
     def _hosts_need_an_allowlist(self) -> NetworkSection:
@@ -87,19 +89,21 @@ class Healthcheck(Section):
 class Artifact(Section):
     """A path to collect from the container; a plain string in task.toml is its source."""
 
-    source: ContainerPath
+    source: AnySystemPath
     """An absolute path in the container."""
     destination: Destination | None = None
     """Where it is put below the artifacts of a round, as a relative path. Default: its own path."""
     exclude: tuple[FilledText, ...] = ()
     """Globs of names that are not collected."""
+    service: FilledText | None = None
+    """The container that it is collected from. Default: "main", the one that the agent works in."""
 
 
 def _of_path(value: Any) -> Any:
     return {"source": value} if isinstance(value, str) else value
 
 
-Artifacts = tuple[Annotated[Artifact, BeforeValidator(_of_path, json_schema_input_type=ContainerPath | Artifact)], ...]
+Artifacts = tuple[Annotated[Artifact, BeforeValidator(_of_path, json_schema_input_type=AnySystemPath | Artifact)], ...]
 
 
 class AgentConfig(NetworkSection):
@@ -111,6 +115,45 @@ class AgentConfig(NetworkSection):
     """The name or the id of the user that the agent works as. Default: that of the image."""
 
 
+class TpuConfig(Section):
+    """``[environment.tpu]``."""
+
+    type: FilledText
+    """The kind of TPU."""
+    topology: FilledText
+    """How many there are in each dimension, such as "2x4"."""
+
+
+class McpServer(Section):
+    """An entry of ``[[environment.mcp_servers]]``."""
+
+    name: FilledText
+    """What the agent knows the server by."""
+    transport: Literal["stdio", "sse", "streamable-http", "http"] = "sse"
+    """How it is spoken to; "http" is "streamable-http"."""
+    url: FilledText | None = None
+    """Where it listens; for all but stdio."""
+    command: FilledText | None = None
+    """The program that is started; for stdio."""
+    args: tuple[Text, ...] = ()
+    """The arguments of the program."""
+    headers: Env = Field(default_factory=dict)
+    """HTTP headers that go with every request."""
+
+
+class CollectHook(Section):
+    """An entry of ``[[verifier.collect]]``: a command that puts what is in memory or in a service into files."""
+
+    command: FilledText
+    """A line for bash, run from the working directory. A failure is noted, and the suite runs all the same."""
+    service: FilledText = "main"
+    """The container that it is run in; "main" is the one that the agent works in."""
+    timeout_sec: Seconds = 60.0
+    """Seconds that it may take; then every process in the environment is killed."""
+    user: User | None = None
+    """The name or the id of the user that it is run as. Default: that of the image."""
+
+
 class EnvironmentConfig(NetworkSection):
     """``[environment]``; memory and storage are in megabytes, whichever of the two spellings gave them."""
 
@@ -119,7 +162,7 @@ class EnvironmentConfig(NetworkSection):
     docker_image: FilledText | None = None
     """An image to take as it is, in place of building environment/Dockerfile."""
     os: Text = "linux"
-    """The operating system; only "linux" is supported."""
+    """The operating system."""
     cpus: Number | None = None
     """How many CPUs the environment may use. Default: all."""
     memory_mb: PositiveCount | None = None
@@ -127,15 +170,17 @@ class EnvironmentConfig(NetworkSection):
     storage_mb: PositiveCount | None = None
     """Megabytes of storage that the environment may use. Default: no limit of its own."""
     gpus: Count = 0
-    """How many GPUs the task needs; only 0 is supported."""
+    """How many GPUs the task needs."""
     gpu_types: tuple[Text, ...] = ()
-    """Kinds of GPUs; not supported yet."""
+    """Kinds of GPUs of which one will do."""
+    tpu: TpuConfig | None = None
+    """The TPUs that the task needs."""
     env: Env = Field(default_factory=dict)
     """Variables of every program in the environment; ${NAME} and ${NAME:-default} are filled in from where pytest runs.
     """
     healthcheck: Healthcheck | None = None
     """What tells that the environment is ready, before the first round."""
-    workdir: ContainerDirectory | None = None
+    workdir: AnySystemDirectory | None = None
     """The working directory, an absolute path. Default: the WORKDIR of the image."""
     allow_internet: Flag | None = None
     """The old form of network_mode: true is "public", false is "no-network"."""
@@ -143,10 +188,10 @@ class EnvironmentConfig(NetworkSection):
     """The old form of memory_mb: a size such as "2G"."""
     storage: Size | None = None
     """The old form of storage_mb: a size such as "10G"."""
-    mcp_servers: tuple[Any, ...] = ()
-    """MCP servers for the agent; not supported yet."""
+    mcp_servers: tuple[McpServer, ...] = ()
+    """MCP servers for the agent."""
     skills_dir: Text | None = None
-    """A directory of skills for the agent; not supported yet."""
+    """A directory of skills for the agent, in the container."""
 
     @model_validator(mode="after")
     def _read_the_old_sizes(self) -> EnvironmentConfig:
@@ -169,12 +214,24 @@ class VerifierConfig(NetworkSection):
     """Variables of the suite; ${NAME} and ${NAME:-default} are filled in from where pytest runs."""
     user: User | None = None
     """The name or the id of the user that the suite runs as. Default: that of the image."""
-    environment_mode: Literal["shared", "separate"] = "shared"
-    """Harbor's place for suites; only "shared" is supported, and [metadata.evocode] verify_in says more."""
+    environment_mode: Literal["shared", "separate"] | None = None
+    """Where a test.sh runs: "shared" is beside what the agent left, as [metadata.evocode] verify_in says; "separate" is
+    in an environment for itself, in which only the declared artifacts are. Default: "separate" where there is an
+    environment below, else "shared".
+    """
     environment: EnvironmentConfig | None = None
-    """The environment of native suites, of which only docker_image counts: an image that has Python 3.10 or newer."""
-    collect: tuple[Any, ...] = ()
-    """Commands between agent and verifier; not supported yet."""
+    """The environment that a test.sh has for itself. Of native suites only docker_image counts: an image that has
+    Python 3.10 or newer.
+    """
+    collect: tuple[CollectHook, ...] = ()
+    """Commands in the agent's environment between its turn and the suite; those of a step come after the task's."""
+
+    @model_validator(mode="after")
+    def _shared_has_no_environment(self) -> VerifierConfig:
+        if self.environment_mode == "shared" and self.environment is not None:
+            message = "a shared verifier has no environment of its own; remove this, or [verifier.environment]"
+            raise rule(message, "environment_mode")
+        return self
 
 
 class SolutionConfig(Section):
@@ -255,7 +312,7 @@ class EvocodeMetadata(Section):
     """``[metadata.evocode]``: what pytest-evocode adds to Harbor's format."""
 
     # As written; what holds is Round.verify_in.
-    verify_in: VerifyIn | None = None
+    verify_in: Literal["separate", "clean", "fork", "place"] | None = None
     """Where suites run: "separate", "clean", "fork" or "place". Default: "separate" for native suites, "fork" for a
     test.sh.
     """

@@ -42,6 +42,8 @@ class Problem:
     keys: Keys = ()
     unsupported: bool = False
     """Whether Harbor knows the key and this package does not act on it; the message starts with "not supported yet"."""
+    for_good: bool = False
+    """Whether what is not supported never will be; the message starts with "not supported"."""
     path: Path | None = None
     """The file at fault, where that is not task.toml."""
 
@@ -59,7 +61,7 @@ def task_error(problems: Sequence[Problem], path: Path, text: str, data: Mapping
     for problem in problems:
         line = find_line(text, problem.keys) if problem.keys else None
         key = dotted(problem.keys, data)
-        parts = ["not supported yet"] if problem.unsupported else []
+        parts = ["not supported" if problem.for_good else "not supported yet"] if problem.unsupported else []
         message = ": ".join([*parts, *([key] if key else []), problem.message])
         placed.append((line or 0, message, problem.path or path, line))
     placed.sort(key=lambda place: place[0])

@@ -59,6 +59,10 @@ def _resolve(
     if step is not None:
         agent = step.agent if "agent" in step.model_fields_set else None
         verifier = step.verifier if "verifier" in step.model_fields_set else None
+    apart = files.suite_environment
+    collect = config.verifier.collect
+    if verifier is not None:
+        collect = (*collect, *verifier.collect)
     verifier_env: Mapping[str, str] = config.verifier.env
     if verifier is not None and verifier.env:
         verifier_env = {**verifier_env, **verifier.env}
@@ -70,9 +74,10 @@ def _resolve(
         agent_user=_said(agent, config.agent, "user"),
         verifier_user=_said(verifier, config.verifier, "user"),
         agent_network=network(config.environment, agent, config.agent),
-        verifier_network=network(config.environment, verifier, config.verifier),
+        verifier_network=network(apart.config if apart else config.environment, verifier, config.verifier),
         verifier_env=verifier_env,
-        verify_in=_verify_in(config.metadata.evocode.verify_in, files.has_script),
+        verify_in="artifacts" if apart else _verify_in(config.metadata.evocode.verify_in, files.has_script),
+        collect=collect,
         solution_env=config.solution.env,
         min_reward=step.min_reward if step else None,
         healthcheck=step.healthcheck if step else None,

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from pytest_evocode.tasks import model, process
+from pytest_evocode.tasks.compatibility import FIELDS
 
 SCHEMA_FILE = Path(__file__).with_name("task.schema.json")
 
@@ -27,6 +28,11 @@ def task_schema() -> dict[str, Any]:
         for section in sections:
             if name in _bases(section):
                 sections[section]["properties"][key]["description"] = text
+    for section_model, fields in FIELDS.items():
+        for key, support in fields.items():
+            if support.refusal:
+                which = support.values.replace("`", "") or "all values"
+                sections[section_model.__name__]["properties"][key]["description"] += f" Not supported: {which}."
     schema = _resolved(made, sections)
     schema["properties"]["version"] = schema["properties"]["schema_version"] | {
         "description": "The old name of schema_version.",

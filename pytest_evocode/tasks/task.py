@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_evocode.names import TASK_FILE
-from pytest_evocode.tasks.model import Artifact, Healthcheck, TaskConfig, VerifyIn
+from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, TaskConfig, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement, find_requirements
 from pytest_evocode.tasks.process import ProcessConfig
+from pytest_evocode.tasks.suite_environments import SuiteEnvironment
 
 Network = Literal["public", "no-network"]
 RewardStrategy = Literal["mean", "final"]
@@ -49,7 +50,8 @@ class Round:
     :func:`~pytest_evocode.tasks.resolve_env`.
     """
     verify_in: VerifyIn
-    """Where the suite runs: what the task says, else ``separate`` for a native suite and ``fork`` for a ``test.sh``."""
+    """Where the suite runs: what the task says, else ``separate`` for a native suite and ``fork`` for a ``test.sh``;
+    ``artifacts`` for one with a ``suite_environment``."""
     solution_env: Mapping[str, str]
     min_reward: Mapping[str, float] | None
     """The least reward by key that leads on to the next round; a bare number n is ``{"reward": n}``."""
@@ -57,6 +59,10 @@ class Round:
     """The step's own healthcheck; the environment's is in ``Task.config``."""
     artifacts: tuple[Artifact, ...]
     change_types: tuple[str, ...]
+    collect: tuple[CollectHook, ...] = ()
+    """What runs in the agent's environment after its turn: the task's commands, then the step's."""
+    suite_environment: SuiteEnvironment | None = None
+    """The environment that the suite has for itself; None where it runs beside what the agent left."""
 
     @property
     def instruction(self) -> Path:
@@ -92,6 +98,8 @@ class Task:
     """The tests of native suites as they are written, round by round."""
     verify: Literal["clean"] | None = None
     """Where suites run by the session's choice that would run in a fork by the task's."""
+    build_context: Path | None = None
+    """The directory with the Dockerfile, where that is not the task's ``environment/``."""
 
     @property
     def requirements(self) -> tuple[Requirement, ...]:
@@ -115,7 +123,7 @@ class Task:
     @property
     def environment_directory(self) -> Path:
         """The build context, which need not exist where ``config.environment.docker_image`` is set."""
-        return self.directory / "environment"
+        return self.build_context or self.directory / "environment"
 
     @property
     def dockerfile(self) -> Path | None:
@@ -127,6 +135,18 @@ class Task:
     def process(self) -> ProcessConfig:
         """What the task declares so that an agent's way of working can be scored."""
         return self.config.metadata.evocode.process
+
+    def with_environment_of(self, suite: SuiteEnvironment) -> Task:
+        """Return the task with the environment that a suite has for itself in place of the agent's."""
+        config = self.config.model_copy(update={"environment": suite.config})
+        return replace(self, config=config, build_context=suite.context)
+
+    @property
+    def suite_environments(self) -> tuple[SuiteEnvironment, ...]:
+        """The environments that suites have for themselves, each image once."""
+        found = (round_.suite_environment for round_ in self.rounds)
+        images = {(each.context, each.config.docker_image): each for each in found if each is not None}
+        return tuple(images.values())
 
     def verified_in_clean(self) -> Task:
         """Return the task with every suite ``clean`` that would run in a fork: those apart and in place stay.

@@ -122,7 +122,8 @@ def _edits(before: Sequence[str], after: Sequence[str]) -> list[_Edit]:
     old, new = before[head : len(before) - tail], after[head : len(after) - tail]
     if not old and not new:
         return []
-    if _pairs(old, new) > _PAIRS:
+    # Where one side has no lines there is nothing to be looked for, which difflib would prepare for all the same.
+    if not old or not new or _pairs(old, new) > _PAIRS:
         return [_Edit(head, head + len(old), head, head + len(new))]
     codes = SequenceMatcher(None, old, new).get_opcodes()
     return [_Edit(a + head, b + head, c + head, d + head) for tag, a, b, c, d in codes if tag != "equal"]

@@ -111,12 +111,13 @@ class AgentTurns:
                     transcript = replace(transcript, timed_out=False, stopped=self.spending.exhausted)
                     recorder.remarks["killed"] = True
             recorder.end(timed_out=transcript.timed_out, stopped=transcript.stopped)
+            notes = self._context.task_environment.collect(environment, round_)
         finally:
             recorder.close()
             self.unrecorded = recorder.usage
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
-        return self._ended(round_, transcript, seconds, recorder)
+        return self._ended(round_, transcript, seconds, recorder).model_copy(update={"notes": notes})
 
     def _round_context(self, environment: Environment, round_: Round, recorder: Recorder) -> RoundContext:
         task, options = self._context.task, self._context.options

@@ -33,6 +33,8 @@ def prepare_image(engine: Engine, task: Task, installation: Installation | None,
         Cancelled: It is not wanted any more.
     """
     made = isinstance(engine, BuildingEngine) and engine.build(task, installation, wish)
+    for suite in task.suite_environments:
+        made |= isinstance(engine, BuildingEngine) and engine.build(task.with_environment_of(suite), None, wish)
     native = [round_ for round_ in task.rounds if not round_.has_script]
     with facts_beside(engine, task):
         if any(round_.verify_in == "separate" for round_ in native):

@@ -88,6 +88,7 @@ class VerdictPipeline:
         self._records.deliver(self._judge(round_, turn, suite), output=suite.output, done=True)
 
     def _judge(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> RoundRecord:
+        suite = suite.noting(turn.notes)
         if turn.agent_seconds is None and suite.verdict is not None:
             flags = (*suite.verdict.flags, _NOT_PLAYED)
             suite = replace(suite, verdict=suite.verdict.model_copy(update={"flags": flags}))
@@ -109,15 +110,16 @@ class VerdictPipeline:
             suite, left = run_repeatedly(self._suites, environment, snapshot, round_, times)
             # Now, because the verdicts of earlier rounds, which the record waits for, may be long in coming.
             left.caches_kept = self._suites.clearing.begin(partial(left.keep_caches, suite))
+            emptied = None if self._context.options.hold_forks else self._empty(left)
+            record = None
             try:
                 record = self._judge(round_, turn, suite) if self._counts(round_) else None
-            except BaseException:
-                self._let_go(left)
-                raise
+            finally:
+                if record is None:
+                    self._drop(left, emptied)
             if record is None:
-                self._let_go(left)
                 return
-            self._clear_up(left, suite, record, snapshot)
+            self._clear_up(left, suite, record, snapshot, emptied)
             has_artifacts = self._context.directory is not None
             self._records.deliver(record, output=suite.output, done=True, has_artifacts=has_artifacts)
         except Exception as error:
@@ -136,14 +138,38 @@ class VerdictPipeline:
         self._checkpoints.count_up_to(round_.index)
         return True
 
-    def _clear_up(self, left: LeftFork, suite: SuiteRun, record: RoundRecord, snapshot: Snapshot) -> None:
+    def _empty(self, left: LeftFork) -> Future[None]:
+        """Have the artifacts of a fork gathered and the fork removed, whether or not its round will count."""
+
+        def empty() -> None:
+            try:
+                if not self._context.cancelled.is_set():
+                    left.gather()
+            finally:
+                left.stop()
+
+        emptied = self._suites.clearing.begin(empty, fork=True)
+        self._gone.append(emptied)
+        return emptied
+
+    def _drop(self, left: LeftFork, emptied: Future[None] | None) -> None:
+        """Leave nothing of a fork whose round has no record."""
+        if emptied is not None:
+            wait([emptied])
+            left.drop_artifacts()
+        else:
+            self._let_go(left)
+
+    def _clear_up(
+        self, left: LeftFork, suite: SuiteRun, record: RoundRecord, snapshot: Snapshot, emptied: Future[None] | None
+    ) -> None:
         """Begin what is to be done behind the record: artifacts, the state that is kept, and the end of the fork.
 
         Until then the snapshot stays: it cannot be discarded before the forks made from it.
         """
         index = left.round.index
         wanted = record.outcome == "failed" or self._context.options.hold_all_forks
-        holds = wanted and self._suites.hold(left)
+        holds = emptied is None and wanted and self._suites.hold(left)
         self._checkpoints.hold(index, "clearing")
         if holds:
             self._checkpoints.hold(index, "fork")
@@ -152,17 +178,22 @@ class VerdictPipeline:
             try:
                 if not self._context.cancelled.is_set():
                     self._keep_reference(left.round, suite, snapshot)
-                    self._records.note_artifacts(index, left.collect())
-                    if left.caches_kept is not None:
-                        wait([left.caches_kept])  # Before somebody may look around in a fork that is held.
+                    if emptied is None:
+                        left.gather()
+                        if left.caches_kept is not None:
+                            wait([left.caches_kept])  # Before somebody may look around in a fork that is held.
+                    else:
+                        wait([emptied])
+                    self._records.note_artifacts(index, left.put_artifacts())
             finally:
-                if holds:
+                if holds or emptied is not None:
                     self._checkpoints.release(index, "clearing")
                 else:
                     self._let_go(left, lambda: self._checkpoints.release(index, "clearing"))
 
         # A person may change what is held as soon as the record is there.
-        self._kept.append(self._suites.clearing.begin(keep, fork=not holds, at_once=holds))
+        forks = emptied is None and not holds
+        self._kept.append(self._suites.clearing.begin(keep, fork=forks, at_once=holds))
 
     def _let_go(self, left: LeftFork, then: Callable[[], object] = lambda: None) -> None:
         self._gone.append(self._suites.let_go(left, then))

@@ -48,6 +48,9 @@ def suite_resources(task: Task, round_: Round) -> tuple[float | None, int | None
 
     A suite that runs apart may use what the larger of its two environments may: one waits while the other works.
     """
+    if round_.suite_environment is not None:
+        own = round_.suite_environment.config
+        return own.cpus, own.memory_mb * 2**20 if own.memory_mb is not None else None
     apart = task.config.verifier.environment if round_.verify_in == "separate" else None
     used = [each for each in (task.config.environment, apart) if each is not None]
     cpus = [each.cpus for each in used if each.cpus is not None]

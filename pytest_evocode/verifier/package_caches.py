@@ -10,7 +10,6 @@ import base64
 import binascii
 import json
 import posixpath
-import re
 import tarfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from pytest_evocode.environments.tree_archives import is_in
+from pytest_evocode.verifier.uv_cache import of_uv
 
 Tool = Literal["uv", "pip", "npm", "cargo", "go", "apt", "declared"]
 #: Entries of an archive by their paths below a cache.
@@ -26,7 +26,7 @@ _Contents = Callable[[tarfile.TarInfo], bytes]
 
 # With wildcards, what of each tool's cache may have come from a network, by its path there.
 _DOWNLOADS: Mapping[Tool, tuple[str, ...]] = {
-    "uv": ("simple-v*/*", "wheels-v*/*", "sdists-v*/*", "archive-v*/*"),
+    "uv": ("simple-v*/*", "wheels-v*/*", "sdists-v*/*", "archive-v*/*", "environments-v*/*"),
     "pip": ("http/*", "http-v2/*", "wheels/*"),
     "npm": ("_cacache/index-v*/*", "_cacache/content-v*/*"),
     "cargo": ("*",),
@@ -38,8 +38,6 @@ _NEVER: Mapping[Tool, tuple[str, ...]] = {
     "go": ("cache/lock", "cache/vcs/*"),  # Repositories may be local ones.
     "apt": ("lock", "partial/*"),
 }
-_UV_ARCHIVE = re.compile(r"(archive-v\d+/[^/]+)/?$")
-_UV_SUFFIXES = (".http", ".msgpack", ".lock", ".rev")
 # Never a cache, nor in one: what is the system's, the harness's or a file of many programs.
 _NOT_IN = ("/tests", "/logs", "/solution", "/proc", "/sys", "/dev", "/run", "/etc", "/boot")
 _NOT_ABOVE = (
@@ -163,26 +161,6 @@ def _everything(entries: _Entries, contents: _Contents) -> Iterable[str]:
     return entries
 
 
-def _of_uv(entries: _Entries, contents: _Contents) -> Iterable[str]:
-    """Return what uv downloaded: what has a pointer made of a response, and the archives that only those name."""
-    kept = {path for path in entries if path.startswith("simple-v")}
-    fetched = tuple(
-        f"{posixpath.dirname(path)}/"
-        for path in entries
-        if path.startswith("sdists-v") and path.endswith("/revision.http")
-    )
-    for path in entries:
-        if path.startswith("wheels-v"):
-            whole = next((path.removesuffix(suffix) for suffix in _UV_SUFFIXES if path.endswith(suffix)), path)
-            if f"{whole}.http" in entries and f"{whole}.rev" not in entries:
-                kept.add(path)
-        elif path.startswith("sdists-v") and (path.startswith(fetched) or path.count("/") == 1):
-            kept.add(path)
-    links = (_UV_ARCHIVE.search(entries[path].linkname) for path in kept if entries[path].issym())
-    archives = {link[1] for link in links if link}
-    return kept | {path for path in entries if "/".join(path.split("/")[:2]) in archives}
-
-
 def _of_pip(entries: _Entries, contents: _Contents) -> Iterable[str]:
     """Return pip's responses, and the wheels that it built of what it downloaded."""
     origins = (path for path in entries if path.endswith("/origin.json"))
@@ -229,7 +207,7 @@ def _json(text: bytes) -> dict[str, Any]:
 
 
 _CHOICES: Mapping[Tool, Callable[[_Entries, _Contents], Iterable[str]]] = {
-    "uv": _of_uv,
+    "uv": of_uv,
     "pip": _of_pip,
     "npm": _of_npm,
 }

@@ -104,9 +104,9 @@ def needs_verdict(round_: Round, mode: Mode) -> bool:
 def may_fall_short(round_: Round, mode: Mode) -> bool:
     """Return whether a round's verdict may well end the chain, so that an agent's next turn is worth waiting with.
 
-    A ``min_reward`` without a bound above 0 is not worth it: the reward that decides is 0 to 1, and one that is missing
-    counts as 0. What is left is a suite without any verdict, and a further reward that the suite itself made negative.
-    Both end the chain all the same (:func:`ended_by`), and what was begun meanwhile is dropped.
+    A ``min_reward`` without a bound above 0 is not worth it: rewards are seldom negative. What is left is a suite
+    without any verdict, or without a reward that is asked for. Both end the chain all the same (:func:`ended_by`), and
+    what was begun meanwhile is dropped.
     """
     return mode == "fail-stop" or any(least > 0 for least in (round_.min_reward or {}).values())
 

@@ -15,6 +15,8 @@ from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
 
 logger = logging.getLogger(__name__)
 
+SCRIPT = "/tests/test.sh"
+_SCRIPT_LIMIT = 2**20  # bytes; a larger one is there, too
 _REWARD_LIMIT = 2**20  # bytes
 _SHOWN = 500  # characters
 _CASES_LIMIT = 16 * 2**20  # bytes; parsed, some JSON takes twenty times as many
@@ -22,11 +24,16 @@ _CASES_LIMIT = 16 * 2**20  # bytes; parsed, some JSON takes twenty times as many
 
 def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSettings) -> SuiteRun:
     """Put the tests into the fork, run ``test.sh`` and read rewards and cases."""
-    fork.upload(round_.tests, "/tests", writable=True)
+    own = round_.suite_environment
+    if own is None or not own.brings_tests:
+        fork.upload(round_.tests, "/tests", writable=True)
+    elif fork.read_files({SCRIPT: _SCRIPT_LIMIT})[SCRIPT] is None:
+        image = own.config.docker_image or f"built from {own.context}"
+        return SuiteRun(
+            "", None, f"the verifier's image, {image}, has no {SCRIPT}; such an image has to bring its tests"
+        )
     settings.stopwatch.begin("suite")
-    result = fork.exec(
-        ["bash", "/tests/test.sh"], user=round_.verifier_user, env=settings.env, timeout=settings.timeout
-    )
+    result = fork.exec(["bash", SCRIPT], user=round_.verifier_user, env=settings.env, timeout=settings.timeout)
     settings.stopwatch.begin("reading")
     logger.debug("%s, %s: test.sh ended with %s", task.name, round_.name, result.exit_code)
     if result.timed_out:

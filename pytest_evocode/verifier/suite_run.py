@@ -79,6 +79,14 @@ class SuiteRun:
     days: int = 0
     """Days that the clock was put forward."""
 
+    def noting(self, flags: Sequence[str]) -> SuiteRun:
+        """Return the same run with flags, in its verdict or in why there is none."""
+        if not flags:
+            return self
+        if self.verdict is None:
+            return replace(self, fault="\n".join((self.fault, *flags)))
+        return replace(self, verdict=self.verdict.model_copy(update={"flags": (*self.verdict.flags, *flags)}))
+
     def resting_on(
         self, rests_on: VerifyIn, changes: ChangesFile, changed: ChangedPaths, tools: Sequence[str]
     ) -> SuiteRun:

@@ -32,6 +32,7 @@ VARYING = [
     # Which are 0 to the last digit differs too, and how many slots there are depends on the machine.
     (r'"phases": \{[^}]*\}', '"phases": PHASES'),
     (r"slots: \d+, busy .*", "SLOTS"),
+    (r'"versions": \{[^}]*\}', '"versions": VERSIONS'),
     (r'"changed": \{\s*"counts": \{[^}]*\},\s*"address": "\w*"\s*\}', '"changed": CHANGED'),
     (r"\d+\.\d+ ?s\b( \(\d:\d\d:\d\d\))?", "SECONDS"),
     (r"=+ (.*?) =+", r"== \1 =="),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import platform
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import TypeAdapter
 
-from pytest_evocode.results.directory import STAMP
+from pytest_evocode.results.directory import STAMP, write_run
 from pytest_evocode.results.records import AttemptRecord, Case, RunRecord
 from pytest_evocode.trajectories.atif import Trajectory
 
@@ -100,6 +102,28 @@ def test_a_run_says_how_it_was_called_and_ended(write_task: WriteTask, run_tasks
     assert run.scores["oracle"]["perfect_tasks"] == 1
 
 
+def test_a_run_says_what_it_ran_with_and_what_it_was_continued_with(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1)
+    session = run_tasks("tasks")
+    run = session.run
+    assert run.versions.keys() == {
+        "pytest-evocode",
+        "Python",
+        "pytest",
+        "platform",
+        "bubblewrap",
+        "kernel",
+        "host's system",
+    }
+    assert run.versions["pytest"] == (pytest.__version__,)
+    assert run.versions["kernel"] == (platform.release(),)
+    assert re.fullmatch(r"\d+(\.\d+)+", run.versions["bubblewrap"][0])
+    earlier = {**run.versions, "Python": ("3.11.0",), "tool": ("1",)}
+    write_run(session.results, run.model_copy(update={"versions": earlier}))
+    continued = run_tasks("--evocode-resume", "tasks").run
+    assert continued.versions == {**earlier, "Python": ("3.11.0", platform.python_version())}
+
+
 def test_two_sessions_in_one_second_are_two_runs(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
     session = run_tasks("--evocode-fail-under=0", "tasks")
@@ -169,6 +193,9 @@ def test_artifacts_come_out_of_docker(write_task: WriteTask, run_tasks: RunTasks
     session = run_tasks("tasks", env="docker")
     assert session.outcomes == {"passed": 1}
     assert files_below(session.attempt() / "steps/round-1/artifacts") == ["app/log.txt"]
+    versions = session.run.versions
+    assert versions.keys() >= {"Docker", "kernel", "Python"}
+    assert all(each for (each,) in versions.values())
 
 
 def test_a_trajectory_is_written_per_round(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.trajectories.atif import Trajectory
+from tests.report.html.reports import unpacked
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
@@ -76,6 +77,8 @@ def leaks(session: Session) -> list[str]:
     parts = [KEY[:20].encode(), KEY[-20:].encode(), base64.b64encode(KEY.encode())[4:-4], b"9b2f<a83>57e6"]
     parts += [b"9b2f&lt;a83", b"7d0&quot;c41e", b'7d0\\"c41e']
     written = {str(path): path.read_bytes() for path in session.directory.rglob("*") if path.is_file()}
+    # What is in the chunks of a report is compressed.
+    written |= {path: str(unpacked(script)).encode() for path, script in written.items() if "/report/data/" in path}
     places = {"printed": session.text.encode(), "names": "\n".join(written).encode(), **written}
     return [f"{place}: {part!r}" for place, held in places.items() for part in parts if part in held]
 
@@ -88,7 +91,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "how",
     [
-        pytest.param([], id="summary"),
+        pytest.param(["--evocode-report=report"], id="summary and report"),
         pytest.param(["-o", "evocode_cases=subtests"], id="subtests"),
         pytest.param(["-n1"], id="xdist"),
     ],

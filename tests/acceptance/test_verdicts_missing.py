@@ -19,8 +19,6 @@ MESSAGES = {
     "true": r"test\.sh wrote no reward; it has to write a number from 0 to 1 to /logs/verifier/reward\.txt or ",
     f"echo nan > {REWARD}": rf"reward\.txt has nan for 'reward', which is not a finite number; {HINT}",
     f"echo -inf > {REWARD}": rf"reward\.txt has -inf for 'reward', which is not a finite number; {HINT}",
-    f"echo 2 > {REWARD}": rf"the reward 'reward' is 2, outside 0 to 1; {HINT}",
-    f"echo -0.5 > {REWARD}": rf"the reward 'reward' is -0\.5, outside 0 to 1; {HINT}",
     f": > {REWARD}": rf"reward\.txt is empty; {HINT}",
     f"echo passed > {REWARD}": rf"reward\.txt holds 'passed\\n', which is not a number; {HINT}",
     f"mkdir {REWARD}": r"reward\.txt is a directory; a reward has to be a small regular file",
@@ -33,7 +31,6 @@ MESSAGES = {
     ),
     "echo '{}' > /logs/verifier/reward.json": rf"reward\.json holds '{{}}\\n', not a table with at least one.*{HINT}",
     "echo '[1]' > /logs/verifier/reward.json": rf"reward\.json holds '\[1\]\\n', not a table.*{HINT}",
-    """echo '{"reward": true}' > /logs/verifier/reward.json""": rf"has 'true' for 'reward', not a number; {HINT}",
     "echo '{' > /logs/verifier/reward.json": rf"reward\.json is not JSON \(.*\); {HINT}",
 }
 

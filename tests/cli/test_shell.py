@@ -102,6 +102,16 @@ def test_the_tests_are_there_where_somebody_asks_for_them(person: AtShell, tmp_p
     person.ends()
 
 
+def test_the_tests_of_a_suite_with_an_environment_for_itself_are_not_for_the_agents(
+    person: AtShell, tmp_path: Path
+) -> None:
+    task_writer(tmp_path)("a", 1, toml='[verifier]\nenvironment_mode = "separate"\n')
+    person.evocode("tasks/a", "--suite")
+    status, said = person.ends()
+    assert status != 0
+    assert "the suite of round-1 has an environment for itself, and this is the agent's; leave out --suite" in said
+
+
 def test_what_a_recorded_agent_left(person: AtShell, tmp_path: Path) -> None:
     directory = task_writer(tmp_path)("a", 2, solve={2: "echo recorded > log.txt"})
     attempt = AttemptDirectory.of(tmp_path / "evocode-results", "a", "gpt", "run-1", 1)

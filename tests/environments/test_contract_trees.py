@@ -75,6 +75,20 @@ def test_what_is_not_there_is_removed_and_what_is_no_directory_is_passed_over(
     assert other.exec("ls /srv").output.split() == ["home", "other"]
 
 
+def test_files_are_kept_where_that_is_asked_for(environment: Environment, make_environment: MakeEnvironment) -> None:
+    environment.exec("mkdir -p /srv; echo x > /srv/file; ln -s file /srv/link; mkfifo /srv/pipe; mkdir /srv/tree")
+    other = make_environment()
+    assert isinstance(environment, TreeKeepingEnvironment)
+    assert isinstance(other, TreeKeepingEnvironment)
+    with tempfile.TemporaryFile() as archive:
+        environment.pack_trees(
+            [f"/srv/{name}" for name in ("file", "link", "pipe", "tree", "none")], archive, files=True
+        )
+        archive.seek(0)
+        other.put_trees((), (), archive)
+    assert other.exec("ls /srv; cat /srv/file").output.split() == ["file", "tree", "x"]
+
+
 @pytest.mark.parametrize(
     "planted",
     [

@@ -27,7 +27,7 @@ ALL_KEYS = """
 version = "1.3"
 source = "harbor"
 multi_step_reward_strategy = "final"
-artifacts = ["/app/out", { source = "/app/log", destination = "logs", exclude = ["*.tmp"] }]
+artifacts = ["/app/out", { source = "/app/log", destination = "logs", exclude = ["*.tmp"], service = "main" }]
 [task]
 name = "org/task"
 version = "1"
@@ -44,7 +44,7 @@ timeout_sec = 1.5
 env = { A = "${B:-c}" }
 user = "root"
 environment_mode = "separate"
-collect = [{ command = "x" }]
+collect = [{ command = "x", service = "db", timeout_sec = 1, user = 0 }]
 [verifier.environment]
 docker_image = "python"
 [environment]
@@ -60,7 +60,8 @@ workdir = "/app"
 allow_internet = false
 memory = "1G"
 storage = "1.5 g"
-mcp_servers = [{}]
+mcp_servers = [{ name = "m", transport = "http", args = ["x"], url = "http://m", headers = { A = "b" } }]
+tpu = { type = "v6e", topology = "2x4" }
 skills_dir = "x"
 env = {}
 [environment.healthcheck]

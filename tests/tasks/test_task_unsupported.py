@@ -19,21 +19,17 @@ STEP = '[[steps]]\nname = "round-1"\n'
     [
         ("[environment]\ngpus = 1", "environment.gpus", 2),
         ('[environment]\ngpu_types = ["H100"]', "environment.gpu_types", 2),
-        ('[environment]\nos = "windows"', "environment.os", 2),
         ('[environment]\nskills_dir = "/skills"', "environment.skills_dir", 2),
         ('[[environment.mcp_servers]]\nname = "m"\nurl = "http://x"', "environment.mcp_servers", 1),
         ('[environment]\nnetwork_mode = "allowlist"', "environment.network_mode", 2),
         ('[agent]\nnetwork_mode = "allowlist"', "agent.network_mode", 2),
         ('[verifier]\nnetwork_mode = "allowlist"', "verifier.network_mode", 2),
         ('[agent]\nallowed_hosts = ["example.org"]', "agent.allowed_hosts", 2),
-        ('[verifier]\nenvironment_mode = "separate"', "verifier.environment_mode", 2),
-        ('[verifier.environment]\ndocker_image = "x"', "verifier.environment", 1),
-        ('[[verifier.collect]]\ncommand = "x"', "verifier.collect", 1),
+        ('artifacts = [{ source = "/x", service = "db" }]', "artifacts[#1].service", 1),
+        (f'{STEP}artifacts = [{{ source = "/x", service = "db" }}]', "steps[round-1].artifacts[#1].service", 3),
         (f'{STEP}[steps.agent]\nnetwork_mode = "allowlist"', "steps[round-1].agent.network_mode", 4),
         (f'{STEP}[steps.verifier]\nnetwork_mode = "allowlist"', "steps[round-1].verifier.network_mode", 4),
-        (f'{STEP}verifier.environment_mode = "separate"', "steps[round-1].verifier.environment_mode", 3),
-        (f"{STEP}[steps.verifier.environment]\ncpus = 1", "steps[round-1].verifier.environment", 3),
-        (f'{STEP}[[steps.verifier.collect]]\ncommand = "x"', "steps[round-1].verifier.collect", 3),
+        (f"{STEP}[steps.verifier.environment]\ngpus = 1", "steps[round-1].verifier.environment.gpus", 4),
         (f'{STEP}[steps.agent]\nnetwork_mode = "public"', "steps[round-1].agent.network_mode", 4),
         (
             f'environment.allow_internet = false\n{STEP}[steps.agent]\nnetwork_mode = "public"',
@@ -48,6 +44,23 @@ def test_a_key_we_cannot_act_on_is_refused(write_task: WriteTask, toml: str, key
         load_task(directory)
     assert str(caught.value).startswith(f"{directory}/task.toml:{line}: not supported yet: {key}: ")
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("toml", "key", "line"),
+    [
+        ('[environment]\nos = "windows"', "environment.os", 2),
+        ('[environment.tpu]\ntype = "v6e"\ntopology = "2x4"', "environment.tpu", 1),
+        ("artifacts = ['C:\\app\\out']", "artifacts[#1].source", 1),
+        ("artifacts = [{ source = 'c:/app' }]", "artifacts[#1].source", 1),
+        ("[environment]\nworkdir = 'C:\\app'", "environment.workdir", 2),
+    ],
+)
+def test_windows_and_tpus_are_refused_for_good(write_task: WriteTask, toml: str, key: str, line: int) -> None:
+    directory = write_task(toml, steps=())
+    with pytest.raises(TaskError) as caught:
+        load_task(directory)
+    assert str(caught.value).startswith(f"{directory}/task.toml:{line}: not supported: {key}: ")
 
 
 @pytest.mark.parametrize("name", ["docker-compose.yaml", "docker-compose.yml"])
@@ -69,6 +82,7 @@ def test_all_unsupported_keys_are_named_at_once(write_task: WriteTask) -> None:
 
 def test_settings_that_ask_for_nothing_are_fine(write_task: WriteTask) -> None:
     toml = """
+artifacts = [{ source = "/app/out", service = "main" }]
 [environment]
 gpus = 0
 gpu_types = []

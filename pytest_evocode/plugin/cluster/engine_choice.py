@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pytest_evocode.errors import EnvironmentUnavailable, UsageError
 from pytest_evocode.plugin.cluster.node import NodeFacts
@@ -40,3 +40,12 @@ def refuse_other_versions(ours: Mapping[str, str], found: Mapping[str, Mapping[s
                 raise UsageError(
                     f"the node {node} has {name} {has}, and this session has {version}; install the same on all nodes"
                 )
+
+
+def versions_of(nodes: Iterable[NodeFacts]) -> dict[str, str]:
+    """Return the versions of what an engine is made of on nodes, by name; all there are, where they differ."""
+    found: dict[str, dict[str, None]] = {}
+    for facts in nodes:
+        for name, version in facts.versions.items():
+            found.setdefault(name, {})[version] = None
+    return {name: ", ".join(versions) for name, versions in found.items()}

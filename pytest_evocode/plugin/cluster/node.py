@@ -9,8 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ class NodeFacts:
     """The tags of tasks' images and the names of attempts of which it has states."""
     memory: tuple[int, int]
     """Bytes that are left, and in all."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """The versions of what the engine is made of, by name."""
 
 
 def look_at_node(environment: str) -> NodeFacts:
@@ -51,7 +53,8 @@ def look_at_node(environment: str) -> NodeFacts:
     except EvocodeError as error:
         return NodeFacts("", str(error), frozenset(), read_memory())
     with contextlib.closing(engine):
-        return NodeFacts(engine.name, engine.description, _images(engine.name) | _attempts(), read_memory())
+        has = _images(engine.name) | _attempts()
+        return NodeFacts(engine.name, engine.description, has, read_memory(), dict(engine.versions))
 
 
 def _images(engine: str) -> frozenset[str]:

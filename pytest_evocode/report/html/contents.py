@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from pytest_evocode.metrics.score_table import ScoreTable
 from pytest_evocode.names import TASK_FILE
+from pytest_evocode.report.html.redaction import Redaction, short_title
 from pytest_evocode.results.loading import Results, StoredAttempt, load_results
 from pytest_evocode.tasks import find_tasks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReportContents:
     """What a report shows, and how it is called."""
 
@@ -24,7 +26,7 @@ class ReportContents:
     roots: Sequence[Path]
     """The results directories, as they were named."""
     title: str = ""
-    """Empty has the names of the results directories."""
+    """Empty has the last names of the results directories."""
     run: str | None = None
     """The name of the only run that counts; None counts all."""
     counted: frozenset[str] | None = None
@@ -37,7 +39,12 @@ class ReportContents:
     @property
     def name(self) -> str:
         """The title, or one made of the directories' names."""
-        return self.title or ", ".join(str(root) for root in self.roots)
+        return self.title or short_title(self.roots)
+
+    @cached_property
+    def redaction(self) -> Redaction:
+        """What takes out of the report what it must not tell."""
+        return Redaction(self.roots)
 
     def is_under_way(self, attempt: StoredAttempt) -> bool:
         """Return whether an attempt's session still writes it."""

@@ -11,13 +11,14 @@ from typing import Any
 from pytest_evocode.errors import UsageError
 from pytest_evocode.report.html.bundle import page, script, single_page, style
 from pytest_evocode.report.html.contents import ReportContents
-from pytest_evocode.report.html.files.folder import claimed
+from pytest_evocode.report.html.files.folder import ReportFolder, claimed
+from pytest_evocode.report.html.files.overview_stamp import overview_stamp
 from pytest_evocode.report.html.files.packed import packed
 from pytest_evocode.report.html.files.side_by_side import write_tasks
-from pytest_evocode.report.html.files.stamps import own_stamp
+from pytest_evocode.report.html.files.stamps import own_stamp, text_stamp
 from pytest_evocode.report.html.files.summaries import summary_json, summary_markdown
 from pytest_evocode.report.html.files.tables import csv_files
-from pytest_evocode.report.html.files.task_files import State, TaskOfReport, known_tasks
+from pytest_evocode.report.html.files.task_files import State, TaskOfReport, known_overview, known_tasks
 from pytest_evocode.report.html.ids import attempt_id, task_id
 from pytest_evocode.report.html.overview.attempt_rows import task_names
 from pytest_evocode.report.html.overview.comparisons import comparisons_of
@@ -48,18 +49,33 @@ def write_report(out: Path, contents: ReportContents) -> WrittenReport:
         UsageError: The directory holds something else, or cannot be written.
     """
     with claimed(out) as folder:
-        about = [own_stamp(), [str(root.resolve()) for root in contents.roots]]
+        about = [
+            own_stamp(),
+            text_stamp("\n".join(str(root.resolve()) for root in contents.roots)),
+            contents.redaction.roots,
+        ]
         before = known_tasks(folder.state) if folder.state.get("about") == about else {}
         tasks = write_tasks(list(_tasks(contents)), folder, before, processes=1 if contents.under_way else None)
-        index, comparisons = _overview(contents, tasks)
-        folder.write("data/comparisons.js", packed("comparisons", comparisons))
-        for name, content in _beside(contents, index, comparisons, tasks):
-            folder.write(name, content)
-        for name, text in (("report.css", style()), ("report.js", script()), (_PAGE, page())):
-            folder.write(name, text.encode())
-        folder.write("data/index.js", packed("index", index))
-        folder.finish({"about": about, "tasks": tasks})
-    return WrittenReport(out / _PAGE, _problems(tasks))
+        overview = known_overview(folder.state)
+        made_from = overview_stamp(contents, tasks)
+        if overview.get("made_from") != made_from or not all(map(folder.keep, overview["files"])):
+            overview = {"made_from": made_from, "files": _write_overview(folder, contents, tasks)}
+        folder.finish({"about": about, "tasks": tasks, "overview": overview})
+    return WrittenReport(out / _PAGE, tuple(map(contents.redaction.in_full, _problems(tasks))))
+
+
+def _write_overview(folder: ReportFolder, contents: ReportContents, tasks: Mapping[str, State]) -> list[str]:
+    """Write all files but those of tasks, the index last, and return their names."""
+    index, comparisons = _overview(contents, tasks)
+    files = {
+        "data/comparisons.js": packed("comparisons", comparisons),
+        **dict(_beside(contents, index, comparisons, tasks)),
+        **{name: text.encode() for name, text in (("report.css", style()), ("report.js", script()), (_PAGE, page()))},
+        "data/index.js": packed("index", index),
+    }
+    for name, content in files.items():
+        folder.write(name, content)
+    return list(files)
 
 
 def write_single_file(path: Path, contents: ReportContents, *, most: int) -> WrittenReport:
@@ -85,7 +101,7 @@ def write_single_file(path: Path, contents: ReportContents, *, most: int) -> Wri
             file.writelines(parts)
     except OSError as error:
         raise UsageError(f"{path}: the report cannot be written: {error.strerror}") from None
-    return WrittenReport(path, _problems(tasks))
+    return WrittenReport(path, tuple(map(contents.redaction.in_full, _problems(tasks))))
 
 
 class _Collected:
@@ -125,7 +141,9 @@ def _tasks(contents: ReportContents) -> Iterator[TaskOfReport]:
     # Those that only a run or a task directory names have a page, too.
     for name in task_names(contents.table, contents.results):
         directory = contents.tasks.get(name)
-        yield TaskOfReport(task_id(name), name, attempts.get(name, ()), directory, contents.is_under_way)
+        yield TaskOfReport(
+            task_id(name), name, attempts.get(name, ()), directory, contents.is_under_way, contents.redaction
+        )
 
 
 def _overview(contents: ReportContents, tasks: Mapping[str, State]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -142,7 +160,8 @@ def _overview(contents: ReportContents, tasks: Mapping[str, State]) -> tuple[dic
         tasks=contents.counted,
         problems=_problems(tasks),
     )
-    return index, comparisons_of(contents.table)
+    index = {**contents.redaction.values(index), "directories": contents.redaction.roots}
+    return index, contents.redaction.values(comparisons_of(contents.table))
 
 
 def _beside(
@@ -152,6 +171,6 @@ def _beside(
     board = leaderboard(contents.table, with_intervals=True)
     failed = [each for task in tasks.values() for each in task["requirements"]]
     failed.sort(key=lambda each: (-each["failed"] / each["of"], -each["failed"], each["task"], each["requirement"]))
-    yield "summary.json", summary_json(contents.table, board, index, failed)
-    yield "summary.md", summary_markdown(board, index, failed)
-    yield from csv_files(contents.table, board, index, comparisons)
+    yield "summary.json", summary_json(contents.table, board, index, failed, contents.redaction)
+    yield "summary.md", summary_markdown(board, index, failed, contents.redaction)
+    yield from csv_files(contents.table, board, index, comparisons, contents.redaction)

@@ -17,8 +17,9 @@ from pytest_evocode.errors import RecordFault, UnreadableCases, VerifierFault
 from pytest_evocode.names import natural_key
 from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines
 from pytest_evocode.results.foreign.tasks import TaskLookup, old_round_name, table_in, tables_in
+from pytest_evocode.results.foreign.trial_files import TrialFiles
 from pytest_evocode.results.foreign.turns import ForeignTurn, read_turn, read_turns_by_round
-from pytest_evocode.results.plain_files import open_plain
+from pytest_evocode.results.plain_files import is_within
 from pytest_evocode.results.records import AttemptRecord, Case, Mode, RoundRecord, Verdict
 from pytest_evocode.results.rewards import REWARD_FILES, deciding_reward, trial_rewards
 
@@ -119,13 +120,15 @@ class HarborTrial:
         return first, last if isinstance(last, int) else None
 
 
-def read_trial(path: Path, values: dict[str, Any], number: int, tasks: TaskLookup, *, cases: bool) -> AttemptRecord:
+def read_trial(
+    files: TrialFiles, values: dict[str, Any], number: int, tasks: TaskLookup, *, cases: bool
+) -> AttemptRecord:
     """Return the record of a trial.
 
     A round that left nothing was not reached. Without a task.toml the rounds are those that the trial mentions.
 
     Args:
-        path: The trial's directory.
+        files: The trial's files, which take note of what is refused.
         values: See :class:`HarborTrial`.
         number: The number of the attempt, since Harbor's trials have none.
         tasks: Finds the task's facts.
@@ -134,10 +137,12 @@ def read_trial(path: Path, values: dict[str, Any], number: int, tasks: TaskLooku
     Raises:
         RecordFault: The trial's files are damaged.
     """
+    path = files.path
     trial = HarborTrial(path, values)
     facts = tasks.find(trial.task, *trial.directories)
     old = (path / OLD_RESULTS).is_file()
-    rounds = _OldRounds(trial) if old else _Steps(trial) if (path / "steps").is_dir() else _OnlyRound(trial)
+    is_of_steps = (path / "steps").is_dir()
+    rounds = _OldRounds(trial, files) if old else _Steps(trial, files) if is_of_steps else _OnlyRound(trial, files)
     names = facts.rounds if facts else rounds.names()
     first, last = trial.window()
     mode: Mode = "fail-stop" if old else "chain"
@@ -170,6 +175,7 @@ def read_trial(path: Path, values: dict[str, Any], number: int, tasks: TaskLooku
 class _Evidence:
     """What a trial has of one round: its files, and its part of ``result.json``."""
 
+    files: TrialFiles
     verifier: Path
     """The directory of the verifier's files, or, where it ends with ``_``, the first part of their names."""
     entry: dict[str, Any]
@@ -178,25 +184,33 @@ class _Evidence:
     rewards: dict[str, float] | None = None
     """The rewards, where a file of the whole trial has them."""
 
+    def file(self, name: str) -> Path:
+        """Return the path of one of the verifier's files."""
+        verifier = self.verifier
+        return verifier.parent / f"{verifier.name}{name}" if verifier.name.endswith("_") else verifier / name
+
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
     """The rounds of a multi-step trial."""
 
     trial: HarborTrial
+    files: TrialFiles
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the rounds that were begun, in order."""
         listed = [str(step.get("step_name")) for step in self._entries()]
-        there = (each.name for each in (self.trial.path / "steps").iterdir() if each.is_dir())
+        steps = self.trial.path / "steps"
+        # A link is no directory of this trial.
+        there = [each.name for each in steps.iterdir() if each.is_dir()] if is_within(steps, self.trial.path) else []
         return tuple(dict.fromkeys([*listed, *sorted(there, key=natural_key)]))
 
     def read(self, index: int, name: str) -> _Evidence:
         """Return what the trial has of a round."""
         step = self.trial.path / "steps" / name
         entry = next((each for each in self._entries() if each.get("step_name") == name), {})
-        turn = read_turn(step / "agent" / "trajectory.json", entry)
-        return _Evidence(step / "verifier", entry, turn, reached=bool(entry) or step.is_dir())
+        turn = read_turn(self.files.read(step / "agent" / "trajectory.json"), entry)
+        return _Evidence(self.files, step / "verifier", entry, turn, reached=bool(entry) or step.is_dir())
 
     def _entries(self) -> list[dict[str, Any]]:
         return tables_in(self.trial.values.get("step_results"))
@@ -207,6 +221,7 @@ class _OnlyRound:
     """The single round of a trial of a task without steps."""
 
     trial: HarborTrial
+    files: TrialFiles
 
     def names(self) -> tuple[str, ...]:
         """Return the name of the only round."""
@@ -216,25 +231,28 @@ class _OnlyRound:
         """Return what the trial has of the first round; further ones, which the task got since, were not reached."""
         path, values = self.trial.path, self.trial.values
         if index > 1:
-            return _Evidence(path, {}, ForeignTurn(), reached=False)
-        return _Evidence(path / "verifier", values, read_turn(path / "agent" / "trajectory.json", values), reached=True)
+            return _Evidence(self.files, path, {}, ForeignTurn(), reached=False)
+        turn = read_turn(self.files.read(path / "agent" / "trajectory.json"), values)
+        return _Evidence(self.files, path / "verifier", values, turn, reached=True)
 
 
 class _OldRounds:
     """The rounds of the layout before steps: ``verifier/multiround_results.json``, and files named by round numbers."""
 
-    def __init__(self, trial: HarborTrial) -> None:
+    def __init__(self, trial: HarborTrial, files: TrialFiles) -> None:
         from pydantic_core import from_json
 
-        self._path = trial.path
+        self._files = files
         try:
-            entries = from_json((trial.path / OLD_RESULTS).read_bytes())
+            entries = from_json(files.read_or_refuse(trial.path / OLD_RESULTS) or b"")
+        except OSError as error:
+            raise RecordFault(f"{OLD_RESULTS} cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise RecordFault(f"{OLD_RESULTS} is not JSON: {error}") from None
         if not isinstance(entries, list):
             raise RecordFault(f"{OLD_RESULTS} is JSON, but not a list")
         self._entries = {each["round"]: each for each in tables_in(entries) if isinstance(each.get("round"), int)}
-        self._turns = read_turns_by_round(trial.path / "agent" / "trajectory.json")
+        self._turns = read_turns_by_round(files.read(trial.path / "agent" / "trajectory.json"))
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the rounds up to the last that was run."""
@@ -245,7 +263,8 @@ class _OldRounds:
         entry = self._entries.get(index, {})
         reward = entry.get("reward")
         return _Evidence(
-            self._path / "verifier" / f"{old_round_name(index)}_",
+            self._files,
+            self._files.path / "verifier" / f"{old_round_name(index)}_",
             entry,
             self._turns.get(index, ForeignTurn()),
             reached=bool(entry),
@@ -293,7 +312,7 @@ def _verdict(
         reward = deciding_reward(rewards, None)
     except VerifierFault as error:
         return "error", str(error), None
-    found, counts = _cases(evidence.verifier, wanted=cases)
+    found, counts = _cases(evidence, wanted=cases)
     verdict = Verdict(reward=reward, rewards=rewards, cases=found, counts=counts)
     return "passed" if verdict.passed else "failed", "", verdict
 
@@ -302,8 +321,13 @@ def _rewards(evidence: _Evidence) -> dict[str, float] | None:
     if evidence.rewards is not None:
         return evidence.rewards
     for name, parse in REWARD_FILES.items():
-        if (text := _text(evidence.verifier, name)) is not None:
-            return parse(text)
+        try:
+            data = evidence.files.read_or_refuse(evidence.file(name), _LARGEST_OUTPUT)
+        except OSError as error:
+            evidence.files.refuse(evidence.file(name), error)
+            raise VerifierFault(f"{name} is not read: {error.strerror}") from None
+        if data is not None:
+            return parse(data.decode("utf-8", "replace"))
     rewards = table_in(table_in(evidence.entry.get("verifier_result")).get("rewards"))
     return {str(key): float(value) for key, value in rewards.items() if _is_number(value)} or None
 
@@ -313,17 +337,17 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
-def _cases(verifier: Path, *, wanted: bool) -> tuple[tuple[Case, ...], tuple[int, int] | None]:
+def _cases(evidence: _Evidence, *, wanted: bool) -> tuple[tuple[Case, ...], tuple[int, int] | None]:
     """Return the cases where they are wanted, and the numbers of passed and of all cases.
 
     The suite's own totals decide. A suite that broke off before them has passed none, as EvoCode-Bench counts.
     """
-    output = _text(verifier, "test-stdout.txt") or ""
+    output = _text(evidence, "test-stdout.txt") or ""
     summary = _SUMMARY_LINE.search(output)
     if summary:
         return _cases_in(output) if wanted else (), (int(summary[2]), int(summary[1]))
     for name in CASE_FILES:
-        if (text := _text(verifier, name)) is not None:
+        if (text := _text(evidence, name)) is not None:
             try:
                 found = parse_case_file(name, text)
             except (UnreadableCases, VerifierFault):
@@ -342,14 +366,10 @@ def _cases_in(output: str) -> tuple[Case, ...]:
         return ()
 
 
-def _text(verifier: Path, name: str) -> str | None:
+def _text(evidence: _Evidence, name: str) -> str | None:
     """Return the text of one of the verifier's files, cut off at a size that no suite writes; None without one."""
-    path = verifier.parent / f"{verifier.name}{name}" if verifier.name.endswith("_") else verifier / name
-    try:
-        with open_plain(path) as file:
-            return file.read(_LARGEST_OUTPUT).decode("utf-8", "replace")
-    except OSError:
-        return None
+    data = evidence.files.read(evidence.file(name), _LARGEST_OUTPUT)
+    return None if data is None else data.decode("utf-8", "replace")
 
 
 def _seconds(timing: Any) -> float | None:

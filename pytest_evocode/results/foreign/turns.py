@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
-from pytest_evocode.results.plain_files import open_plain
 from pytest_evocode.results.records import Usage
 
 
@@ -22,14 +20,14 @@ class ForeignTurn:
     usage: Usage | None = None
 
 
-def read_turn(path: Path, entry: Mapping[str, Any]) -> ForeignTurn:
+def read_turn(trajectory_file: bytes | None, entry: Mapping[str, Any]) -> ForeignTurn:
     """Return the turn that a trajectory is of.
 
     Args:
-        path: The trajectory's file, which need not exist.
+        trajectory_file: What the trajectory's file holds; None where there is none.
         entry: The round's part of Harbor's ``result.json``; the agent's own token counts in it are preferred.
     """
-    trajectory, steps = _read(path)
+    trajectory, steps = _parse(trajectory_file)
     context = entry.get("agent_result")
     usage = _usage(
         context if isinstance(context, dict) else {},
@@ -42,10 +40,10 @@ def read_turn(path: Path, entry: Mapping[str, Any]) -> ForeignTurn:
     return ForeignTurn(None if steps is None else _tool_calls(steps), usage or _summed(steps or []))
 
 
-def read_turns_by_round(path: Path) -> dict[int, ForeignTurn]:
+def read_turns_by_round(trajectory_file: bytes | None) -> dict[int, ForeignTurn]:
     """Return the turns of a trajectory of a whole trial, by the numbers of the rounds that its steps name."""
     rounds: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for step in _read(path)[1] or ():
+    for step in _parse(trajectory_file)[1] or ():
         extra = step.get("extra")
         number = extra.get("round") if isinstance(extra, dict) else None
         if isinstance(number, int):
@@ -53,12 +51,11 @@ def read_turns_by_round(path: Path) -> dict[int, ForeignTurn]:
     return {number: ForeignTurn(_tool_calls(steps), _summed(steps)) for number, steps in rounds.items()}
 
 
-def _read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]] | None]:
-    """Return a trajectory and its steps, which may be all there is; without steps (None) where it cannot be read."""
+def _parse(trajectory_file: bytes | None) -> tuple[dict[str, Any], list[dict[str, Any]] | None]:
+    """Return a trajectory and its steps, which may be all there is; without steps (None) where it is not one."""
     try:
-        with open_plain(path) as file:
-            trajectory = from_json(file.read())
-    except (OSError, ValueError):
+        trajectory = from_json(trajectory_file) if trajectory_file is not None else None
+    except ValueError:
         return {}, None
     steps = trajectory.get("steps", []) if isinstance(trajectory, dict) else trajectory
     if not isinstance(steps, list):

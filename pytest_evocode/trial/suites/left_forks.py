@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeVar
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import EnvironmentFault
@@ -19,6 +20,7 @@ from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts
 
+T = TypeVar("T")
 _FULL = os.strerror(errno.ENOSPC)
 logger = logging.getLogger(__name__)
 
@@ -31,6 +33,9 @@ class LeftFork:
 
     def __init__(self, context: TrialContext, fork: Environment, round_: Round, settings: SuiteSettings) -> None:
         self.environment = fork
+        """What the agent left, from which artifacts are collected."""
+        self.place = fork
+        """Where the suite runs: the fork, or an environment that it has for itself."""
         self.round = round_
         self.settings = settings
         """How the suite was run."""
@@ -39,45 +44,60 @@ class LeftFork:
         self.caches_kept: Future[None] | None = None
         """When that is under way; the fork is not removed before it is done."""
         self._context = context
+        self._flags: tuple[str, ...] | None = None
         self._life = contextlib.ExitStack()
 
-    def until_stopped(self, context: AbstractContextManager[object]) -> None:
-        """Enter a context that lasts until the fork is stopped."""
-        self._life.enter_context(context)
+    def until_stopped(self, context: AbstractContextManager[T]) -> T:
+        """Enter a context that lasts until the fork is stopped, and return what it yields."""
+        return self._life.enter_context(context)
 
     def silence(self) -> None:
         """End what the suite left running: nothing of it is to take the next suite's time or change an artifact."""
         try:
-            self.environment.kill_processes()
+            self.place.kill_processes()
         except EnvironmentFault as error:
             logger.info("%s, %s: a fork is removed at once: %s", self._context.task.name, self.round.name, error)
             self.stop()
 
-    def collect(self) -> tuple[str, ...]:
-        """Collect the artifacts where the attempt has a directory, and return what is to be said of those left out.
-
-        They are in their place at once and without secrets, or not at all.
-        """
-        directory = self._context.directory
-        if directory is None:
-            return ()
-        place = directory.artifacts(self.round.name)
-        # Beside it, because the round's record may be written meanwhile, which rewrites what is in its place.
-        beside = directory.gathered_artifacts(self.round.name)
+    def gather(self) -> None:
+        """Copy the artifacts out of the fork, without secrets, where the attempt has a directory."""
+        if self._context.directory is None:
+            return
+        # Beside their place: that is for a round that counts, and its record rewrites what is there.
+        beside = self._context.directory.gathered_artifacts(self.round.name)
         try:
             _remove_tree(beside)
             left_out = collect_artifacts(self.environment, self.round, beside)
             if any(reason.endswith(_FULL) for reason in left_out):
                 raise OSError(errno.ENOSPC, _FULL)  # What is there already must not take the room of records.
             scrub_tree(beside, self._context.scrubber)
-            _remove_tree(place)
-            if beside.exists():
-                beside.rename(place)
         except (EnvironmentFault, OSError) as error:
+            self._not_gathered(error)
+        else:
+            self._flags = tuple(f"artifact left out: {reason}" for reason in left_out)
+
+    def put_artifacts(self) -> tuple[str, ...]:
+        """Put what was gathered in its place, all of it or nothing, and return what is to be said of what was not."""
+        if self._context.directory is not None and self._flags is not None:
+            place = self._context.directory.artifacts(self.round.name)
+            beside = self._context.directory.gathered_artifacts(self.round.name)
+            try:
+                _remove_tree(place)
+                if beside.exists():
+                    beside.rename(place)
+            except OSError as error:
+                self._not_gathered(error)
+        return self._flags or ()
+
+    def drop_artifacts(self) -> None:
+        """Remove what was gathered: the round does not count."""
+        if self._context.directory is not None:
             with contextlib.suppress(OSError):
-                _remove_tree(beside)
-            return (f"artifacts not collected: {error}",)
-        return tuple(f"artifact left out: {reason}" for reason in left_out)
+                _remove_tree(self._context.directory.gathered_artifacts(self.round.name))
+
+    def _not_gathered(self, error: Exception) -> None:
+        self.drop_artifacts()
+        self._flags = (f"artifacts not collected: {error}",)
 
     def stop(self) -> None:
         """Remove the fork; a failure is passed over, because the engine removes what is left when it closes."""

@@ -24,6 +24,7 @@ from pytest_evocode.environments.task_environment import (
     VERIFIER_DIRECTORIES,
     carried_over,
 )
+from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.tasks import Round, resolve_env
@@ -31,10 +32,12 @@ from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
 from pytest_evocode.trial.clearing import Clearing
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.image_preparation import facts_beside
+from pytest_evocode.trial.suites.brought_artifacts import bring_artifacts
 from pytest_evocode.trial.suites.held_forks import HeldFork
 from pytest_evocode.trial.suites.left_forks import LeftFork
 from pytest_evocode.trial.suites.order import Rank, SuiteOrder, SuiteTurn
 from pytest_evocode.trial.suites.running import RunningSuites
+from pytest_evocode.trial.suites.suite_environments import SuiteEnvironments
 from pytest_evocode.trial.suites.system_changes import SystemChanges
 from pytest_evocode.trial.suites.verifier_environments import VerifierEnvironments
 from pytest_evocode.trial.suites.warm_caches import BegunSuite, WarmCaches
@@ -76,6 +79,7 @@ class SuiteRunner:
         self._system = SystemChanges(context)
         self._toolbox: Toolbox | None = None
         self._verifiers: VerifierEnvironments | None = None
+        self._own = SuiteEnvironments(context)
         self._pins: Pins = NOT_PINNED
         self._looking = contextlib.ExitStack()
 
@@ -91,6 +95,7 @@ class SuiteRunner:
         """
         self._pins = read_pins(self._task.directory)
         self._context.task_environment.build()
+        self._own.prepare()
         native = [round_ for round_ in self._task.rounds if not round_.has_script]
         if any(round_.verify_in == "separate" for round_ in native):
             with facts_beside(self._context.engine, self._task):
@@ -139,10 +144,11 @@ class SuiteRunner:
             try:
                 with self._started(left):
                     warm = self._make_ready(left, changes, change)
+                    missing = self._bring_apart(left)
                     until_ready.close()
                     left.keep_caches = partial(self._warm.keep, round_, warm)
                     with self._verifier_of(round_) as verifier:
-                        suite = self._run_in_slot(left, turn, verifier)
+                        suite = self._run_in_slot(left, turn, verifier).noting(missing)
                     return self._attached(suite, changes, left), left
             except EnvironmentFault as error:
                 if stopped.is_set() or not self._options.strict:
@@ -165,12 +171,26 @@ class SuiteRunner:
         self._system.put_right(fork, changes, rests_on)
         return warm
 
+    def _bring_apart(self, left: LeftFork) -> tuple[str, ...]:
+        """Take the environment that a suite has for itself, if it has one, and bring the artifacts there.
+
+        Returned is what did not come along.
+        """
+        fork, round_ = left.environment, left.round
+        if round_.suite_environment is None:
+            return ()
+        place = left.until_stopped(self._own.taken(round_))
+        left.until_stopped(self._running.noted(place, round_.index))
+        left.place = place
+        assert isinstance(fork, TreeKeepingEnvironment)  # It is of the same engine.
+        return bring_artifacts(fork, place, round_)
+
     def _run_in_slot(self, left: LeftFork, turn: SuiteTurn, verifier: ProgramEnvironment | None) -> SuiteRun:
         """Run the suite of a fork that is ready. What comes before and after this has no slot."""
         name, round_ = self._task.name, left.round
         with turn.slot(lambda stopped: self._context.take_slots(round_, stopped, left.settings.stopwatch)):
             logger.debug("%s, %s: the suite begins", name, round_.name)
-            suite = run_suite(left.environment, self._task, round_, left.settings, verifier=verifier)
+            suite = run_suite(left.place, self._task, round_, left.settings, verifier=verifier)
             if not self._options.hold_forks:  # Then a person is to find what runs there.
                 left.silence()
         logger.debug("%s, %s: the suite took %.1f s", name, round_.name, suite.seconds)
@@ -185,6 +205,8 @@ class SuiteRunner:
         """Return a fork for a round's suite, or for the program alone where the suite runs apart; not started."""
         if round_.verify_in == "separate":
             return environment.fork(snapshot, network=round_.verifier_network)
+        if round_.verify_in == "artifacts":  # It is only read.
+            return environment.fork(snapshot, network="no-network")
         return environment.fork(
             snapshot,
             network=round_.verifier_network,
@@ -215,7 +237,7 @@ class SuiteRunner:
 
     def hold(self, left: LeftFork) -> bool:
         """Hold a fork until :meth:`drop_fork`, and return whether that can be."""
-        fork, round_ = left.environment, left.round
+        fork, round_ = left.place, left.round
         if not (self._options.hold_forks and isinstance(fork, InteractiveEnvironment)):
             return False
 
@@ -275,6 +297,7 @@ class SuiteRunner:
         """Stop the environments of suites that run apart, and wait until no fork is left; no suite is run any more."""
         if self._verifiers is not None:
             self._verifiers.close()
+        self._own.close()
         for index in list(self._held):
             self.drop_fork(index)
         self.clearing.finish()
@@ -285,6 +308,7 @@ class SuiteRunner:
         """Kill every suite that runs in a fork, or for one."""
         if self._verifiers is not None:
             self._verifiers.close()
+        self._own.close()
         self._running.kill()
 
     def drop_after(self, index: int) -> None:

@@ -47,7 +47,7 @@ class SystemChanges:
         if rests_on == "place":  # It is the agent's: only what any Python makes again is taken away.
             if changes.caches:
                 place.remove(changes.caches)
-        elif rests_on != "separate":
+        elif rests_on not in ("separate", "artifacts"):
             harden(place, self._in_effect(changes, rests_on, place.workdir), self._image_once(), self._caches)
 
     def attach(self, suite: SuiteRun, changes: Changes, rests_on: VerifyIn, workdir: str) -> SuiteRun:

@@ -30,7 +30,7 @@ PACKED_LIMIT = 2 * 2**30
 """Bytes that the caches of a fork may have, with what the image has there, for anything to be kept of them."""
 ADDED_LIMIT = 2**29
 """Bytes of what came into the caches since, above which none of it is kept."""
-_FORMAT = "2"
+_FORMAT = "3"
 """Part of every key; changed when this code would keep something else of the same suites."""
 
 

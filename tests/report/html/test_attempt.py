@@ -12,6 +12,7 @@ import pytest
 from pytest_evocode.environments import choose_engine
 from pytest_evocode.process.attempts import TaskFinder, score_attempt
 from pytest_evocode.report.html.cells import cells_of
+from pytest_evocode.report.html.rounds import attempt
 from pytest_evocode.report.html.rounds.stored_cases import with_cases
 from pytest_evocode.results.directory import write_run
 from pytest_evocode.results.records import RunRecord, SelectedTask
@@ -165,17 +166,18 @@ def test_very_much_output_of_all_rounds_is_bounded(tmp_path: Path) -> None:
     assert all(each["output"].endswith("fail_count=1\n") for each in found.data["rounds"])
 
 
-def test_very_many_diffs_of_all_rounds_are_bounded(tmp_path: Path) -> None:
-    texts = ["".join(f"{number} {line}\n" for line in range(15_000)) for number in range(5)]
+def test_very_many_diffs_of_all_rounds_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt, "_DIFFS", 20_000)
+    texts = ["".join(f"{number} {line}\n" for line in range(500)) for number in range(5)]
     rounds = [
         Played([passing("a")], trajectory(*(step(n, change(f"{n}.txt", None, text)) for n, text in enumerate(texts))))
-        for _ in range(30)
+        for _ in range(3)
     ]
     found = shown(write_attempt(tmp_path, *rounds))
-    assert len(json.dumps(found.data)) < 24 * 2**20
-    changes = found.round(30)["changes"]
+    assert 10_000 < sum(len(each["diff"]) for number in (1, 2, 3) for each in found.round(number)["changes"]) <= 20_000
+    changes = found.round(3)["changes"]
     assert all(not each["diff"] and "the steps of the trajectory have it" in each["note"] for each in changes)
-    assert all(each["added"] == 15_000 for each in changes)
+    assert all(each["added"] == 500 for each in changes)
 
 
 def test_artifacts_are_named(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,63 @@ def test_a_report_written_again_leaves_alone_what_did_not_change(results: Path, 
     assert f"data/attempts/{nop}.js" in changed
     assert not changed & {"index.html", "report.js", "report.css"}
     assert after.keys() == before.keys()
+
+
+def test_a_report_of_which_nothing_is_new_is_left_as_it_is(results: Path, report: Path) -> None:
+    before = files_in(report)
+    for path in results.rglob("round.json"):
+        path.touch()  # Nothing that is shown depends on it, once the attempt has ended.
+    write_report(report, contents(results))
+    after = files_in(report)
+    assert {name for name in after if before[name] != after[name]} <= {MARKER}
+
+
+def _score_the_process(results: Path) -> None:
+    next(results.rglob("result.json")).with_name("process.json").write_text("{")
+
+
+def _change_an_attempt(results: Path) -> None:
+    path = next((results / "b").rglob("result.json"))
+    path.write_text(path.read_text().replace('"environment": "sandbox"', '"environment": "docker"'))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda results: write_session(results, {"a": {"gpt": [1, 2]}}),
+        lambda results: write_attempt(results, "b", "gpt", "p", run="2026-01-03__00-00-00"),
+        lambda results: (
+            (results / "b" / "gone" / "steps").mkdir(parents=True) or (results / "b/gone/result.json").touch()
+        ),
+        _score_the_process,
+        _change_an_attempt,
+    ],
+)
+def test_the_overview_is_written_anew_where_anything_that_it_is_made_from_is_new(
+    results: Path, report: Path, tmp_path: Path, change: Callable[[Path], object]
+) -> None:
+    change(results)
+    write_report(report, contents(results))
+    fresh = write_report(tmp_path / "fresh", contents(results)).page.parent
+    index, expected = value_in(report, "index"), value_in(fresh, "index")
+    assert {**index, "written": ""} == {**expected, "written": ""}
+    assert (report / "csv" / "rounds.csv").read_bytes() == (fresh / "csv" / "rounds.csv").read_bytes()
+
+
+def test_the_overview_is_written_anew_where_it_has_another_title_or_must_not_tell_more(
+    results: Path, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_report(report, contents(results, title="Ours"))
+    assert value_in(report, "index")["title"] == "Ours"
+    write_report(report, contents(results, title="Ours of 2026"))
+    assert value_in(report, "index")["title"] == "Ours of 2026"
+    monkeypatch.setenv("EVO_API_KEY", "Ours of 2026")
+    write_report(report, contents(results, title="Ours of 2026"))
+    assert value_in(report, "index")["title"] == "[EVO_API_KEY]"
+    path = report / "csv" / "rounds.csv"
+    path.unlink()
+    write_report(report, contents(results))
+    assert path.exists()
 
 
 def test_it_is_the_same_as_one_that_is_written_at_once(results: Path, report: Path, tmp_path: Path) -> None:

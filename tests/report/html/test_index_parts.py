@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,68 @@ def test_a_run_has_its_times_faults_and_commands(tmp_path: Path) -> None:
         f"evocode results {tmp_path} --run {RUN}",
         f"evocode failures {tmp_path} --run {RUN}",
     ]
+
+
+def test_a_run_says_what_it_ran_with_and_that_it_was_continued_with_something_else(tmp_path: Path) -> None:
+    made_by = {"spec": "shell:x", "harness": {"name": "shell", "version": "2"}}
+    write_attempt(tmp_path, made_by=made_by)
+    versions = {"Python": ("3.11.2", "3.12.1"), "Docker": ("28.1",)}
+    write_session(tmp_path, {"ledger": {"gpt": [1]}}, agents={"gpt": made_by}, versions=versions)
+    (run,) = index(tmp_path)["runs"]
+    assert run["versions"] == {"Python": "3.11.2, 3.12.1", "Docker": "28.1", "shell": "2"}
+    assert run["warnings"] == ["it was continued with other versions: Python 3.11.2, then 3.12.1"]
+
+
+def test_a_run_without_anything_to_be_careful_about_has_no_warnings(tmp_path: Path) -> None:
+    write_attempt(tmp_path, usage=Usage(cost_usd=1.0, prompt_tokens=1, completion_tokens=1))
+    write_session(tmp_path, {"ledger": {"gpt": [1]}})
+    (run,) = index(tmp_path)["runs"]
+    assert run["warnings"] == []
+
+
+def test_warnings_of_a_run_name_what_its_records_know(tmp_path: Path) -> None:
+    write_attempt(tmp_path, "a", outcomes="pe", changed={1: ["/bin/sh"]}, usage=Usage(cost_usd=1.0))
+    write_attempt(tmp_path, "b", outcomes="p", usage=Usage(prompt_tokens=1, completion_tokens=1), regraded="2026-02-01")
+    write_attempt(tmp_path, "c", outcomes="p", of=3, finished=False)
+    write_attempt(tmp_path, "d", outcomes="p", of=2, first=2)
+    path = next((tmp_path / "b").rglob("result.json"))
+    record = json.loads(path.read_text())
+    record["rounds"][0]["stopped"] = "the budget ran out"
+    record["rounds"][0]["verdict"] |= {
+        "void": True,
+        "flags": ["a failing case under a full reward"],
+        "repeats": {"times": 2, "passed": 1, "flaky": True},
+    }
+    path.write_text(json.dumps(record))
+    write_session(tmp_path, {"a": {"gpt": [1, 2]}, "d": {"gpt": [1]}})
+    (run,) = index(tmp_path)["runs"]
+    assert run["warnings"] == [
+        "1 attempt was selected and left nothing: a gpt.2",
+        "1 attempt is not finished, and its missing rounds count as not passed: c gpt",
+        "1 attempt is partial, and only the rounds that were selected count: d gpt (round-2)",
+        "1 attempt was verified again later: b gpt (2026-02-01)",
+        "1 round ended in an infrastructure error, and counts as not passed: a gpt round-2",
+        "1 verdict rests on tools or settings of the image that the agent had changed: a gpt round-1",
+        "1 verdict counts no case, because the session was strict and the agent had changed tools: b gpt round-1",
+        "1 suite did not give the same verdict every time that it ran: b gpt round-1",
+        "1 turn of the agent was ended from outside: b gpt round-1 (the budget ran out)",
+        "1 verdict is marked: b gpt round-1 (a failing case under a full reward)",
+        "tokens of 2 of 3 rounds not known, so sums are lower bounds: a gpt round-1, a gpt round-2",
+        "cost of 1 of 3 rounds not known, so sums are lower bounds: b gpt round-1",
+    ]
+
+
+def test_a_harness_is_what_drives_a_model_and_references_have_none(tmp_path: Path) -> None:
+    write_attempt(tmp_path, agent="oracle", made_by={"spec": "oracle"})
+    write_attempt(tmp_path, agent="nop")
+    write_attempt(tmp_path, agent="gpt", made_by={"spec": "shell:x", "harness": {"name": "shell", "version": "2"}})
+    write_attempt(tmp_path, agent="old")
+    assert {row["agent"]: row["harness"] for row in index(tmp_path)["rows"]} == {
+        "oracle": "none",
+        "nop": "none",
+        "gpt": "shell 2",
+        "old": "",
+    }
 
 
 def test_a_run_that_was_broken_off_has_the_command_that_continues_it(tmp_path: Path) -> None:

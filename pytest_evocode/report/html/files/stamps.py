@@ -51,6 +51,11 @@ def _lines(top: str) -> Iterator[str]:
                 yield f"{entry.name}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}\n"
 
 
+def text_stamp(text: str) -> str:
+    """Return what changes with a text and does not tell it, as the path of a task's directory."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+
+
 @cache
 def own_stamp() -> str:
     """Return what changes with the code that makes reports: after that, everything is written anew."""

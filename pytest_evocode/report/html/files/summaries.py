@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_evocode.metrics.score_table import ScoreTable
+from pytest_evocode.report.html.redaction import Redaction
 from pytest_evocode.report.leaderboard import Leaderboard, as_markdown
 from pytest_evocode.report.markdown import markdown_table, plain
 from pytest_evocode.report.printable import printable_json
@@ -15,7 +16,7 @@ from pytest_evocode.report.tables import NOT_MEASURED
 
 _MOST = 20
 _RUN_FIELDS = ("name", "started", "finished", "exit_status", "arguments", "environment", "mode", "shard", "strict",
-               "verify", "phases", "commands")  # fmt: skip
+               "verify", "phases", "versions", "warnings", "commands")  # fmt: skip
 _CELLS = {
     "r": "a regression", "n": "a new miss", "c": "carried failures", "s": "stale failures", "t": "a timeout",
     "b": "no case ran", "a": "an error of the agent", "i": "an infrastructure error", "o": "another reason",
@@ -23,7 +24,11 @@ _CELLS = {
 
 
 def summary_json(
-    table: ScoreTable, board: Leaderboard, index: Mapping[str, Any], requirements: Sequence[Mapping[str, Any]]
+    table: ScoreTable,
+    board: Leaderboard,
+    index: Mapping[str, Any],
+    requirements: Sequence[Mapping[str, Any]],
+    redaction: Redaction,
 ) -> bytes:
     """Return the summary for scripts: the rows as ``evocode results --json`` has them, and what else a report counts.
 
@@ -32,6 +37,7 @@ def summary_json(
         board: The leaderboard.
         index: An Index of ``viewer/data.d.ts``.
         requirements: Those that failed, the worst first.
+        redaction: Takes out of the table and the leaderboard what a report must not tell.
     """
     values = {
         **{name: index[name] for name in ("title", "written", "version", "under_way", "directories")},
@@ -45,14 +51,16 @@ def summary_json(
         "look_next": _look_next(index),
         "problems": index["problems"],
     }
-    text = json.dumps(values, indent=1, ensure_ascii=False)
+    text = json.dumps(redaction.values(values), indent=1, ensure_ascii=False)
     return f"{printable_json(text)}\n".encode("utf-8", "replace")
 
 
-def summary_markdown(board: Leaderboard, index: Mapping[str, Any], requirements: Sequence[Mapping[str, Any]]) -> bytes:
+def summary_markdown(
+    board: Leaderboard, index: Mapping[str, Any], requirements: Sequence[Mapping[str, Any]], redaction: Redaction
+) -> bytes:
     """Return the summary for people and language models, in Markdown; parameters as of :func:`summary_json`."""
     parts = [f"# {plain(index['title'])}", *_about(index)]
-    parts += ["## Leaderboard", as_markdown(board) if board.entries else _NOTHING]
+    parts += ["## Leaderboard", str(redaction.values(as_markdown(board))) if board.entries else _NOTHING]
     if rows := index["rows"]:
         parts += ["## Failures by kind", "Rounds that did not pass, by what kept them from passing:"]
         parts += [_kinds({row["name"]: _rounds(row) for row in rows})]

@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_evocode.metrics.score_table import ScoreTable
 from pytest_evocode.report.export import ROUND_COLUMNS, round_rows, write_csv
+from pytest_evocode.report.html.redaction import Redaction
 from pytest_evocode.report.leaderboard import Leaderboard, as_csv
 
 _TASKS = ("agent", "task", "dataset_score", "case_score", "avg_rounds", "mt_at_k", "sr", "gap", "rounds")
@@ -20,7 +21,11 @@ _DIFFERENCES = (
 
 
 def csv_files(
-    table: ScoreTable, board: Leaderboard, index: Mapping[str, Any], comparisons: Mapping[str, Any]
+    table: ScoreTable,
+    board: Leaderboard,
+    index: Mapping[str, Any],
+    comparisons: Mapping[str, Any],
+    redaction: Redaction,
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of all tables.
 
@@ -29,11 +34,12 @@ def csv_files(
         board: The leaderboard.
         index: An Index of ``viewer/data.d.ts``.
         comparisons: Its Comparisons.
+        redaction: Takes out of the table and the leaderboard what a report must not tell.
     """
     if board.entries:
-        yield "csv/leaderboard.csv", _encoded(as_csv(board))
+        yield "csv/leaderboard.csv", _encoded(redaction.values(as_csv(board)))
     names = {row["id"]: row["name"] for row in index["rows"]}
-    yield "csv/rounds.csv", _csv(round_rows(table.rows), ROUND_COLUMNS)
+    yield "csv/rounds.csv", _csv(redaction.values(list(round_rows(table.rows))), ROUND_COLUMNS)
     yield "csv/tasks.csv", _csv(_tasks(index), _TASKS)
     yield "csv/survival.csv", _csv(_survival(index), _SURVIVAL)
     yield "csv/pareto.csv", _csv(_pareto(index, names), _PARETO)

@@ -13,8 +13,9 @@ from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.html.cells import cells_of
 from pytest_evocode.report.html.files.packed import packed
-from pytest_evocode.report.html.files.stamps import stamp
+from pytest_evocode.report.html.files.stamps import stamp, text_stamp
 from pytest_evocode.report.html.overview.case_failures import case_failures_of
+from pytest_evocode.report.html.redaction import Redaction
 from pytest_evocode.report.html.rounds.attempt import attempt_data
 from pytest_evocode.report.html.rounds.failed_requirements import failed_requirements
 from pytest_evocode.report.html.rounds.stored_cases import with_cases
@@ -25,6 +26,10 @@ from pytest_evocode.tasks.lockfile import content_hash
 
 State = dict[str, Any]
 """What the report knows of a task between two times that it is written, as JSON has it."""
+
+
+#: Fields of an attempt, its rounds and their trajectories that have no words of agents and programs.
+_OURS = frozenset({"path", "made_by", "problems", "cause", "stopped", "flags", "node_id", "notes"})
 
 
 class _KnownAttempt(BaseModel):
@@ -53,6 +58,14 @@ def known_tasks(state: Mapping[str, Any]) -> dict[str, State]:
     return {**tasks}
 
 
+def known_overview(state: Mapping[str, Any]) -> State:
+    """Return what the overview was made from when it was last written, and its files; damaged, it is not known."""
+    found = state.get("overview")
+    files = found.get("files") if isinstance(found, dict) else None
+    is_whole = isinstance(files, list) and all(isinstance(each, str) for each in files)
+    return {"made_from": found.get("made_from"), "files": files} if found and is_whole else {}
+
+
 class Target(Protocol):
     """Where files of a report go."""
 
@@ -74,6 +87,7 @@ class TaskOfReport:
     directory: Path | None
     """Where the task is found; None where it is not."""
     is_under_way: Callable[[StoredAttempt], bool]
+    redaction: Redaction
 
     def write(self, target: Target, before: State) -> State:
         """Write what changed of the task's files.
@@ -105,6 +119,8 @@ class TaskOfReport:
             else:
                 attempts[id_] = {"stamp": stamps[id_], **self._write_attempt(target, id_, whole, problems)}
         values = self._task_data(lineages)
+        if any(attempt.layout != "evocode" for _, attempt in self.attempts):
+            values = self.redaction.secrets(values)
         target.write(self._own, packed(f"tasks/{self.id}", values))
         return {"stamp": task_stamp, "attempts": attempts, "requirements": failed_requirements(values)}
 
@@ -121,15 +137,17 @@ class TaskOfReport:
     def _stamp(self, attempt: StoredAttempt) -> str:
         # Its files may have changed since it was loaded, and then it has fewer rounds than they say.
         loaded = len(attempt.record.rounds), attempt.finished, self.is_under_way(attempt)
-        return f"{stamp(attempt.path)} {loaded} {self.directory or ''}"
+        return f"{stamp(attempt.path)} {loaded} {text_stamp(str(self.directory or ''))}"
 
     def _write_attempt(self, target: Target, id_: str, attempt: StoredAttempt, problems: Sequence[str]) -> State:
         files = [f"data/attempts/{id_}.js"]
+        # Sessions take secrets out of all that they write; other harnesses may not.
+        clean = self.redaction.secrets if attempt.layout != "evocode" else _unchanged
 
         def write_part(index: int, part: int, steps: list[dict[str, Any]]) -> None:
             name = f"trajectories/{id_}-{index}-{part}"
             files.append(f"data/{name}.js")
-            target.write(files[-1], packed(name, steps))
+            target.write(files[-1], packed(name, clean(steps)))
 
         values = attempt_data(
             attempt,
@@ -139,7 +157,8 @@ class TaskOfReport:
             under_way=self.is_under_way(attempt),
             problems=problems,
         )
-        target.write(files[0], packed(f"attempts/{id_}", values))
+        self._redact_own(values)
+        target.write(files[0], packed(f"attempts/{id_}", clean(values)))
         return {
             "files": files,
             "problems": values["problems"],
@@ -147,6 +166,12 @@ class TaskOfReport:
             # JSON has no numbers as keys.
             "failures": [[index, kinds] for index, kinds in case_failures_of(attempt).items()],
         }
+
+    def _redact_own(self, values: dict[str, Any]) -> None:
+        """Redact what pytest-evocode itself says of an attempt."""
+        for place in (values, *values["rounds"], *(each["trajectory"] or {} for each in values["rounds"])):
+            for name in _OURS.intersection(place):
+                place[name] = self.redaction.values(place[name])
 
     def _task_data(self, lineages: Sequence[Lineage]) -> dict[str, Any]:
         task, note = self._read()
@@ -159,8 +184,12 @@ class TaskOfReport:
         try:
             task = load_task(self.directory)
         except (TaskError, OSError) as error:
-            return None, f"The task cannot be read: {error}"
+            return None, str(self.redaction.values(f"The task cannot be read: {error}"))
         hashes = {attempt.record.task_hash for _, attempt in self.attempts} - {""}
         if hashes and content_hash(self.directory) not in hashes:
             return task, "The task's files have changed since these attempts were made."
         return task, ""
+
+
+def _unchanged(value: Any) -> Any:
+    return value

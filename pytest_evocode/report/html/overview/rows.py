@@ -20,6 +20,7 @@ from pytest_evocode.report.identities import changed_tasks
 from pytest_evocode.report.notes import row_notes
 from pytest_evocode.report.rankings import rankings
 from pytest_evocode.report.tables import join_first
+from pytest_evocode.results.identity import AgentIdentity
 
 SCORES = (
     "dataset_score",
@@ -90,14 +91,14 @@ def _row(
 ) -> dict[str, Any]:
     scores, faults, intervals = table.scores(row), table.faults(row), table.intervals(row)
     found = failure_values(row, failures)
-    parts, conditions = dict(row.subject.agent.parts), row.subject.conditions
+    conditions = row.subject.conditions
     return {
         "id": row_id(row),
         "name": row.name,
         "agent": row.agent,
         "mode": row.mode,
         "from_round": row.from_round,
-        "harness": " ".join(filter(None, (parts.get("harness"), parts.get("version")))),
+        "harness": _harness(row.subject.agent),
         "environment": conditions.environment,
         "strict": conditions.strict,
         "ranking": ranking,
@@ -118,6 +119,13 @@ def _row(
         "process": process,
         "notes": list(_notes(row, scores, faults, any_version=table.any_version)),
     }
+
+
+def _harness(agent: AgentIdentity) -> str:
+    """Return what drives an agent's model or tool, ``none`` where it has neither, and "" where records do not say."""
+    parts = dict(agent.parts)
+    said = " ".join(filter(None, (parts.get("harness"), parts.get("version"))))
+    return said or ("none" if parts.get("spec", agent.name) in ("oracle", "nop") else "")
 
 
 def score_values(scores: Scores) -> dict[str, Any]:

@@ -11,8 +11,10 @@ from typing import Any
 
 from pytest_evocode.metrics.grouping import session_of
 from pytest_evocode.report.html.ids import attempt_id, results_of_run, run_id
+from pytest_evocode.report.html.overview.warnings import run_warnings
 from pytest_evocode.results.loading import Results, StoredAttempt, StoredRun
 from pytest_evocode.results.phases import PHASES, summed_phases
+from pytest_evocode.results.records import RunRecord
 
 _NOT_A_PHASE = "slot_seconds"
 _Sessions = Mapping[tuple[str, str], Sequence[StoredAttempt]]
@@ -55,7 +57,9 @@ def _of_record(run: StoredRun, attempts: Sequence[StoredAttempt], roots: Sequenc
         "verify": record.verify,
         "agents": {name: dict(made_by) for name, made_by in record.agents.items()},
         "commands": [[what, shlex.join(command)] for what, command in _commands(run, attempts, roots)],
-        **_of_rounds(attempts, list(record.agents.values()), roots),
+        **_of_rounds(attempts, roots),
+        "versions": _versions(record, [*record.agents.values(), *(each.record.made_by for each in attempts)]),
+        "warnings": run_warnings(record, attempts),
     }
 
 
@@ -75,13 +79,13 @@ def _of_attempts(where: str, name: str, attempts: Sequence[StoredAttempt], roots
         "verify": first.record.verify,
         "agents": {name: dict(made) for name, made in made_by.items()},
         "commands": [],
-        **_of_rounds(attempts, list(made_by.values()), roots),
+        **_of_rounds(attempts, roots),
+        "versions": _versions(None, [each.record.made_by for each in attempts]),
+        "warnings": run_warnings(None, attempts),
     }
 
 
-def _of_rounds(
-    attempts: Sequence[StoredAttempt], made_by: Sequence[Mapping[str, Any]], roots: Sequence[Path]
-) -> dict[str, Any]:
+def _of_rounds(attempts: Sequence[StoredAttempt], roots: Sequence[Path]) -> dict[str, Any]:
     """Return the attempts of a run, and what is summed over their rounds."""
     ids = {id(each): attempt_id(each, roots) for each in attempts}
     phases = summed_phases(record.phases for each in attempts for record in each.record.rounds)
@@ -89,7 +93,6 @@ def _of_rounds(
     return {
         "attempts": [ids[id(each)] for each in attempts],
         "phases": {name: seconds[name] for name in PHASES if name in seconds and name != _NOT_A_PHASE},
-        "versions": _versions([*made_by, *(each.record.made_by for each in attempts)]),
         "faults": [
             {"attempt": ids[id(each)], "round": record.index, "cause": record.cause or "no cause was recorded"}
             for each in attempts
@@ -99,14 +102,16 @@ def _of_rounds(
     }
 
 
-def _versions(made_by: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the versions of harnesses, as far as they are known; several of one are joined."""
+def _versions(record: RunRecord | None, made_by: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the versions of what a run ran with, and of harnesses, as far as they are known; several are joined."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
+    for name, versions in record.versions.items() if record is not None else ():
+        found[name] = dict.fromkeys(versions)
     for each in made_by:
         harness = each.get("harness")
         if isinstance(harness, Mapping) and harness.get("name") and harness.get("version"):
             found[str(harness["name"])].setdefault(str(harness["version"]))
-    return {name: ", ".join(versions) for name, versions in sorted(found.items())}
+    return {name: ", ".join(versions) for name, versions in found.items()}
 
 
 def _commands(

@@ -65,6 +65,8 @@ interface Row {
   agent: string;
   mode: Mode;
   from_round: string | null;
+  /** What drives the model or tool, with its version; "none" where there is neither, as of oracle and nop; "" where
+   * records do not say. */
   harness: string;
   environment: string;
   strict: boolean | null;
@@ -152,7 +154,10 @@ interface RunSummary {
   phases: { [phase: string]: number };
   /** What made each agent, as `made_by` has it. */
   agents: { [name: string]: { [key: string]: unknown } };
+  /** What it ran with: pytest-evocode, Python, pytest, platform, the engine's parts, and harnesses. */
   versions: { [name: string]: string };
+  /** What to be careful about, as far as records say, a line for each kind of thing. */
+  warnings?: string[];
   /** Commands that continue or repeat it: what for, and the command. */
   commands: [string, string][];
   faults: { attempt: string; round: number; cause: string }[];
@@ -254,7 +259,7 @@ interface RoundData {
   rewards: { [key: string]: number };
   counts: [number, number];
   flags: string[];
-  rests_on: "separate" | "fork" | "clean" | "place" | null;
+  rests_on: "separate" | "artifacts" | "fork" | "clean" | "place" | null;
   void: boolean;
   changed_tools: string[];
   changed_counts: { [kind: string]: number };

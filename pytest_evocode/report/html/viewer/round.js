@@ -6,6 +6,10 @@ const RESTS_ON = {
     "separate",
     "The suite ran in the task's image as it was built, apart from the program. Nothing that the agent made was there, so it can have changed nothing that the verdict rests on.",
   ],
+  artifacts: [
+    "artifacts",
+    "The suite had an environment for itself, made from the verifier's own image or the task's as built. Of what the agent made, only the declared artifacts were there: files and links within them, without rights.",
+  ],
   clean: [
     "clean",
     "The suite ran in the task's image as it was built, with only the working directory and the task's state carried over. Its tools are the image's; what the suite reads or imports from the working directory is the agent's.",
@@ -172,7 +176,7 @@ function changedToolsNote(round) {
   const sums = Object.entries(counts).map(([kind, count]) => `${integer(count)} ${kind}`);
   const others = sums.length > 0 && h("p", null, "Changed outside of the workspace: ", shownText(sums.join(", "), { tag: "span" }), ".");
   if (!tools.length) return others && note("info", others);
-  const steered = place !== "separate";
+  const steered = place !== "separate" && place !== "artifacts";
   return note(
     steered ? "warning" : "info",
     h(

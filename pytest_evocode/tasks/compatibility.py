@@ -1,0 +1,225 @@
+"""What becomes of each field of Harbor's format: the one table that the loader, the schema and docs/harbor.md follow.
+
+A field that is not refused here has an effect, or its row says which one it has not. Whoever makes a refused field work
+takes the refusal out of its row, and ``python -m pytest_evocode.tasks.compatibility_page`` brings the page up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel
+
+from pytest_evocode.tasks.fields import on_a_drive
+from pytest_evocode.tasks.model import (
+    AgentConfig,
+    Artifact,
+    Author,
+    CollectHook,
+    EnvironmentConfig,
+    Healthcheck,
+    McpServer,
+    SolutionConfig,
+    StepConfig,
+    TaskConfig,
+    TaskInfo,
+    TpuConfig,
+    VerifierConfig,
+)
+from pytest_evocode.tasks.positions import Keys
+from pytest_evocode.tasks.problems import Problem
+
+ONLY_OPEN_OR_CLOSED = 'use network_mode = "public" or "no-network"'
+WINDOWS = 'only "linux" environments can be started'
+
+
+class Support(NamedTuple):
+    """What becomes of a field, or of a file of a task."""
+
+    how: str = ""
+    """How it differs from Harbor; empty where it does not."""
+    refusal: str = ""
+    """What the author of a task that is refused for it is told: why, and what to do."""
+    refuses: Callable[[Any], object] = bool
+    """Whether a value is refused, where there is a ``refusal``. Default: one that asks for something."""
+    values: str = ""
+    """Which values are refused, where others are not."""
+    for_good: bool = False
+    """Whether it stays refused."""
+
+    @property
+    def state(self) -> Literal["supported", "differently", "refused"]:
+        """The support in one word."""
+        if self.refusal and not self.values:
+            return "refused"
+        return "differently" if self.how or self.refusal else "supported"
+
+
+def _refused(refusal: str, *, for_good: bool = False) -> Support:
+    return Support(refusal=refusal, refuses=lambda value: value not in (None, (), 0), for_good=for_good)
+
+
+def _unless(refuses: Callable[[Any], object], values: str, refusal: str, how: str = "", good: bool = False) -> Support:
+    return Support(how, refusal, refuses, values, good)
+
+
+SAME = Support()
+_WHOLE = Support(refusal="refused with the whole table")
+_NO_DRIVES = _unless(on_a_drive, "a path with a drive, such as `C:\\app`", WINDOWS, good=True)
+_NO_ALLOWLIST = _unless(lambda mode: mode == "allowlist", '`"allowlist"`', f'"allowlist"; {ONLY_OPEN_OR_CLOSED}')
+_NO_HOSTS = _refused(f"it needs an allowlist; remove it and {ONLY_OPEN_OR_CLOSED}")
+
+FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
+    TaskConfig: {
+        "schema_version": Support(
+            "1.0 to 1.4 only; Harbor takes any text. The old name `version` is read as well, but not both"
+        ),
+        "source": SAME,
+        "multi_step_reward_strategy": Support(
+            "the mean is over all rounds of the task: one that was not reached counts 0, where Harbor leaves it out"
+        ),
+        "artifacts": SAME,
+        "task": SAME,
+        "agent": SAME,
+        "verifier": SAME,
+        "environment": SAME,
+        "solution": SAME,
+        "steps": SAME,
+        "metadata": Support("`[metadata.evocode]` and `[metadata.requirement_chain]` have a meaning; the rest is free"),
+    },
+    TaskInfo: {"name": SAME, "version": SAME, "description": SAME, "authors": SAME, "keywords": SAME},
+    Author: {"name": SAME, "email": SAME},
+    AgentConfig: {
+        "timeout_sec": Support("a step that says nothing has the task's"),
+        "user": Support("a step that says nothing has the task's"),
+        "network_mode": _NO_ALLOWLIST._replace(
+            how="all rounds share one environment, so a step cannot have another one than the task"
+        ),
+        "allowed_hosts": _NO_HOSTS,
+    },
+    VerifierConfig: {
+        "timeout_sec": Support("a step that says nothing has the task's, where Harbor takes 600"),
+        "env": Support("a step's are laid over the task's"),
+        "user": Support("a step that says nothing has the task's"),
+        "network_mode": _NO_ALLOWLIST,
+        "allowed_hosts": _NO_HOSTS,
+        "environment_mode": Support(
+            "of `shared`, `verify_in` says more; of `separate`, what comes along is said in the verdict, and bounded "
+            "([separate verifiers](task-format.md#separate-verifiers))"
+        ),
+        # Of native suites refused by its place: consistency.py.
+        "environment": Support("of native suites `docker_image` counts, and a step has none for them"),
+        "collect": Support("run once the turn has ended, which kills all processes of one that timed out"),
+    },
+    CollectHook: {
+        "command": Support("one that fails is said in the verdict"),
+        "service": _unless(
+            lambda service: service != "main",
+            "all but `main`",
+            "there is one container, and it is called main; remove the command",
+        ),
+        "timeout_sec": Support("every process in the environment is killed then"),
+        "user": SAME,
+    },
+    EnvironmentConfig: {
+        "network_mode": _NO_ALLOWLIST._replace(
+            how="a task that says nothing has a network in Docker and none in the sandbox"
+        ),
+        "allowed_hosts": _NO_HOSTS,
+        "build_timeout_sec": SAME,
+        "docker_image": Support("needs Docker"),
+        "os": _unless(lambda system: system.lower() != "linux", "all but `linux`", WINDOWS, good=True),
+        "cpus": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
+        "memory_mb": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
+        "storage_mb": Support("no limit is set; the header of the session says so"),
+        "gpus": _refused("no environment here has GPUs; remove it or set it to 0"),
+        "gpu_types": _refused("no environment here has GPUs; remove it"),
+        "tpu": _refused("no environment here has TPUs; remove it", for_good=True),
+        "env": Support(
+            "but for `[verifier.environment]` not filled in from secrets that the agent does not declare "
+            "([secrets](running.md#secrets))"
+        ),
+        "healthcheck": SAME,
+        "workdir": _NO_DRIVES,
+        "allow_internet": SAME,
+        "memory": SAME,
+        "storage": Support("as `storage_mb`"),
+        "mcp_servers": _refused("agents get no MCP servers; remove them"),
+        "skills_dir": _refused("agents get no skills; remove it"),
+    },
+    McpServer: dict.fromkeys(("name", "transport", "url", "command", "args", "headers"), _WHOLE),
+    TpuConfig: {"type": _WHOLE, "topology": _WHOLE},
+    Healthcheck: {
+        "command": SAME,
+        "interval_sec": SAME,
+        "timeout_sec": SAME,
+        "start_period_sec": SAME,
+        "start_interval_sec": SAME,
+        "retries": SAME,
+    },
+    SolutionConfig: {"env": SAME},
+    StepConfig: {
+        "name": SAME,
+        "agent": SAME,
+        "verifier": SAME,
+        "min_reward": Support("a number is for the reward that decides, which need not be called `reward`"),
+        "healthcheck": SAME,
+        "artifacts": SAME,
+    },
+    Artifact: {
+        "source": _NO_DRIVES._replace(how="an absolute path; Harbor takes relative ones, too"),
+        "destination": SAME,
+        "exclude": SAME,
+        "service": _unless(
+            lambda service: service not in (None, "main"),
+            "all but `main`",
+            "there is one container, and it is called main; remove the artifact",
+        ),
+    },
+}
+"""The fields of each table of a ``task.toml`` by the model that reads it, without those below ``[metadata]``."""
+
+COMPOSE = "environment/docker-compose.yaml"
+TRAJECTORY = "trajectory.json"
+FILES: Mapping[str, Support] = {
+    "environment/Dockerfile": Support(
+        "the sandbox replays it on this machine's system; `ENTRYPOINT` and `CMD` are not run"
+    ),
+    COMPOSE: _refused("write a Dockerfile, one container runs the whole task"),
+    "instruction.md": SAME,
+    TRAJECTORY: Support("of a task or a step: not read, so the agent begins without the conversation in it"),
+    "solution/solve.sh": SAME,
+    "workdir/setup.sh": SAME,
+    "tests/test.sh": Support("runs in a fork of the environment, where no process of the agent is"),
+    "tests/Dockerfile": Support("of a separate verifier, of the task or a step; the sandbox replays it as the task's"),
+    "tests/test_*.py": Support("a [native suite](task-format.md#native-suites) where there is no `test.sh`"),
+    "/logs/verifier/reward.txt, reward.json": SAME,
+    "solution/solve.bat, tests/test.bat": _refused(WINDOWS, for_good=True),
+}
+"""The files of a task beside its ``task.toml``, or that it counts on."""
+
+
+def refusals(section: BaseModel, keys: Keys = ()) -> Iterator[Problem]:
+    """Yield a problem for each value of ``section``, and of the tables below it, that is refused by the table.
+
+    Args:
+        section: What a task.toml says, or a part of it.
+        keys: Where in task.toml the part is.
+    """
+    fields = FIELDS.get(type(section))
+    if fields is None:
+        return
+    # The order of the fields, not that of a set: messages of one line are sorted by nothing else.
+    for name in fields:
+        if name not in section.model_fields_set:
+            continue
+        value, support, here = getattr(section, name), fields[name], (*keys, name)
+        if support.refusal and value is not None and support.refuses(value):
+            yield Problem(support.refusal, here, unsupported=True, for_good=support.for_good)
+        elif isinstance(value, BaseModel):
+            yield from refusals(value, here)
+        elif isinstance(value, tuple):
+            for index, entry in enumerate(value):
+                if isinstance(entry, BaseModel):
+                    yield from refusals(entry, (*here, index))
