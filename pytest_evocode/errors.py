@@ -22,6 +22,8 @@ Faults, whose messages are complete for the user::
     │   └── DamagedRecord             nor will it ever be
     ├── CannotBeChecked               a check of the task came to no result
     ├── ResumeRefused                 an attempt of an earlier session cannot be continued
+    ├── StorageFault                  the storage that attempts travel by cannot be read or written
+    │   └── TakenOver                 another session goes on with the attempt
     ├── RegradingRefused              an attempt cannot be verified again
     ├── PinRefused                    a task's cases cannot be pinned
     ├── Cancelled                     nobody's fault: the session was stopped
@@ -45,7 +47,8 @@ Control flow, raised for a caller inside the package that catches it and goes on
     ├── FilesNotListed                trajectories: the workspace cannot be listed
     ├── DiffError                     trajectories: a diff does not fit its text
     ├── StateNotRebuilt               process: a recorded state of the workspace cannot be had again
-    └── NoGrammar                     process: no parser for a language is installed
+    ├── NoGrammar                     process: no parser for a language is installed
+    └── DamagedObject                 storage: an object's contents are not those that it is called by
 """
 
 from __future__ import annotations
@@ -154,6 +157,14 @@ class ResumeRefused(EvocodeError):
     """What an earlier session left of an attempt cannot be continued by this one."""
 
 
+class StorageFault(EvocodeError):
+    """The storage that attempts travel by cannot be read or written."""
+
+
+class TakenOver(StorageFault):
+    """Another session goes on with an attempt, so this one may store no more of it."""
+
+
 class RegradingRefused(EvocodeError):
     """An attempt cannot be verified again."""
 
@@ -244,6 +255,14 @@ class StateNotRebuilt(ControlFlow):
 
 class NoGrammar(ControlFlow):
     """A file is in a language for which no parser is installed; the message says which."""
+
+
+class DamagedObject(ControlFlow):
+    """An object of the storage is gone, or its contents are not those that it is called by; ``name`` is its name."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}")
+        self.name = name
 
 
 def describe_error(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_evocode.environments.building import BuildingEngine, BuildWish
 from pytest_evocode.environments.choice import choose_engine
+from pytest_evocode.environments.portable import ExportedLayer, PortableEngine
 from pytest_evocode.environments.programs import FileStatus, Program, ProgramEnvironment, ProgramResult
 from pytest_evocode.environments.protocol import (
     Command,
@@ -30,11 +31,13 @@ __all__ = [
     "Engine",
     "Environment",
     "ExecResult",
+    "ExportedLayer",
     "FileContents",
     "FileStatus",
     "Installation",
     "InteractiveEnvironment",
     "MeasuredEngine",
+    "PortableEngine",
     "Program",
     "ProgramEnvironment",
     "ProgramResult",

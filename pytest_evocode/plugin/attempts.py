@@ -128,6 +128,8 @@ class AttemptCollector(pytest.Collector):
 
         ``cases`` are the patterns of the only cases that are run, by round; none to run all.
         """
+        from pytest_evocode.trial.attempt_storage import AttemptStorage
+
         settings = self._evocode.settings
         return {
             "mode": settings.mode,
@@ -145,6 +147,7 @@ class AttemptCollector(pytest.Collector):
             "verifiers": settings.verifiers,
             "verify_times": settings.verify_times,
             "strict": settings.strict,
+            "storage": AttemptStorage(settings.storage) if settings.storage is not None else None,
         }
 
     def _warn_of_stale_pins(self) -> None:
@@ -172,6 +175,8 @@ class AttemptCollector(pytest.Collector):
             if late := artifact_properties(trial.flags_of_artifacts):
                 for item in reporting:
                     item.user_properties += late
+            for note in trial.storage_notes:
+                self.warn(pytest.PytestWarning(note))
             if fault:  # Out here, or pytest would show where the error comes from.
                 pytest.fail(fault, pytrace=False)
 

@@ -214,6 +214,12 @@ def _add_ini_settings(parser: pytest.Parser) -> None:
         help="seconds in which --evocode-process may build and test what an attempt left on its way (default: 300)",
     )
     parser.addini(
+        "evocode_storage",
+        type="string",
+        default="",
+        help="a directory or URL (s3://bucket/prefix) where attempts are saved, for another machine to resume",
+    )
+    parser.addini(
         "evocode_verifiers",
         type="string",
         default="",

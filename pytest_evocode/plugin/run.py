@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.errors import UsageError
+from pytest_evocode.errors import StorageFault, UsageError
 from pytest_evocode.plugin.options import LATEST
 from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.report.tables import join_first
@@ -22,7 +24,9 @@ from pytest_evocode.results.selection import RunProgress, SelectedAttempt, progr
 from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
-    pass
+    from pytest_evocode.trial.attempt_storage import AttemptStorage
+
+logger = logging.getLogger(__name__)
 
 
 class SessionRun:
@@ -54,11 +58,14 @@ class SessionRun:
         self._versions = _versions(versions)
         self._scrubber = scrubber
         self._is_used = False
+        self._storage = _storage_of(settings)
         self.record: RunRecord | None = None
         """The record as it was last read or written; None as long as it is not known which run is to be continued."""
         if settings.resume is None:
             self._claim()
         elif settings.resume != LATEST:
+            if self._storage is not None:
+                self._storage.restore_run(self._results, settings.resume)
             self._take(directory.reopen_run(self._results, settings.resume))
         else:
             directory.run_names(self._results)
@@ -154,6 +161,7 @@ class SessionRun:
         assert self.record is not None
         if self._settings.resume is not None:
             own = tuple(each for each in selected if not each.elsewhere)
+            self._bring(own)
             resuming = _resuming(self.record, progress_of(self._results, self.record, own))
             anew = {
                 "arguments": self._arguments,
@@ -164,7 +172,20 @@ class SessionRun:
         self._is_used = True
         self.record = with_selected(self.record, selected, made_by).model_copy(update={"version": RECORD_VERSION})
         directory.write_run(self._results, self.record)
+        if self._storage is not None:
+            self._storage.save_run(self._results, self.record.run)
         return resuming
+
+    def _bring(self, selected: Sequence[SelectedAttempt]) -> None:
+        """Bring the records of attempts, for this session to say what is left; their snapshots come with the trials."""
+        if self._storage is None or self._settings.mode == "single-round":
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        of = partial(directory.AttemptDirectory.of, self._results)
+        with ThreadPoolExecutor(8) as pool:
+            places = (of(each.task, each.agent, self.name, each.number, self._scrubber) for each in selected)
+            list(pool.map(self._storage.restore, places))
 
     def write(self, records: Sequence[RoundRecord], begun: Iterable[tuple[str, str, int]], exit_status: int) -> None:
         """Write how the run ended, with the scores of each agent; not where nothing was selected.
@@ -188,6 +209,11 @@ class SessionRun:
             "scores": {agent: asdict(mode.scores(of_agent)) for agent, of_agent in by_agent(records).items()},
         }
         directory.write_run(self._results, self.record.model_copy(update=ended))
+        if self._storage is not None:
+            try:
+                self._storage.save_run(self._results, self.record.run)
+            except StorageFault as error:
+                logger.warning("%s; it has the record that the run began with", error)
 
     def count_unfinished(self) -> int:
         """Return how many attempts of the run can be continued."""
@@ -222,6 +248,14 @@ def _with_versions(run: RunRecord, versions: Mapping[str, str]) -> dict[str, tup
     return {
         name: tuple(dict.fromkeys((*run.versions.get(name, ()), *filter(None, [versions.get(name)])))) for name in names
     }
+
+
+def _storage_of(settings: Settings) -> AttemptStorage | None:
+    if settings.storage is None:
+        return None
+    from pytest_evocode.trial.attempt_storage import AttemptStorage
+
+    return AttemptStorage(settings.storage)
 
 
 def _resuming(run: RunRecord, found: RunProgress | None) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evocode.errors import RecordFault, UsageError
+from pytest_evocode.errors import RecordFault, StorageFault, UsageError
 from pytest_evocode.plugin.session_agents import Roster
 from pytest_evocode.plugin.settings import read_settings
 from pytest_evocode.results.directory import AttemptDirectory
@@ -180,8 +180,9 @@ class EvocodeSession:
         try:
             agents = {agent.id: agent.description for agent in self.roster.agents}
             return self.run.select(selected, agents) if self.run is not None else ""
-        except UsageError as error:
-            raise pytest.UsageError(f"--evocode-resume: {error}") from None
+        except (UsageError, StorageFault) as error:
+            option = "--evocode-resume" if self.settings.resume is not None else "evocode_storage"
+            raise pytest.UsageError(f"{option}: {error}") from None
 
     # Records.
 

@@ -65,6 +65,8 @@ class Settings:
     """Seconds to execute the states that an attempt went through, to score its process; None to not score it."""
     judge: str | None
     """The model that judges processes beside the rules."""
+    storage: str | None
+    """The directory, absolute, or the URL where attempts are saved; None for nowhere."""
     verifiers: int | None
     """Suites at once on this machine; None is one per core."""
     check: bool
@@ -152,6 +154,7 @@ def read_settings(config: pytest.Config) -> Settings:
         budget=_read_budget(config),
         process=_read_process(config),
         judge=config.getoption("evocode_judge"),
+        storage=_read_storage(config),
         verifiers=_read_verifiers(config),
         check=check,
         warm=warm,
@@ -358,6 +361,13 @@ def _read_process(config: pytest.Config) -> float | None:
     if not 0 <= seconds < math.inf:
         raise _wrong_setting(config, "evocode_process_budget", text, "seconds, 0 or more")
     return seconds
+
+
+def _read_storage(config: pytest.Config) -> str | None:
+    text: str = config.getini("evocode_storage").strip()
+    if not text or "://" in text:
+        return text or None
+    return str((config.rootpath / text).resolve())
 
 
 def _read_verifiers(config: pytest.Config) -> int | None:

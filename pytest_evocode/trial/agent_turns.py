@@ -10,10 +10,10 @@ from importlib.metadata import version
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.environments import Environment
-from pytest_evocode.errors import EnvironmentFault, TaskError
+from pytest_evocode.errors import AgentFault, EnvironmentFault, EvocodeError, ModelFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.phases import Stopwatch
-from pytest_evocode.results.records import Usage
+from pytest_evocode.results.records import Fault, Usage
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.tasks import Round, resolve_solution_env
@@ -56,6 +56,12 @@ class AgentTurns:
         """What the attempt is at, and what it has used; any thread may ask."""
         spent = self.spending.spent
         return replace(self._stage, turns=spent.turns, tokens=spent.tokens, cost_usd=spent.cost_usd)
+
+    def fault_of(self, error: BaseException) -> Fault:
+        """Return whose fault it is that an attempt ends with an error."""
+        broke_down = self.under_way and not isinstance(error, EvocodeError)
+        of_agent = isinstance(error, AgentFault) and not isinstance(error, ModelFault)
+        return "agent" if broke_down or of_agent else "infrastructure"
 
     def take(self, environment: Environment, round_: Round) -> TurnRecord:
         """Prepare a round, let the agent work and record its turn.

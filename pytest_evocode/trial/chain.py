@@ -11,7 +11,8 @@ from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import Cancelled, EnvironmentFault
 from pytest_evocode.results.records import Mode
 from pytest_evocode.tasks import Round
-from pytest_evocode.trial.checkpoints import Checkpoints, Resumption
+from pytest_evocode.trial.checkpoints import Checkpoints
+from pytest_evocode.trial.resumption import Resumption
 from pytest_evocode.trial.round_records import RoundRecords
 from pytest_evocode.verifier import ended_by, needs_verdict
 

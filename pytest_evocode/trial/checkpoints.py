@@ -7,7 +7,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +19,11 @@ from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, RoundR
 from pytest_evocode.results.states import AttemptState, Spent, TurnRecord
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.clearing import Clearing
+from pytest_evocode.trial.resumption import Resumption
+from pytest_evocode.trial.saving import AttemptSaver, WrittenState
 
 #: The version of records that first says which harness drove an agent.
 _WITH_HARNESS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Resumption:
-    """Where an attempt goes on: behind ``last_turn``, in the state ``start``; None is the image as built."""
-
-    records: Mapping[int, RoundRecord] = field(default_factory=dict)
-    """Records of the rounds that are done, by index."""
-    turns: tuple[TurnRecord, ...] = ()
-    """Turns that have ended and whose rounds have no verdict yet."""
-    lost: Mapping[int, str] = field(default_factory=dict)
-    """Rounds that were done, whose records cannot be had any more, and why, by index."""
-    last_turn: int = 0
-    first_played: int = 1
-    """The first round that is run; those before it have no record."""
-    start: Snapshot | None = None
-    kept: Mapping[int, Snapshot] = field(default_factory=dict)
-    """The states that are kept of ``turns`` which nobody took in this attempt; they stay beyond it."""
-    agent: Any = None
-    spent: Spent = field(default_factory=Spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +51,7 @@ class Checkpoints:
 
     Snapshots of rounds without a verdict are needed to verify these, and the last one to go on from. Without a
     directory nothing outlives the session, and a round's snapshot is discarded after its verdict. With ``keep_all``
-    only snapshots are discarded that a later session could not find.
+    only snapshots are discarded that a later session could not find. A ``saver`` saves to a storage what is written.
 
     A turn that was ahead of a verdict which may still drop it is not mentioned until :meth:`count_up_to` says that it
     counts: a later session repeats it, with the replies that its journal has.
@@ -82,8 +64,10 @@ class Checkpoints:
         clearing: Clearing,
         *,
         keep_all: bool = False,
+        saver: AttemptSaver | None = None,
     ) -> None:
         """Begin without snapshots; those that a round needed alone are discarded by ``clearing``."""
+        self._saver = saver
         self._clearing = clearing
         self._directory = directory
         self._keep_all = keep_all
@@ -134,8 +118,7 @@ class Checkpoints:
                 )
             self._turns[turn.index], self._snapshots[turn.index] = turn, snapshot
         self._state = earlier.model_copy(update={"last": max(earlier.last, self._own_last)})
-        last = max(self._turns, default=0)
-        first = self.first_recorded
+        last, first = max(self._turns, default=0), self.first_recorded
         return Resumption(
             records=records,
             lost={
@@ -329,6 +312,25 @@ class Checkpoints:
                     needed = index in self._turns or any(ended.turn.index == index for ended in self._ahead)
                     self._discard([index] if index in self._snapshots and not needed else [])
 
+    def begin_saving(self) -> None:
+        """Have what is written saved to the storage, if there is one; returns at once."""
+        if self._saver is not None:
+            self._saver.changed(self.holding_written)
+
+    @contextlib.contextmanager
+    def holding_written(self) -> Iterator[WrittenState | None]:
+        """Hold the snapshots that ``state.json`` mentions; None where the attempt does not go on."""
+        with self._lock:
+            written = None if self._directory is None else WrittenState.of(self._directory, self._snapshots)
+            indexes = () if written is None else tuple(written.snapshots)
+            for index in indexes:
+                self._held.setdefault(index, set()).add("storage")
+        try:
+            yield written
+        finally:
+            for index in indexes:
+                self.release(index, "storage")
+
     def _settle(self, update: Mapping[str, Any]) -> None:
         """Write the state, and only then discard the snapshots that it does not mention."""
         last = max(self._turns, default=0)
@@ -343,6 +345,7 @@ class Checkpoints:
                 self._directory.write_state(self._state)
             except OSError as error:
                 raise EnvironmentFault(f"the attempt's state could not be written: {error}") from error
+            self.begin_saving()
         unheld = [index for index in unneeded if index not in self._held]
         dropped = [snapshot for index in unheld if (snapshot := self._dropped(index)) is not None]
         if dropped:
@@ -358,6 +361,13 @@ class Checkpoints:
 
     def close(self, *, finished: bool) -> None:
         """Discard what nobody needs: all snapshots when the attempt is finished or cannot be resumed."""
+        if self._saver is not None:
+            self._saver.stop()  # Or it would hold what is discarded here.
+        self._close(finished=finished)
+        if self._saver is not None:
+            self._saver.save_last(self.holding_written)
+
+    def _close(self, *, finished: bool) -> None:
         with self._lock:
             self._drop_ahead(0)
             held = [index for index in self._held if index in self._snapshots and index not in self._turns]

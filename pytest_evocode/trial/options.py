@@ -10,6 +10,7 @@ from typing import Any
 from pytest_evocode.environments import Installation
 from pytest_evocode.llm.budget import Budget, RunSpending
 from pytest_evocode.results.records import Mode
+from pytest_evocode.trial.attempt_storage import AttemptStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,9 @@ class TrialOptions:
     strict: bool = False
     """Whether a round fails in which the agent had changed the image's tools."""
     resume: bool = False
-    """Whether to go on with what the trial's directory has of the attempt."""
+    """Whether to go on with what the trial's directory, or the storage, has of the attempt."""
+    storage: AttemptStorage | None = None
+    """Where the attempt is saved beside the run, for another machine to go on with; it needs a directory."""
     hold_forks: bool = False
     """Whether the forks of failed rounds stay until :meth:`Trial.drop_fork`."""
     hold_all_forks: bool = False

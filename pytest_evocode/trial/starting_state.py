@@ -19,10 +19,10 @@ from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.secrets import withheld_from_agent
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
-from pytest_evocode.trial.checkpoints import Resumption
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.reference_states import ReferenceStates
+from pytest_evocode.trial.resumption import Resumption
 from pytest_evocode.trial.suites.runner import SuiteRunner
 
 logger = logging.getLogger(__name__)

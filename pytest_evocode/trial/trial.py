@@ -20,30 +20,23 @@ from pytest_evocode.agents import (
 )
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import (
-    AgentFault,
-    AttemptEnded,
-    EnvironmentFault,
-    EvocodeError,
-    ModelFault,
-    RecordFault,
-    ResumeRefused,
-    describe_error,
-)
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RecordFault, ResumeRefused, describe_error
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
-from pytest_evocode.results.records import Fault, RoundRecord
+from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.states import AttemptState, TurnRecord
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.task import RoundSelection
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.chain import Chain
-from pytest_evocode.trial.checkpoints import Checkpoints, Resumption, memory_of
+from pytest_evocode.trial.checkpoints import Checkpoints, memory_of
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.kept_states import keep_state
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
+from pytest_evocode.trial.resumption import Resumption
 from pytest_evocode.trial.round_records import RoundRecords
+from pytest_evocode.trial.saving import AttemptSaver
 from pytest_evocode.trial.starting_state import StartingState
 from pytest_evocode.trial.stopping import StopEvent
 from pytest_evocode.trial.suites.held_forks import HeldFork
@@ -101,16 +94,15 @@ class Trial:
             environment=engine.name, task_hash=context.task_hash, made_by=dict(options.agent), last=len(self._rounds)
         )
         turns_stop = context.cancelled.part()
-        self._turns = AgentTurns(
-            replace(context, cancelled=turns_stop),
-            agent,
-            spending=AttemptSpending(options.budget, run=options.run_spending),
-        )
+        spending = AttemptSpending(options.budget, run=options.run_spending)
+        self._turns = AgentTurns(replace(context, cancelled=turns_stop), agent, spending=spending)
         self._start_state = StartingState(context, agent, rounds, self._oracle_attempt)
         self._suites = SuiteRunner(context, trusted=self._start_state.is_of_task_alone)
         # Suites that run in place need the processes there, which no snapshot has.
         self._keeps_states = options.keep_snapshots and directory is not None and not self._suites.in_place
-        self._checkpoints = Checkpoints(directory, state, self._suites.clearing, keep_all=self._keeps_states)
+        self._saver = saver = AttemptSaver.of(context)
+        keep_all = self._keeps_states
+        self._checkpoints = Checkpoints(directory, state, self._suites.clearing, keep_all=keep_all, saver=saver)
         if options.hold_last:
             self._checkpoints.hold(len(self._rounds), "last")
         self._records = RoundRecords(context, name or agent.name, attempt, rounds, self._checkpoints)
@@ -216,6 +208,11 @@ class Trial:
         """What is to be said of artifacts, by round, once the attempt is closed; records on disk have it as flags."""
         return self._records.flags_of_artifacts()
 
+    @property
+    def storage_notes(self) -> tuple[str, ...]:
+        """What is to be said of the storage: what was not found there as it was left, and what could not be saved."""
+        return self._saver.notes if self._saver is not None else ()
+
     def drop_fork(self, index: int) -> None:
         """Stop a round's fork, if it has one."""
         self._suites.drop_fork(index)
@@ -303,6 +300,8 @@ class Trial:
 
     def _look_back(self, until_started: contextlib.ExitStack) -> Resumption:
         """Return where to go on: from an earlier session's end of this attempt, or from reference solutions."""
+        if self._saver is not None and self._context.options.resume:
+            self._saver.restore()
         own = self._rounds[self._selection.rounds_before :]
         before = self._checkpoints.load(self._context.engine, own) if self._context.options.resume else Resumption()
         if before != Resumption():
@@ -337,6 +336,7 @@ class Trial:
                 self._context.directory.reopen()
             except OSError as error:
                 raise EnvironmentFault(f"the results could not be written: {error}") from error
+        self._checkpoints.begin_saving()
         self._ready.set_result(environment)
 
     def _keep(self, environment: Environment, turn: TurnRecord) -> TurnRecord:
@@ -383,11 +383,8 @@ class Trial:
         if isinstance(error, ResumeRefused):
             self._checkpoints.leave_alone()
             self._records.leave_alone()
-        broke_down = self._turns.under_way and not isinstance(error, EvocodeError)
-        of_agent = isinstance(error, AgentFault) and not isinstance(error, ModelFault)
-        fault: Fault = "agent" if broke_down or of_agent else "infrastructure"
         cause = None if self._context.cancelled.is_set() else describe_error(error)
-        self._records.break_off(index, cause, fault, usage=self._turns.unrecorded)
+        self._records.break_off(index, cause, self._turns.fault_of(error), usage=self._turns.unrecorded)
 
     def _finish(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""

@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from pytest_evocode.environments.docker.change_lists import drop_lists_without_i
 from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import DockerImages
+from pytest_evocode.environments.docker.portable import export_image, import_image
 from pytest_evocode.environments.docker.snapshot_images import SnapshotImage, remove_image_name
 from pytest_evocode.environments.docker.snapshots import (
     COMMENT,
@@ -26,8 +27,10 @@ from pytest_evocode.environments.docker.snapshots import (
     DockerSnapshot,
     images_of_kept,
     is_kept,
+    snapshot_labels,
 )
 from pytest_evocode.environments.owners import Owner, is_needed
+from pytest_evocode.environments.portable import ExportedLayer
 from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
@@ -93,11 +96,10 @@ class DockerEngine:
         wanted = task.config.environment
         assert snapshot is None or isinstance(snapshot, DockerSnapshot)
         layers = len(image["RootFS"]["Layers"])
-        labels = {**self._own, "evocode.task": task.name, IMAGE_LAYERS: str(layers)}
         environment = DockerEnvironment(
             ContainerSettings(
                 self._client,
-                labels,
+                self._labels(task, image),
                 self._public_network,
                 user=config.get("User") or "0",
                 env=dict(env),
@@ -145,6 +147,30 @@ class DockerEngine:
                 return None
         below = int(image["Config"]["Labels"].get(IMAGE_LAYERS, 0))
         return DockerSnapshot(self._client, SnapshotImage(self._client, reference), below)
+
+    def export_snapshot(self, snapshot: Snapshot, known: Collection[str], target: Path) -> list[ExportedLayer]:
+        """See :class:`~pytest_evocode.environments.portable.PortableEngine`."""
+        assert isinstance(snapshot, DockerSnapshot)
+        with faults("reading a snapshot"):
+            image = self._client.inspect_image(snapshot.image)  # type: ignore[no-untyped-call]
+        return export_image(self._client, image, snapshot.image_layers, known, target)
+
+    def import_snapshot(
+        self,
+        task: Task,
+        installation: Installation | None,
+        reference: str,
+        layers: Sequence[ExportedLayer],
+        keep_for: Path,
+    ) -> None:
+        """See :class:`~pytest_evocode.environments.portable.PortableEngine`."""
+        base = self._images.ensure(task, installation)
+        labels = {**self._labels(task, base), **snapshot_labels(keep_for, ())}
+        import_image(self._client, base, reference, layers, labels)
+
+    def _labels(self, task: Task, image: Mapping[str, Any]) -> dict[str, str]:
+        """Return what says whose a container or snapshot is, of a task with this image."""
+        return {**self._own, "evocode.task": task.name, IMAGE_LAYERS: str(len(image["RootFS"]["Layers"]))}
 
     def image_key(self, task: Task) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""

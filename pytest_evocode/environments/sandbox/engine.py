@@ -8,7 +8,7 @@ import re
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from filelock import FileLock
 from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.cache import cache_directory, try_lock
+from pytest_evocode.environments.portable import ExportedLayer
 from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
 from pytest_evocode.environments.sandbox import leftovers
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings, bubblewrap_version, find_bubblewrap
@@ -25,7 +26,14 @@ from pytest_evocode.environments.sandbox.dockerfile import ParsedDockerfile
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.environments.sandbox.images import SandboxImages, host_system, lay_base
 from pytest_evocode.environments.sandbox.launcher_client import Launcher, LauncherPool
-from pytest_evocode.environments.sandbox.snapshots import SandboxSnapshot, keep_copy, leftover_snapshots, remove_tree
+from pytest_evocode.environments.sandbox.snapshots import (
+    SandboxSnapshot,
+    keep_copy,
+    leftover_snapshots,
+    pack_layer,
+    remove_tree,
+    unpack_layer,
+)
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
 from pytest_evocode.tasks.atomic_write import write_atomically
@@ -194,6 +202,40 @@ class SandboxEngine:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         layer = self._settings.kept / reference
         return SandboxSnapshot(self._launcher, layer) if reference and layer.is_dir() else None
+
+    def export_snapshot(self, snapshot: Snapshot, known: Collection[str], target: Path) -> list[ExportedLayer]:
+        """See :class:`~pytest_evocode.environments.portable.PortableEngine`."""
+        assert isinstance(snapshot, SandboxSnapshot)
+        name = f"{snapshot.reference} {self._way}"
+        path = None if name in known else target / "layer.tar"
+        if path is not None:
+            pack_layer(self._launcher, snapshot.layer, path)
+        return [ExportedLayer(name, path)]
+
+    def import_snapshot(
+        self,
+        task: Task,
+        installation: Installation | None,
+        reference: str,
+        layers: Sequence[ExportedLayer],
+        keep_for: Path,
+    ) -> None:
+        """See :class:`~pytest_evocode.environments.portable.PortableEngine`."""
+        self._images.ensure(task, installation)
+        (layer,) = layers
+        assert layer.archive is not None
+        way = layer.name.partition(" ")[2]
+        if way != self._way:
+            raise EnvironmentFault(
+                f"the attempt was begun in a sandbox {way}, and sandboxes here are made {self._way}; continue it on "
+                "such a machine"
+            )
+        unpack_layer(self._launcher, layer.archive, self._settings.kept / reference, keep_for)
+
+    @property
+    def _way(self) -> str:
+        """How layers note owners and deleted directories."""
+        return "without root" if self._settings.rootless else "by root"
 
     def image_key(self, task: Task) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""

@@ -17,6 +17,7 @@ from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.errors import EnvironmentFault
 
 _OWNER = "owner.json"
+_AS_IT_IS = ("--numeric-owner", "--same-owner", "--same-permissions", "--sparse", "--xattrs", "--xattrs-include=*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def copy_top_layer(
     try:
         layer.mkdir(parents=True, mode=0o700)
         if keep_for is not None:
-            (layer / _OWNER).write_text(json.dumps({**asdict(Owner.this()), "keep_for": str(keep_for)}))
+            _write_owner(layer, keep_for)
         run(_copy_command(source, layer))
     except (EnvironmentFault, OSError) as error:
         # The sandbox was stopped meanwhile, or the disk is full.
@@ -111,6 +112,31 @@ def copy_top_layer(
             raise EnvironmentFault(f"a snapshot could not be written to {layer}: {error.strerror}") from error
         raise
     return layer
+
+
+def pack_layer(launcher: Launcher, layer: Path, archive: Path) -> None:
+    """Write a layer to a tar, the same bytes for the same files; raises EnvironmentFault."""
+    how = ("--format=posix", "--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime", "--sort=name")
+    launcher.host_command(
+        ["tar", "--create", f"--file={archive}", *how, *_AS_IT_IS, f"--directory={layer}", "root", "usr"]
+    )
+
+
+def unpack_layer(launcher: Launcher, archive: Path, layer: Path, keep_for: Path) -> None:
+    """Make a kept snapshot of what :func:`pack_layer` wrote; raises EnvironmentFault, and leaves nothing then."""
+    building = layer.with_name(f"part-{uuid.uuid4().hex[:12]}")
+    try:
+        building.mkdir(parents=True, mode=0o700)
+        _write_owner(building, keep_for)  # First, so that what a killed session leaves of it is removed.
+        launcher.host_command(["tar", "--extract", f"--file={archive}", *_AS_IT_IS, f"--directory={building}"])
+        os.rename(building, layer)
+    except (EnvironmentFault, OSError) as error:
+        remove_tree(launcher, building)
+        raise EnvironmentFault(f"a snapshot could not be brought to {layer}: {error}") from error
+
+
+def _write_owner(layer: Path, keep_for: Path) -> None:
+    (layer / _OWNER).write_text(json.dumps({**asdict(Owner.this()), "keep_for": str(keep_for)}))
 
 
 def keep_copy(launcher: Launcher, layer: Path, target: Path) -> int:

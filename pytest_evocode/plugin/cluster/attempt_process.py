@@ -34,6 +34,7 @@ from pytest_evocode.plugin.cluster.orders import (
 )
 
 if TYPE_CHECKING:
+    from pytest_evocode.agents import Agent
     from pytest_evocode.environments import Engine
     from pytest_evocode.plugin.cluster.broker import Answer
     from pytest_evocode.results.directory import AttemptDirectory
@@ -182,7 +183,7 @@ class AttemptRun:
         directory = AttemptDirectory.of(
             home, order.task, order.agent.id, order.run, order.number, only_round=order.only_round
         )
-        self._bring_back(directory, engine)
+        self._bring_back(directory, engine, task)
         changes = FileChanges(directory.path)
         trial = self._trial(task, engine, directory)
         ended = threading.Event()
@@ -209,24 +210,29 @@ class AttemptRun:
             if watch.ident is not None:
                 watch.join()
             send_changes()
+        self._line.send(*((NOTE, note) for note in trial.storage_notes))
         flags = {name: list(of_round) for name, of_round in trial.flags_of_artifacts.items()}
         return ENDED, flags, fault
 
-    def _trial(self, task: Task, engine: Engine, directory: AttemptDirectory) -> Trial:
+    def _agent(self) -> Agent:
         from pytest_evocode.agents.specs import make_agent
+
+        order = self._order
+        if order.made_agent:
+            made: Agent = pickle.loads(order.made_agent)
+            return made
+        return make_agent(order.agent.spec, order.agent.options, order.declarations)
+
+    def _trial(self, task: Task, engine: Engine, directory: AttemptDirectory) -> Trial:
         from pytest_evocode.trial.options import TrialOptions
         from pytest_evocode.trial.trial import Trial
 
         order = self._order
-        if order.made_agent:
-            agent = pickle.loads(order.made_agent)
-        else:
-            agent = make_agent(order.agent.spec, order.agent.options, order.declarations)
         options: dict[str, Any] = dict(order.options)
         spending: Any = ClusterSpending(self._line, order.spent)
         return Trial(
             task,
-            agent,
+            self._agent(),
             engine,
             name=order.agent.id,
             attempt=order.number,
@@ -235,11 +241,12 @@ class AttemptRun:
             options=TrialOptions(**options, run_spending=spending, resume=order.resume),
         )
 
-    def _bring_back(self, directory: AttemptDirectory, engine: Engine) -> None:
-        """Bring what there is of the attempt to where it goes on: what is here, or what the driver has if that is more.
+    def _bring_back(self, directory: AttemptDirectory, engine: Engine, task: Task) -> None:
+        """Bring what there is of the attempt to where it goes on: what is here, else what the driver has or a storage.
 
         What cannot be gone on from, because the state after its last turn is on another machine, is left out.
         """
+        from pytest_evocode.agents.protocol import installation_of
         from pytest_evocode.plugin.cluster.file_changes import write_tree
 
         order = self._order
@@ -249,6 +256,9 @@ class AttemptRun:
         here = _last_turn(directory)
         if order.files and (here < 0 or not _has_states(directory, engine)):
             write_tree(directory.path, order.files)
+        if (storage := order.options.get("storage")) is not None:
+            restored = storage.restore(directory, engine, task, installation_of(self._agent()))
+            self._line.send(*((NOTE, note) for note in restored.notes))
         if not _has_states(directory, engine):
             rounds = _last_turn(directory)
             shutil.rmtree(directory.path, ignore_errors=True)

@@ -94,6 +94,11 @@ class RemoteTrial:
         """What is to be said of artifacts, by round; nothing before the last round's report."""
         return self._flags if self.is_reported else {}
 
+    @property
+    def storage_notes(self) -> tuple[str, ...]:
+        """What there is to say of the storage: nothing here, because the node has told the driver."""
+        return ()
+
     def fork_of(self, index: int) -> HeldFork | None:
         """Return None: forks are not held on other machines."""
         return None

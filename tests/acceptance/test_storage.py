@@ -1,0 +1,143 @@
+"""Sessions that are killed on one machine and go on on another: with other results, another cache, and a storage."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from pytest_evocode.results.object_store import ObjectStore
+from tests import remembering_agent
+from tests.inner_sessions import UNUSED
+from tests.remembering_agent import turns
+
+if TYPE_CHECKING:
+    from tests.acceptance.tasks import WriteTask
+
+pytestmark = pytest.mark.slow
+
+# Put behind the agent, this ends its session at the end of the third turn, when the storage has the second.
+DIES = """
+import os, signal, time
+from pytest_evocode.results.attempt_copies import AttemptCopy
+from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.object_store import ObjectStore
+
+def end_of_turn(task, index):
+    while index == 3 and (HERE / "die").exists():
+        for path in (HERE / "first").glob(f"{task}/harbor_jobs/*/*/*"):
+            copy = AttemptCopy(ObjectStore((HERE / "die").read_text()), AttemptDirectory(path))
+            stored = next(copy.manifests(), None)
+            names = stored.files if stored is not None else {}
+            if all(f"steps/round-{number}/round.json" in names for number in (1, 2)) and stored.last_turn == 2:
+                os.killpg(0, signal.SIGKILL)
+        time.sleep(0.05)
+"""
+LAST = {4: 'grep -qx "[[]1, 2, 3, 4]" said && [ $(wc -l < log.txt) = 4 ] && echo 1 > /logs/verifier/reward.txt'}
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a bucket of a server that speaks S3, whose address and keys are in variables."""
+    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-nobody-0001")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "open-sesame-0002")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/attempts", method="PUT")).close()
+    yield "s3://attempts/of-a-run"
+    running.stop()
+
+
+def play(
+    pytester: pytest.Pytester, machine: str, storage: str, *options: str, env: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a session on a machine, in a process group of its own."""
+    of_session = (*UNUSED, f"--evocode-agent={remembering_agent.NAME}", f"--evocode-env={env}")
+    where = (f"--evocode-results={machine}", "-o", f"evocode_storage={storage}", "tasks")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *of_session, *options, *where],
+        cwd=pytester.path,
+        env={**os.environ, "EVOCODE_CACHE": str(pytester.path / f"cache-of-{machine}")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        start_new_session=True,
+        check=False,
+    )
+
+
+def kill_and_go_on(pytester: pytest.Pytester, write_task: WriteTask, storage: str, env: str) -> str:
+    """Have a session killed in round 3 go on on another machine, and return what that prints."""
+    write_task("a", 4, test=LAST)
+    pytester.makeconftest(inspect.getsource(remembering_agent) + DIES)
+    die = pytester.path / "die"
+    die.write_text(storage)
+    killed = play(pytester, "first", storage, env=env)
+    assert killed.returncode == -signal.SIGKILL, killed.stdout + killed.stderr
+    die.unlink()
+    (run,) = (pytester.path / "first" / "runs").glob("*.json")
+    if env == "docker":
+        lose_images(pytester.path / "first")
+    done = play(pytester, "second", storage, f"--evocode-resume={run.stem}", env=env)
+    assert "4 passed" in done.stdout, done.stdout
+    assert f"resuming {run.stem}: 2 rounds kept, 2 to go" in done.stdout
+    assert turns(pytester.path) == [1, 2, 3, 3, 4]
+    for number in (1, 2):
+        first, second = (
+            json.loads(path.read_text())
+            for machine in ("first", "second")
+            for path in (pytester.path / machine).glob(f"a/harbor_jobs/*/*/*/steps/round-{number}/round.json")
+        )
+        for record in (first, second):
+            del record["verdict"]["flags"]  # What is said of artifacts comes after the verdict, and the upload.
+        assert first == second
+    return done.stdout
+
+
+def lose_images(results: Path) -> None:
+    """Remove from the one Docker engine the snapshots that another machine would not have."""
+    from pytest_evocode.environments.docker.engine import DockerEngine, connect
+
+    (state,) = results.glob("a/harbor_jobs/*/*/*/state.json")
+    DockerEngine().close()  # Removes what the killed session left, but for the snapshots.
+    with contextlib.closing(connect()) as client:
+        for turn in json.loads(state.read_text())["turns"]:
+            client.remove_image(turn["snapshot"], force=True)
+
+
+@pytest.mark.docker
+def test_a_killed_session_in_docker_goes_on_on_another_machine(
+    pytester: pytest.Pytester, write_task: WriteTask
+) -> None:
+    kill_and_go_on(pytester, write_task, str(pytester.path / "shared"), "docker")
+
+
+def test_a_killed_session_goes_on_from_a_bucket(pytester: pytest.Pytester, write_task: WriteTask, bucket: str) -> None:
+    shown = kill_and_go_on(pytester, write_task, bucket, "sandbox")
+    stored = [ObjectStore(bucket).read(name) or b"" for name in ObjectStore(bucket).tree("")]
+    written = [path.read_bytes() for path in (pytester.path / "second").rglob("*") if path.is_file()]
+    assert stored
+    assert all(b"open-sesame-0002" not in each for each in (*stored, *written, shown.encode()))
+
+
+def test_a_storage_that_cannot_be_had_is_one_message(pytester: pytest.Pytester, write_task: WriteTask) -> None:
+    write_task("a", 1)
+    pytester.makeconftest(inspect.getsource(remembering_agent))
+    (pytester.path / "file").touch()
+    ended = play(pytester, "first", str(pytester.path / "file" / "below"), env="sandbox")
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
+    assert f"evocode_storage: the storage {pytester.path}/file/below: it cannot write runs/" in ended.stderr
