@@ -137,13 +137,13 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--evocode-shard-times",
         metavar="DIR",
-        help="with --evocode-shard: make parts equally long by the times in DIR",
+        help="make shards equally long by the times in DIR",
     )
     group.addoption(
         "--evocode-fail-under",
         type=float,
         metavar="SCORE",
-        help="exit with 0 if every Dataset Score is at least SCORE (0 to 100), whichever rounds fail",
+        help="exit with 0 if all Dataset Scores reach SCORE (0-100)",
     )
     group.addoption(
         "--evocode-process",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pytest_evocode.environments import Engine
     from pytest_evocode.metrics.expected_amounts import ExpectedAmounts
     from pytest_evocode.metrics.scores import RunMode
-    from pytest_evocode.plugin.cluster.driver import ClusterRun
+    from pytest_evocode.plugin.cluster.protocol import Cluster
     from pytest_evocode.plugin.run import SessionRun
     from pytest_evocode.trial.trial import Trial
 
@@ -55,7 +55,7 @@ class EvocodeSession:
         """What xdist's controller passes to this process, None where it is no worker."""
         self.run: SessionRun | None = None
         """The run whose record this process writes; None in a worker, and where none is written."""
-        self.cluster: ClusterRun | None = None
+        self.cluster: Cluster | None = None
         """The cluster whose nodes make the attempts; None where this machine does."""
         self.collected: dict[str, Path] = {}
         """The directories of the tasks that were collected, by the tasks' names."""

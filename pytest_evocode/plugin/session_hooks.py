@@ -59,7 +59,8 @@ class SessionHooks:
         """
         from pytest_evocode.plugin.cluster.driver import join_cluster
 
-        self._session.cluster = cluster = join_cluster(self._session, name)
+        cluster = join_cluster(self._session, name)
+        self._session.cluster = cluster
         config.add_cleanup(cluster.close)
         return cluster.engine, cluster.versions
 

@@ -36,7 +36,7 @@ from pytest_evocode.plugin.cluster.orders import (
 if TYPE_CHECKING:
     from pytest_evocode.agents import Agent
     from pytest_evocode.environments import Engine
-    from pytest_evocode.plugin.cluster.broker import Answer
+    from pytest_evocode.plugin.cluster.broker import BrokerAnswer
     from pytest_evocode.results.directory import AttemptDirectory
     from pytest_evocode.tasks import Task
     from pytest_evocode.trial.trial import Trial
@@ -73,7 +73,7 @@ class Line:
     def _listen(self) -> None:
         with contextlib.suppress(EOFError, OSError):
             while True:
-                answer: Answer
+                answer: BrokerAnswer
                 answer, asked = self._connection.recv()
                 with self._answered:
                     self._heard = max(self._heard, asked)

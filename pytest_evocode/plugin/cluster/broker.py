@@ -19,7 +19,7 @@ _DRIVER_GONE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class BrokerAnswer:
     """What an attempt learns whenever it has sent something."""
 
     stop: bool
@@ -39,7 +39,7 @@ class Broker:
         self._stopped: set[tuple[str, int]] = set()
         self._taken_at = time.monotonic()
 
-    async def exchange(self, attempt: str, number: int, node: str, messages: Sequence[Message]) -> Answer:
+    async def exchange(self, attempt: str, number: int, node: str, messages: Sequence[Message]) -> BrokerAnswer:
         """Take messages of one try at an attempt, in order, and say what it has to know."""
         async with self._changed:
             while self._size > _MOST and not self._is_to_stop(attempt, number):
@@ -49,7 +49,7 @@ class Broker:
             self._spent += sum(message[1] for message in messages if message[0] == SPENT)
             if messages:
                 self._changed.notify_all()
-        return Answer(self._is_to_stop(attempt, number), self._spent)
+        return BrokerAnswer(self._is_to_stop(attempt, number), self._spent)
 
     async def take(self, seconds: float) -> list[Sent]:
         """Return the messages that there are, or wait for some; for the driver."""

@@ -30,7 +30,6 @@ from pytest_evocode.tasks.content_hash import hash_directory
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
     from pytest_evocode.plugin.session import EvocodeSession
     from pytest_evocode.trial.progress import Progress
 
@@ -75,7 +74,7 @@ class ClusterRun:
         """Why the cluster cannot be used any more."""
         self._placement = Placement()
         self._units: dict[str, AttemptUnit] = {}
-        self._by_item: dict[tuple[AttemptCollector, RoundItem | None], AttemptUnit] = {}
+        self._by_item: dict[tuple[pytest.Collector, pytest.Item | None], AttemptUnit] = {}
         self._files: dict[str, AttemptFiles] = {}
         self._archives: dict[Path, tuple[str, Any]] = {}
         self._running: dict[Any, tuple[AttemptUnit, int]] = {}
@@ -102,7 +101,7 @@ class ClusterRun:
         self._thread.start()
         return units
 
-    def trial_of(self, attempt: AttemptCollector, alone: RoundItem | None) -> RemoteTrial:
+    def trial_of(self, attempt: pytest.Collector, alone: pytest.Item | None) -> RemoteTrial:
         """Return the trial of an attempt, or of a round that is run by itself."""
         return self._by_item[attempt, alone].trial
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -32,7 +32,7 @@ class ClusterPlugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Make the attempts, as pytest's own loop runs tests."""
-        cluster = self._session.cluster
+        cluster = cast("ClusterRun | None", self._session.cluster)
         stops_for_errors = session.testsfailed and not session.config.option.continue_on_collection_errors
         if cluster is None or stops_for_errors or session.config.option.collectonly:
             return None  # pytest's own loop says so.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from pytest_evocode.plugin.cluster import broker as broker_module
-from pytest_evocode.plugin.cluster.broker import Answer, Broker
+from pytest_evocode.plugin.cluster.broker import Broker, BrokerAnswer
 from pytest_evocode.plugin.cluster.orders import FILE, NOTE, SPENT
 
 T = TypeVar("T")
@@ -42,12 +42,12 @@ def test_the_driver_is_woken_by_the_first_message() -> None:
 
 
 def test_what_one_attempt_spends_the_others_are_told() -> None:
-    async def work() -> Answer:
+    async def work() -> BrokerAnswer:
         broker = Broker(1.0)
         await broker.exchange("a", 1, "node", [(SPENT, 0.5), (SPENT, 0.25)])
         return await broker.exchange("b", 1, "other", [])
 
-    assert run(work()) == Answer(stop=False, spent=1.75)
+    assert run(work()) == BrokerAnswer(stop=False, spent=1.75)
 
 
 def test_one_try_stops_and_no_other() -> None:
