@@ -7,6 +7,7 @@ end of the input the cluster ends. In a process of its own, because Ray starts t
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -64,7 +65,9 @@ def main() -> None:
     nodes = []
     for number, cpus in enumerate(map(int, sys.argv[1:])):
         # By its address a driver finds the raylet that is its own.
-        elsewhere = {"node_ip_address": f"127.0.0.{number + 1}"} if number else {}
+        elsewhere: dict[str, Any] = {"node_ip_address": f"127.0.0.{number + 1}"} if number else {}
+        # A cache of its own makes a node another machine, as far as sandboxes and their states are concerned.
+        elsewhere["env_vars"] = {"EVOCODE_CACHE": f"{os.environ['EVOCODE_CACHE']}-{number}"}
         nodes.append(
             _add_node(cluster, num_cpus=cpus, object_store_memory=_STORE, include_dashboard=False, **elsewhere)
         )

@@ -10,7 +10,7 @@ from pytest_evocode.plugin.collection import CollectionHooks
 from pytest_evocode.plugin.images_ahead import AHEAD, ImagesAheadPlugin
 from pytest_evocode.plugin.report_files import GitHubActions, ReportFiles
 from pytest_evocode.plugin.round_reports import RoundReports
-from pytest_evocode.plugin.session import start_session
+from pytest_evocode.plugin.session import EvocodeSession, start_session
 from pytest_evocode.plugin.session_hooks import SessionHooks
 
 

@@ -254,7 +254,7 @@ class AttemptRun:
             shutil.rmtree(directory.path, ignore_errors=True)
             return
         here = _last_turn(directory)
-        if order.files and (here < 0 or not _has_states(directory, engine)):
+        if order.files and (here <= 0 or not _has_states(directory, engine)):
             write_tree(directory.path, order.files)
         if (storage := order.options.get("storage")) is not None:
             restored = storage.restore(directory, engine, task, installation_of(self._agent()))
