@@ -6,6 +6,8 @@ import re
 
 #: The file that makes a directory a task.
 TASK_FILE = "task.toml"
+#: The conversation that an agent begins a round from, beside the round's instruction.
+TRAJECTORY_FILE = "trajectory.json"
 #: Where an HTML report goes unless another directory is named.
 REPORT_DIRECTORY = "evocode-report"
 

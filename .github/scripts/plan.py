@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from pytest_evocode.metrics.expected_amounts import ExpectedAmounts, cost_of, seconds_of
+from pytest_evocode.plugin.selection import share
 from pytest_evocode.results.foreign.tasks import read_task_directories
 from pytest_evocode.results.loading import load_results
 
@@ -45,7 +46,7 @@ def plan_lines(
 ) -> list[str]:
     """Return a Markdown table with a line for each agent; what nothing is known of is said to be unknown."""
     lines = [
-        "| agent | attempts | jobs | hours of each job | cost in US$ |",
+        "| agent | attempts | jobs | hours of the longest job | cost in US$ |",
         "| --- | --- | --- | --- | --- |",
     ]
     for agent in agents:
@@ -53,8 +54,14 @@ def plan_lines(
         rounds = {task: range(1, 1 + number) for task, number in tasks.items()}
         hours, cost = "unknown", "unknown"
         if seconds:
-            total = sum(seconds.of_attempt(name, task, each) for task, each in rounds.items())
-            hours = f"{total * attempts / shards / 3600:.2f}"
+            # Dealt out as the jobs will be, because one long attempt can be more than the share of a job.
+            each_takes = {
+                (task, f"{number:09}"): seconds.of_attempt(name, task, each)
+                for task, each in rounds.items()
+                for number in range(attempts)
+            }
+            jobs = (share(each_takes, (number, shards)) for number in range(1, shards + 1))
+            hours = f"{max(sum(each_takes[attempt] for attempt in job) for job in jobs) / 3600:.2f}"
         if any(costs.knows(name, task) for task in tasks):
             cost = f"{sum(costs.of_attempt(name, task, each) for task, each in rounds.items()) * attempts:.2f}"
         lines.append(f"| {agent} | {len(tasks) * attempts} | {shards} | {hours} | {cost} |")

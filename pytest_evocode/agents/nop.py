@@ -10,6 +10,7 @@ class NopAgent:
 
     name = "nop"
     deterministic = True
+    takes_conversations = True
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""

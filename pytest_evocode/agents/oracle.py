@@ -13,6 +13,7 @@ class OracleAgent:
 
     name = "oracle"
     deterministic = True
+    takes_conversations = True
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`; raises AgentFault when ``solve.sh`` fails."""

@@ -10,10 +10,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.environments import Environment, Installation
+from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import AttemptSpending, Budget
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.trajectories.atif import Trajectory
 from pytest_evocode.trajectories.recorder import Recorder
+from pytest_evocode.trajectories.task_trajectory import read_task_trajectory
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +75,12 @@ class Agent(Protocol):
 
     What drives the model or tool, with a version of its own, is told by an attribute ``harness``, a pair of name and
     version. Records have it, and attempts with different ones are not scored together.
+
+    An agent whose program in the container calls hosts of its own, such as its model's, names them in an attribute
+    ``hosts``, a tuple. Its turns may reach them beside what a task's ``allowed_hosts`` lists.
+
+    An agent that begins a round from the conversation in a task's ``trajectory.json``, or has no conversation, says so
+    by an attribute ``takes_conversations``, which is True; others refuse such tasks.
 
     An agent that does the same in every attempt says so by an attribute ``deterministic``, which is True. Rounds in
     which its attempts come to different verdicts are named as flaky, because the task is to blame.
@@ -138,6 +146,23 @@ class SelectiveAgent(Agent, Protocol):
         """
 
 
+def check_task(agent: Agent, task: Task, engine: str) -> None:
+    """Check that an agent can work on a task, in the environments of the engine of that name.
+
+    Raises:
+        UsageError: It cannot.
+        TaskError: The conversation that it is to begin with cannot be read.
+    """
+    if isinstance(agent, SelectiveAgent):
+        agent.check_task(task, engine)
+    for round_ in task.rounds:
+        if read_task_trajectory(round_) is not None and getattr(agent, "takes_conversations", False) is not True:
+            raise UsageError(
+                f"{round_.trajectory}: the round begins from this conversation, and {agent.name} can begin from none; "
+                "run the task with an agent that works on the host, such as anthropic/MODEL"
+            )
+
+
 def close_agent(agent: Agent) -> None:
     """Close an agent that can be closed; an error is only logged, because the agent's work is done."""
     if isinstance(agent, ClosableAgent):
@@ -156,6 +181,12 @@ def installation_of(agent: Agent) -> Installation | None:
 def is_deterministic(agent: Agent) -> bool:
     """Return whether an agent says that it does the same in every attempt; most do not."""
     return getattr(agent, "deterministic", False) is True
+
+
+def declared_hosts(agent: Agent) -> tuple[str, ...]:
+    """Return the hosts that an agent calls from inside of the container; empty for most."""
+    declared: tuple[str, ...] | str = getattr(agent, "hosts", ())
+    return (declared,) if isinstance(declared, str) else tuple(declared)
 
 
 def declared_secrets(agent: Agent) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ class ReplayAgent:
 
     name = "replay"
     deterministic = True
+    takes_conversations = True
 
     def __init__(self, path: Path) -> None:
         """Replay from ``path``: an attempt, a run, a results directory or recordings, see docs/replays.md."""

@@ -70,7 +70,7 @@ def checks_of(task: Task) -> list[Check]:
         checks += [Check("needs-work", name) for name in rounds]
         checks += [Check("deterministic", name) for name in rounds]
         # A round that asks for a network is given one, so there is nothing to check.
-        checks += [Check("hermetic", round_.name) for round_ in task.rounds if round_.verifier_network != "public"]
+        checks += [Check("hermetic", round_.name) for round_ in task.rounds if not round_.suite_has_network]
         if any(round_.verify_in == "fork" for round_ in task.rounds):
             checks.append(Check("clean"))
         checks += [Check("active", requirement.id) for requirement in task.requirements]

@@ -261,7 +261,7 @@ class CheckRunner:
         """
         if played is self._loaded_round and not why_not(self._loaded.result()):
             return self._loaded.result()
-        return self._oracle.run_again(played, played.after, offline=played.round.verifier_network != "public")
+        return self._oracle.run_again(played, played.after, offline=not played.round.suite_has_network)
 
     def _follow_forks(self, pool: Executor, played_rounds: Sequence[PlayedRound]) -> None:
         """Begin the check of suites that run in a fork, once all rounds were played."""

@@ -2,6 +2,7 @@
 
 :class:`Environment` and :class:`Engine` are what an attempt needs. What only some features need is in protocols that an
 implementation may leave out: :class:`InteractiveEnvironment`, :class:`DistrustingEnvironment`,
+:class:`GuardedEnvironment`,
 :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`, :class:`MeasuredEngine` and
 :class:`ReferenceKeepingEngine`.
 :class:`~pytest_evocode.environments.command_environment.CommandEnvironment` is a base class with the part of ``exec``
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, runtime_checkable
 
 from pytest_evocode.environments.archive import Source
+from pytest_evocode.environments.egress import EgressGate
 from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.tasks import Network, Task
 
@@ -302,6 +304,15 @@ class DistrustingEnvironment(Environment, Protocol):
 
     def distrust(self) -> None:
         """Rely from now on on nothing that runs inside: an agent has worked here, and a suite is to run."""
+
+
+@runtime_checkable
+class GuardedEnvironment(Environment, Protocol):
+    """An environment that may have one way to the network, through a proxy that asks a gate each time."""
+
+    @property
+    def egress(self) -> EgressGate | None:
+        """The gate of an environment made with an :class:`~pytest_evocode.tasks.Allowlist`; None for any other."""
 
 
 class Engine(Protocol):

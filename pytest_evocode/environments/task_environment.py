@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pytest_evocode.environments.building import BuildingEngine, BuildWish
+from pytest_evocode.environments.egress.phases import allow_network
 from pytest_evocode.environments.protocol import Engine, Environment, Installation, Snapshot
 from pytest_evocode.errors import Cancelled, TaskError
 from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_env
@@ -67,7 +68,7 @@ class TaskEnvironment:
         self.build(installation)
         declared = self.task.config.environment.env
         env = resolve_env(declared, self.environ, path=self.task.file, withheld=self.withheld)
-        network = self.task.rounds[0].agent_network
+        network = self.task.environment_network
         environment = self.engine.create(
             self.task, env=env, network=network, snapshot=snapshot, installation=installation
         )
@@ -84,12 +85,18 @@ class TaskEnvironment:
     def make_ready(self, environment: Environment) -> None:
         """Remove what the image must not bring, and wait until the task's healthcheck passes."""
         environment.remove(HIDDEN_FROM_AGENT)
+        allow_network(environment, self.task.rounds[0].setup_network)
         if (check := self.task.config.environment.healthcheck) is not None:
             self._wait_until_healthy(environment, check, "the environment")
 
     def prepare_round(self, environment: Environment, round_: Round, *, wait_until_healthy: bool = True) -> None:
-        """Bring a round's files, run its ``setup.sh`` and wait until its healthcheck passes."""
+        """Bring a round's files, run its ``setup.sh`` and wait until its healthcheck passes.
+
+        Where that can be changed, the network is the environment's own meanwhile, and the agent's until then.
+        """
         self.refuse_when_cancelled()
+        if round_.workdir is not None or round_.healthcheck is not None:
+            allow_network(environment, round_.setup_network)
         if round_.workdir is not None:
             # An agent that is not root, by the task or by the image, has to be able to edit what it is given.
             environment.upload([round_.workdir], environment.workdir, writable=True)

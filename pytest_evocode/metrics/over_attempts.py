@@ -20,7 +20,7 @@ from pytest_evocode.metrics.statistics.variance import (
     spread,
     variance_components,
 )
-from pytest_evocode.metrics.task_values import case_ratio
+from pytest_evocode.metrics.task_values import case_ratio, has_cases
 from pytest_evocode.results.records import RoundRecord
 
 Headline = Literal["dataset_score", "case_score", "sr"]
@@ -66,14 +66,19 @@ def over_attempts(grid: Grid, *, single_round: bool = False) -> dict[Headline, O
         return {}
     if single_round:
         return {"sr": _over_attempts(grid, _passed, by_rounds=True)}
-    return {"dataset_score": _over_attempts(grid, _passed), "case_score": _over_attempts(grid, case_ratio)}
+    found: dict[Headline, OverAttempts] = {"dataset_score": _over_attempts(grid, _passed)}
+    if with_cases := tuple(task for task in grid.tasks if has_cases(task)):
+        found["case_score"] = _over_attempts(Grid(with_cases), case_ratio)
+    return found
 
 
 def _passed(record: RoundRecord) -> float:
     return float(record.passed)
 
 
-def _over_attempts(grid: Grid, value: Callable[[RoundRecord], float], *, by_rounds: bool = False) -> OverAttempts:
+def _over_attempts(
+    grid: Grid, value: Callable[[RoundRecord], float | None], *, by_rounds: bool = False
+) -> OverAttempts:
     """Return a score over attempts: the mean over tasks, or ``by_rounds`` over the rounds of all tasks together."""
     tasks = [(task, shares) for task in grid.tasks if (shares := attempt_shares(task, value))]
     weights = [float(len(task.indices)) if by_rounds else 1.0 for task, _ in tasks]
@@ -95,14 +100,15 @@ def _over_attempts(grid: Grid, value: Callable[[RoundRecord], float], *, by_roun
     )
 
 
-def attempt_shares(task: TaskRounds, value: Callable[[RoundRecord], float] = _passed) -> dict[int, float]:
+def attempt_shares(task: TaskRounds, value: Callable[[RoundRecord], float | None] = _passed) -> dict[int, float]:
     """Return the mean of a value over the rounds that count, 0 to 100, by attempt; without those that have none.
 
-    Without a value it is the share of passed rounds.
+    Without ``value`` it is the share of passed rounds. Rounds of which it is None are left out.
     """
     found = {}
     for number, attempt in task.attempts.items():
         own = [index for index in task.indices if index in task.own(number)]
-        if own:
-            found[number] = 100 * sum(value(attempt[index]) for index in own if index in attempt) / len(own)
+        values = [value(attempt[index]) if index in attempt else 0.0 for index in own]
+        if known := [each for each in values if each is not None]:
+            found[number] = 100 * sum(known) / len(known)
     return found

@@ -41,6 +41,8 @@ class Scores:
     tasks: int
     seconds: float | None
     """Wall-clock time of agents and suites together, over the rounds where it was measured."""
+    case_tasks: int = 0
+    """How many tasks the Case Score is over: those whose suites report cases."""
     rounds: int = 0
     """How many rounds count: all that the tasks declare, as far as they were selected."""
     attempts: int = 1
@@ -91,6 +93,7 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
         perfect_tasks=perfect_tasks(chain) if chain.tasks else None,
         tasks=len(either.tasks),
         seconds=sum(seconds) if seconds else None,
+        case_tasks=sum(map(task_values.has_cases, chain.tasks)),
         rounds=sum(len(task.indices) for task in either.tasks),
         attempts=max((len(task.attempts) for task in either.tasks), default=0),
         fewest_attempts=min((task.tries(index) for task in either.tasks for index in task.indices), default=0),
@@ -118,6 +121,11 @@ def _percent(rounds: Rounds, value: TaskValue) -> float:
     return 100 * fmean(per_task(rounds, value))
 
 
+def _percent_or_none(rounds: Rounds, value: TaskValue) -> float | None:
+    found = _mean_of(rounds, value)
+    return None if found is None else 100 * found
+
+
 def _mean_of(rounds: Rounds, value: TaskValue) -> float | None:
     found = per_task(rounds, value)
     return fmean(found) if found else None
@@ -135,9 +143,19 @@ def dataset_score(rounds: Rounds) -> float:
     return _percent(rounds, task_values.passed_share)
 
 
-def case_score(rounds: Rounds) -> float:
-    """Return ``100 * mean_t mean_i(s / c)``, with s of c cases passed; a round without cases counts 0."""
-    return _percent(rounds, task_values.case_share)
+def case_score(rounds: Rounds) -> float | None:
+    """Return ``100 * mean_t mean_i(s / c)``, with s of c cases passed.
+
+    Tasks whose suites report no cases are left out, and so are rounds that passed without any; None where that is all.
+
+    >>> from pytest_evocode.results.records import Case, RoundRecord, Verdict
+    >>> records = [RoundRecord(task=task, agent="a", attempt=1, round="r1", index=1, declared_rounds=1,
+    ...     outcome="failed", verdict=Verdict(reward=0, rewards={}, cases=cases))
+    ...     for task, cases in [("t", [Case(id="x", status="passed"), Case(id="y", status="failed")]), ("u", [])]]
+    >>> case_score(records), case_score(records[1:])
+    (50.0, None)
+    """
+    return _percent_or_none(rounds, task_values.case_share)
 
 
 def pinned_case_score(rounds: Rounds) -> float | None:
@@ -155,7 +173,7 @@ def pinned_case_score(rounds: Rounds) -> float | None:
     grid = as_grid(rounds)
     if all(record.verdict is None or record.verdict.pinned is None for record in grid.records()):
         return None
-    return _percent(grid, task_values.pinned_case_share)
+    return _percent_or_none(grid, task_values.pinned_case_share)
 
 
 def avg_rounds(rounds: Rounds) -> float | None:

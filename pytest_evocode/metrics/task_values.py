@@ -21,14 +21,34 @@ def passed_share(task: TaskRounds) -> float:
     return sum(map(task.passes, task.indices)) / task.cells
 
 
-def case_share(task: TaskRounds) -> float:
-    """Return ``mean_a mean_i(s / c)``."""
-    return task.total(case_ratio) / task.cells
+def case_share(task: TaskRounds) -> float | None:
+    """Return ``mean_a mean_i(s / c)``; None where the task's suites report no cases."""
+    return _mean_ratio(task, case_ratio)
 
 
-def pinned_case_share(task: TaskRounds) -> float:
+def pinned_case_share(task: TaskRounds) -> float | None:
     """Return ``mean_a mean_i(s / c)`` with the pinned number of cases for c, where there is one."""
-    return task.total(_pinned_ratio) / task.cells
+    return _mean_ratio(task, _pinned_ratio)
+
+
+def _mean_ratio(task: TaskRounds, ratio: Callable[[RoundRecord], float | None]) -> float | None:
+    if not has_cases(task):
+        return None
+    known = [ratio(record) for record in task.records()]
+    counted = task.cells - known.count(None)
+    return sum(value for value in known if value is not None) / counted if counted else None
+
+
+def has_cases(task: TaskRounds) -> bool:
+    """Return whether the suites of a task report cases, as far as its rounds tell; a task without verdicts counts."""
+    verdicts = [record.verdict for record in task.records() if record.verdict is not None and _counts(record)]
+    # A suite that was stopped, or that does not count, may have been about to report some.
+    silent = any(not (verdict.timed_out or verdict.void) for verdict in verdicts)
+    return not silent or any(record.case_counts[1] or _pins(record) for record in task.records())
+
+
+def _pins(record: RoundRecord) -> int:
+    return record.verdict.pinned[1] if record.verdict and record.verdict.pinned else 0
 
 
 def tool_calls_per_round(task: TaskRounds) -> float | None:
@@ -120,18 +140,23 @@ def totals(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
     return parts, wholes
 
 
-def case_ratio(record: RoundRecord) -> float:
-    """Return the share of a round's cases that passed; 0 without cases, or without a verdict that counts."""
+def case_ratio(record: RoundRecord) -> float | None:
+    """Return the share of a round's cases that passed: 0 without a verdict that counts, None where it has no cases.
+
+    A round that did not pass and has no cases counts 0: where others have cases, it is the suite that broke off.
+    """
     passed, total = record.case_counts
-    return passed / total if total and _counts(record) else 0.0
+    if total or not record.passed or record.verdict is None or _pins(record):
+        return passed / total if total and _counts(record) else 0.0
+    return None
 
 
-def _pinned_ratio(record: RoundRecord) -> float:
+def _pinned_ratio(record: RoundRecord) -> float | None:
     pinned = record.verdict.pinned if record.verdict else None
-    if pinned is None:
+    if pinned is None or not pinned[1]:
         return case_ratio(record)
     passed, total = pinned
-    return passed / total if total and _counts(record) else 0.0
+    return passed / total if _counts(record) else 0.0
 
 
 def _counts(record: RoundRecord) -> bool:

@@ -85,10 +85,6 @@ class AttemptCollector(pytest.Collector):
         if session.cluster is not None:
             self.trial = session.cluster.trial_of(self, alone)
             return
-        engine = session.engine
-        declared = self.task.config.environment.model_fields_set
-        if ignored := [key for key in engine.without_effect if key in declared]:
-            self.warn(pytest.PytestWarning(f"{self.path}: no effect in the {engine.name}: {', '.join(ignored)}"))
         if not session.settings.pin:
             self._warn_of_stale_pins()
         try:
@@ -247,7 +243,7 @@ class RoundItem(pytest.Function):
         if record.outcome == "not reached":
             pytest.skip(f"not reached: {record.cause}")
         if record.outcome == "error":
-            pytest.fail(record.cause, pytrace=False)
+            pytest.fail("\n".join((record.cause, *record.notes)), pytrace=False)
         super().setup()
 
     @property

@@ -13,7 +13,7 @@ from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.attempts import AttemptCollector
 from pytest_evocode.plugin.pytest_private import keep_out_conftest
-from pytest_evocode.plugin.selection import describe_shards, restore_rounds, split
+from pytest_evocode.plugin.selection import describe_limits, describe_shards, restore_rounds, split
 from pytest_evocode.plugin.session import EvocodeSession, session_of
 from pytest_evocode.plugin.task_directories import is_meant_as_task
 from pytest_evocode.tasks import Task
@@ -171,10 +171,13 @@ class CollectionHooks:
             yield f"{guess}{shown} has the rounds {', '.join(rounds)}, each for {', '.join(attempts)}"
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        """Tell what there is of a run that is resumed, and how long each shard is expected to take."""
+        """Tell what there is of a run that is resumed, how long shards should take, and what is not limited."""
         session = self._session
         shards = describe_shards(session.selected, session.settings.shard, session.expected_seconds)
-        return [f"evocode: {line}" for line in (self._resuming, shards) if line]
+        limits = (
+            describe_limits(session.selected, session.engine) if session.selected and session.cluster is None else ""
+        )
+        return [f"evocode: {line}" for line in (self._resuming, shards, limits) if line]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Let the sound tasks run beside a broken one, as long as nothing else is broken."""

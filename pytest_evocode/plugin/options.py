@@ -108,6 +108,11 @@ def _add_suite_options(group: pytest.OptionGroup) -> None:
         metavar="WHERE",
         help="clean: run suites that run in a fork in the image as built, with the working directory carried over",
     )
+    group.addoption(
+        "--evocode-reward-key",
+        metavar="KEY",
+        help="the reward that decides if a suite writes several",
+    )
 
 
 def _add_run_options(group: pytest.OptionGroup) -> None:
@@ -177,11 +182,11 @@ def _add_flags_for_authors(group: pytest.OptionGroup) -> None:
     flag("--evocode-check", help="check the tasks themselves, and run no agent")
     flag(
         "--evocode-pin",
-        help="write the cases that the oracle passes to each task's evocode.lock, to score later runs by",
+        help="write the cases that the oracle passes to evocode.lock",
     )
     flag(
         "--evocode-replay",
-        help="apply all earlier reference solutions anew, and use no state or package cache that is kept of them",
+        help="use nothing that is kept of reference solutions",
     )
     flag("--evocode-reuse", help="run the oracle's suites only, in states that are kept")
 
@@ -193,6 +198,13 @@ def _add_ini_settings(parser: pytest.Parser) -> None:
         type="linelist",
         default=[],
         help="options of agents, one KEY=VALUE a line; --evocode-agent-option wins",
+    )
+    parser.addini(
+        "evocode_reward_key",
+        type="string",
+        default="",
+        help="the reward that decides where a suite writes several and the task does not say which; "
+        "--evocode-reward-key wins",
     )
     parser.addini(
         "evocode_cases",

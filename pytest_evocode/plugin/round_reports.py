@@ -68,8 +68,8 @@ class RoundReports:
         """Print the flags of rounds that passed, which no failure's report shows, and notes on artifacts."""
         flagged: dict[tuple[str, str, str], list[str]] = defaultdict(list)
         for record in self._session.records:
-            if record.passed and record.verdict is not None:
-                for line in record.verdict.flags:
+            if record.passed:
+                for line in record.notes:
                     flagged[record.task, attempt_name(record.agent, record.attempt), line].append(record.round)
         notes = [f"{task}, {who}, {join_first(rounds)}: {line}" for (task, who, line), rounds in flagged.items()]
         self._print(terminalreporter, "evocode notes on passed rounds", notes)

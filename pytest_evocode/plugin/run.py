@@ -144,11 +144,17 @@ class SessionRun:
             "to begin a new run, or name the run: --evocode-resume=RUN"
         )
 
-    def select(self, selected: Sequence[SelectedAttempt], agents: Mapping[str, Mapping[str, Any]]) -> str:
+    def select(
+        self,
+        selected: Sequence[SelectedAttempt],
+        agents: Mapping[str, Mapping[str, Any]],
+        shard_times: str | None = None,
+    ) -> str:
         """Add the attempts that are to be made, and what made their ``agents``, to those of the run's earlier sessions.
 
         They are written at once, so that the record of a run that is killed tells what is missing. Returns what is left
-        of a run that is continued, in one line, and nothing at later calls. Raises UsageError and OSError.
+        of a run that is continued, in one line, and nothing at later calls. ``shard_times`` is a hash of the times
+        by which shards are made. Raises UsageError, StorageFault and OSError.
         """
         if not selected or self._is_used:
             return ""
@@ -160,6 +166,12 @@ class SessionRun:
             self._take(self._newest(selected, made_by))
         assert self.record is not None
         if self._settings.resume is not None:
+            if self.record.shard_times not in (None, shard_times):
+                raise UsageError(
+                    f"the shards of the run {self.record.run} were made by other times ({self.record.shard_times}, not "
+                    f"{shard_times}), so this one would have other attempts; name the same results: "
+                    "--evocode-shard-times=RESULTS"
+                )
             own = tuple(each for each in selected if not each.elsewhere)
             self._bring(own)
             resuming = _resuming(self.record, progress_of(self._results, self.record, own))
@@ -170,7 +182,9 @@ class SessionRun:
             }
             self.record = self.record.model_copy(update={**anew, "finished": None, "exit_status": None})
         self._is_used = True
-        self.record = with_selected(self.record, selected, made_by).model_copy(update={"version": RECORD_VERSION})
+        self.record = with_selected(self.record, selected, made_by).model_copy(
+            update={"version": RECORD_VERSION, "shard_times": shard_times}
+        )
         directory.write_run(self._results, self.record)
         if self._storage is not None:
             self._storage.save_run(self._results, self.record.run)

@@ -179,7 +179,8 @@ class EvocodeSession:
         self.selected = selected
         try:
             agents = {agent.id: agent.description for agent in self.roster.agents}
-            return self.run.select(selected, agents) if self.run is not None else ""
+            times = self.expected_seconds.digest if self.expected_seconds is not None else None
+            return self.run.select(selected, agents, times) if self.run is not None else ""
         except (UsageError, StorageFault) as error:
             option = "--evocode-resume" if self.settings.resume is not None else "evocode_storage"
             raise pytest.UsageError(f"{option}: {error}") from None

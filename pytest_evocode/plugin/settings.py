@@ -54,6 +54,8 @@ class Settings:
     """Whether a round fails if the agent changed tools of the image."""
     verify: Literal["clean"] | None
     """Where suites run that would run in a fork; None for there."""
+    reward_key: str
+    """The reward that decides where a suite writes several and the task does not say; empty for none."""
     replay: bool
     """Whether reference solutions are applied anew where the state that they lead to is cached."""
     reuse: bool
@@ -103,7 +105,7 @@ class Settings:
         """
         from pytest_evocode.tasks import load_task
 
-        task = load_task(directory)
+        task = load_task(directory).with_reward_key(self.reward_key)
         return task if self.verify is None else task.verified_in_clean()
 
     @property
@@ -148,6 +150,7 @@ def read_settings(config: pytest.Config) -> Settings:
         verify_times=config.getoption("evocode_verify_times"),
         strict=config.getoption("evocode_strict"),
         verify=config.getoption("evocode_verify"),
+        reward_key=config.getoption("evocode_reward_key") or config.getini("evocode_reward_key").strip(),
         replay=config.getoption("evocode_replay"),
         reuse=_read_reuse(config),
         agent_options=tuple(config.getoption("evocode_agent_option")),

@@ -11,7 +11,7 @@ from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.faults import fault_lines
 from pytest_evocode.report.flaky import flaky_lines
-from pytest_evocode.report.scores import SPENT, mark_lines, score_rows
+from pytest_evocode.report.scores import SPENT, case_lines, mark_lines, score_rows
 from pytest_evocode.report.tables import aligned, join_first
 from pytest_evocode.results.records import Mode, Outcome, RoundRecord
 
@@ -59,6 +59,7 @@ def benchmark_lines(
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
     broken = {agent: faults(*mode.grids(of_agent)) for agent, of_agent in agents.items()}
     yield from aligned(score_rows(found, spent, titles=[*_TITLES[mode.mode], *SPENT], faults=broken))
+    yield from case_lines(found)
     yield from mark_lines(found, records)
     yield from fault_lines(broken)
     if grid:

@@ -18,7 +18,7 @@ from pytest_evocode.report.failed_round import describe_failure
 from pytest_evocode.report.faults import fault_lines
 from pytest_evocode.report.flaky import flaky_lines
 from pytest_evocode.report.printable import printable
-from pytest_evocode.report.scores import interval_lines, mark_lines, score_rows
+from pytest_evocode.report.scores import case_lines, interval_lines, mark_lines, score_rows
 from pytest_evocode.results.records import RoundRecord
 
 #: Bytes that rounds which did not pass may take; GitHub shows nothing of a step that writes more than a MiB.
@@ -56,7 +56,12 @@ def session_summary(
         "## Benchmark",
         "  \n".join(map(plain, about)),
         markdown_table(score_rows(scores, spent, intervals, faults=faults)),
-        "  \n".join(map(plain, [*interval_lines(intervals), *mark_lines(scores, records), *fault_lines(faults)])),
+        "  \n".join(
+            map(
+                plain,
+                [*interval_lines(intervals), *case_lines(scores), *mark_lines(scores, records), *fault_lines(faults)],
+            )
+        ),
         markdown_table([head, *marks]),
         _LEGEND,
         "  \n".join(map(plain, flaky_lines(flaky))),

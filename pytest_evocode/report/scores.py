@@ -152,6 +152,13 @@ def mark_lines(scores: Mapping[str, Scores], records: Iterable[RoundRecord] = ()
         yield f"  {join_first(sorted(names))}"
 
 
+def case_lines(scores: Mapping[str, Scores]) -> Iterator[str]:
+    """Yield over how many tasks the Case Score is, where a row has tasks whose suites report no cases."""
+    found = {name: row for name, row in scores.items() if row.case_score is not None and row.case_tasks < row.tasks}
+    for name, row in found.items():
+        yield f"Case Score of {name}: over {row.case_tasks} of {row.tasks} tasks, those whose suites report cases"
+
+
 def attempts_lines(scores: Mapping[str, Scores]) -> Iterator[str]:
     """Yield which columns cannot be compared between rows, where these have different numbers of attempts."""
     if len({(row.fewest_attempts, row.attempts) for row in scores.values() if row.mt_at_k is not None}) > 1:

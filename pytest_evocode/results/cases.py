@@ -52,12 +52,13 @@ _CHUNK = 2**16  # characters
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
 
 
-def parse_case_file(name: str, text: str) -> tuple[Case, ...]:
+def parse_case_file(name: str, text: str, *, called: str = "") -> tuple[Case, ...]:
     """Return the cases of a report.
 
     Args:
         name: One of :data:`CASE_FILES`, which says the format.
         text: The content; it may be hostile, but its size is the caller's to limit.
+        called: What messages call the file, where that is not ``name``.
 
     Raises:
         UnreadableCases: The text is not in that format.
@@ -65,9 +66,9 @@ def parse_case_file(name: str, text: str) -> tuple[Case, ...]:
     """
     parse = {"ctrf.json": _ctrf, "report.json": _json_report, "junit.xml": _junit}[name]
     try:
-        return _bounded(parse(text), name)
+        return bounded(parse(text), called or name)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ElementTree.ParseError) as error:
-        raise UnreadableCases(f"{name} is not what its name says: {type(error).__name__}: {error}") from None
+        raise UnreadableCases(f"{called or name} is not what its name says: {type(error).__name__}: {error}") from None
 
 
 def parse_case_lines(output: str, *, refuse_wrong: bool = False) -> tuple[tuple[Case, ...], tuple[str, ...]]:
@@ -92,7 +93,7 @@ def parse_case_lines(output: str, *, refuse_wrong: bool = False) -> tuple[tuple[
                 raise _wrong_line(output.count("\n", 0, match.start()) + 1, match[0], line)
             yield _described(line, id=line.get("case_id"), status=line.get("status"), reason=line.get("failure_reason"))
 
-    cases = _bounded(read(), "the output")
+    cases = bounded(read(), "the output")
     flags = []
     summaries = deque(_SUMMARY_LINE.finditer(output), maxlen=1)
     if summaries:
@@ -153,7 +154,7 @@ def require_pinned(cases: Iterable[Case], pinned: Mapping[str, str] | None) -> N
         )
 
 
-def _bounded(cases: Iterable[Case], where: str) -> tuple[Case, ...]:
+def bounded(cases: Iterable[Case], where: str) -> tuple[Case, ...]:
     """Return the cases; raises VerifierFault for more than a suite may report, before all of them are read."""
     kept: list[Case] = []
     left = MOST_CHARACTERS

@@ -31,6 +31,7 @@ STATE_FILE = "state.json"
 JOURNAL_FILE = "journal.jsonl"
 #: Where the workspace after a round is kept; no session removes a snapshot that it mentions.
 SNAPSHOT_FILE = "snapshot.json"
+SUITE_LOGS = "logs"  # Beside the output of a round's suite: what it left in /logs/verifier, as it wrote it.
 STAMP = "%Y-%m-%d__%H-%M-%S"
 
 
@@ -136,7 +137,8 @@ class AttemptDirectory:
         """
         step = self.path / "steps" / record.round
         # First, so that secrets in them are on disk for as short a time as possible.
-        scrub_tree(self.artifacts(record.round), self.scrubber)
+        for tree in (self.artifacts(record.round), self.verifier_output(record.round).with_name(SUITE_LOGS)):
+            scrub_tree(tree, self.scrubber)
         verdict = record.verdict
         if output is not None:
             text = with_summary(self.scrubber.text(output), verdict.cases if verdict else ())
@@ -147,7 +149,6 @@ class AttemptDirectory:
             # After the cases, because Harbor's tools take it for the whole verdict as soon as it is there.
             reward = 0.0 if verdict.passed and not record.passed else verdict.reward
             write_atomically(step / "verifier" / "reward.txt", f"{reward!r}\n")
-
         # Last, because a session that resumes the attempt does not run a round again that has this file.
         if done:
             write_atomically(step / "round.json", _as_json(record, version=RECORD_VERSION))

@@ -27,7 +27,7 @@ from pytest_evocode.results.states import AttemptState
 from pytest_evocode.results.stored import Layout, Results, StoredAttempt, StoredRun, recorded, whole_chain
 from pytest_evocode.results.task_facts import TaskFacts
 
-__all__ = ["Results", "StoredAttempt", "StoredRun", "load_results", "numbered"]
+__all__ = ["Results", "StoredAttempt", "StoredRun", "load_results", "numbered", "without_garbage_collection"]
 
 _NO_RUN = "attempts that its session was to make are not known; --tasks DIR counts tasks that have no result"
 _DROP = "--evocode-resume sets it aside, verifies the round again where that can be done, and goes on"
@@ -55,7 +55,7 @@ def load_results(
         if not directory.is_dir():
             raise UsageError(f"there is no directory {directory}")
     loader = _Loader(cases, TaskLookup(tasks or {}))
-    with _no_garbage_collection():
+    with without_garbage_collection():
         for directory in directories:
             loader.visit(os.fspath(directory.resolve()))
         loader.complete_unfinished()
@@ -68,8 +68,11 @@ def load_results(
 
 
 @contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Keep the garbage collector away: nothing that is loaded is garbage, and looking takes half of the time."""
+def without_garbage_collection() -> Iterator[None]:
+    """Keep the garbage collector away while records are loaded and gone through, and from what there is at the end.
+
+    None of it is garbage, and looking takes half of the time.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -149,6 +149,24 @@ class Verdict(ResultsRecord):
 PASS_REWARD = 0.999
 
 
+class DeniedConnection(ResultsRecord):
+    """A connection that the network allowlist of a phase did not allow."""
+
+    phase: Literal["agent", "verifier"]
+    host: str
+    """The name or address that was asked for; empty for all that a full list had no room for."""
+    port: int
+    """0 where that is not known."""
+    count: int
+    """How often it was asked for."""
+    why: str = ""
+
+    def __str__(self) -> str:
+        times = "once" if self.count == 1 else f"{self.count} times"
+        what = f"{self.host}:{self.port}" if self.host else "other hosts"
+        return f"network: the {self.phase} was denied {what} {times}: {self.why}"
+
+
 class Usage(ResultsRecord):
     """What requests to a model used and cost; None is unknown, never 0."""
 
@@ -223,11 +241,21 @@ class RoundRecord(ResultsRecord):
     verifier_seconds: float | None = None
     phases: Phases | None = None
     """Where the time went; None in records that do not say."""
+    denied: tuple[DeniedConnection, ...] | None = None
+    """What the agent and the suite tried to reach beyond their allowlists, of a long list a part; None where neither
+    had one.
+    """
 
     @property
     def passed(self) -> bool:
         """Whether the round passed."""
         return self.outcome == "passed"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said beside the outcome: the flags of the verdict, and what was denied."""
+        flags = self.verdict.flags if self.verdict is not None else ()
+        return (*flags, *map(str, self.denied or ()))
 
     @property
     def overhead_seconds(self) -> float | None:
@@ -333,6 +361,8 @@ class RunRecord(ResultsRecord):
     """The indices of the rounds that were to be run, by task, agent and attempt, where these are not all."""
     shard: tuple[int, int] | None = None
     """Which shard the run is, from 1, and of how many; None where it is a whole run."""
+    shard_times: str | None = None
+    """A hash of the times by which shards were made; None where they were made by timeouts, or there are none."""
     verify: Literal["clean"] | None = None
     """Where suites ran that would have run in a fork; None where the session did not say."""
     strict: bool | None = None

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from pytest_evocode.errors import VerifierFault
 from pytest_evocode.results.records import RoundRecord, Verdict
@@ -51,12 +51,19 @@ def parse_reward_json(text: str) -> dict[str, float]:
     return {key: _finite("reward.json", key, value) for key, value in table.items()}
 
 
-def deciding_reward(rewards: dict[str, float], reward_key: str | None) -> float:
-    """Return the one reward that decides: ``reward``, else the only one, else that of the task's ``reward_key``.
+def deciding_reward(rewards: dict[str, float], reward_key: str | None, minimum: Collection[str] = ()) -> float:
+    """Return the one reward that decides: ``reward``, else the only one, else the one that is named.
+
+    Args:
+        rewards: All that the suite wrote, by key.
+        reward_key: The key that the task or the session names.
+        minimum: The keys of the round's ``min_reward``, of which a single one is as good as named.
 
     Raises:
         VerifierFault: It is not clear which reward decides.
     """
+    if reward_key is None and len(minimum) == 1:
+        (reward_key,) = minimum
     if "reward" in rewards:
         key = "reward"
     elif len(rewards) == 1:
@@ -64,11 +71,11 @@ def deciding_reward(rewards: dict[str, float], reward_key: str | None) -> float:
     elif reward_key is None:
         raise VerifierFault(
             f"reward.json has several rewards ({', '.join(sorted(rewards))}) and none named 'reward'; name the one "
-            "that decides with reward_key below [metadata.evocode] in task.toml"
+            "that decides with reward_key below [metadata.evocode] in task.toml, or with --evocode-reward-key"
         )
     elif reward_key not in rewards:
         raise VerifierFault(
-            f"reward.json has no {reward_key!r}, which task.toml gives as reward_key; "
+            f"reward.json has no {reward_key!r}, which is the reward_key of the task or the session; "
             f"it has {', '.join(sorted(rewards))}"
         )
     else:

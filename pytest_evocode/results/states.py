@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from pytest_evocode.results.frozen import ResultsRecord
 from pytest_evocode.results.phases import Phases
-from pytest_evocode.results.records import RECORD_VERSION, Usage
+from pytest_evocode.results.records import RECORD_VERSION, DeniedConnection, Usage
 
 
 class TurnRecord(ResultsRecord):
@@ -26,6 +26,8 @@ class TurnRecord(ResultsRecord):
     """None where nobody took the turn, because the state that it leads to was kept."""
     phases: Phases | None = None
     """Where the time of the turn went; None in records that do not say."""
+    denied: tuple[DeniedConnection, ...] | None = None
+    """As :attr:`RoundRecord.denied`, of the turn alone."""
     notes: tuple[str, ...] = ()
     """What its verdict is to say of what happened between the turn and the suite."""
 

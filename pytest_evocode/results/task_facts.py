@@ -22,6 +22,8 @@ class TaskFacts:
     category: str = ""
     difficulty: str = ""
     reward_strategy: RewardStrategy = "mean"
+    reward_key: str = ""
+    """The reward that decides where a suite writes several; empty where nothing was said."""
 
     @property
     def declared(self) -> int:
@@ -45,6 +47,7 @@ def task_facts(task: Task) -> TaskFacts:
         rounds=tuple(round_.name for round_ in task.rounds),
         change_types=tuple(round_.change_types for round_ in task.rounds),
         reward_strategy=task.reward_strategy,
+        reward_key=task.reward_key or "",
         **texts_in(task.config.metadata.model_extra or {}),
     )
 

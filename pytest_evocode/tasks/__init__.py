@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.loading import find_tasks, load_task
 from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement
@@ -12,6 +13,7 @@ from pytest_evocode.tasks.variables import resolve_env, resolve_solution_env
 
 __all__ = [
     "Abstention",
+    "Allowlist",
     "Artifact",
     "Category",
     "CollectHook",

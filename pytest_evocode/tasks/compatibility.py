@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
+from pytest_evocode.names import TRAJECTORY_FILE
 from pytest_evocode.tasks.fields import on_a_drive
 from pytest_evocode.tasks.model import (
     AgentConfig,
@@ -30,7 +31,6 @@ from pytest_evocode.tasks.model import (
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 
-ONLY_OPEN_OR_CLOSED = 'use network_mode = "public" or "no-network"'
 WINDOWS = 'only "linux" environments can be started'
 
 
@@ -67,8 +67,10 @@ def _unless(refuses: Callable[[Any], object], values: str, refusal: str, how: st
 SAME = Support()
 _WHOLE = Support(refusal="refused with the whole table")
 _NO_DRIVES = _unless(on_a_drive, "a path with a drive, such as `C:\\app`", WINDOWS, good=True)
-_NO_ALLOWLIST = _unless(lambda mode: mode == "allowlist", '`"allowlist"`', f'"allowlist"; {ONLY_OPEN_OR_CLOSED}')
-_NO_HOSTS = _refused(f"it needs an allowlist; remove it and {ONLY_OPEN_OR_CLOSED}")
+_HOSTS = Support(
+    "by a proxy, which programs find by `HTTP_PROXY` and the like, and names are resolved by it alone; what was denied "
+    "is recorded ([allowlists](environments.md#allowlists))"
+)
 
 FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
     TaskConfig: {
@@ -93,17 +95,18 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
     AgentConfig: {
         "timeout_sec": Support("a step that says nothing has the task's"),
         "user": Support("a step that says nothing has the task's"),
-        "network_mode": _NO_ALLOWLIST._replace(
-            how="all rounds share one environment, so a step cannot have another one than the task"
+        "network_mode": Support(
+            "all rounds share one environment: a step has another one than the task only where one of them is "
+            '`"allowlist"`, and `"public"` is by the proxy there'
         ),
-        "allowed_hosts": _NO_HOSTS,
+        "allowed_hosts": _HOSTS,
     },
     VerifierConfig: {
         "timeout_sec": Support("a step that says nothing has the task's, where Harbor takes 600"),
         "env": Support("a step's are laid over the task's"),
         "user": Support("a step that says nothing has the task's"),
-        "network_mode": _NO_ALLOWLIST,
-        "allowed_hosts": _NO_HOSTS,
+        "network_mode": SAME,
+        "allowed_hosts": _HOSTS,
         "environment_mode": Support(
             "of `shared`, `verify_in` says more; of `separate`, what comes along is said in the verdict, and bounded "
             "([separate verifiers](task-format.md#separate-verifiers))"
@@ -123,16 +126,14 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "user": SAME,
     },
     EnvironmentConfig: {
-        "network_mode": _NO_ALLOWLIST._replace(
-            how="a task that says nothing has a network in Docker and none in the sandbox"
-        ),
-        "allowed_hosts": _NO_HOSTS,
+        "network_mode": Support("a task that says nothing has a network in Docker and none in the sandbox"),
+        "allowed_hosts": _HOSTS,
         "build_timeout_sec": SAME,
         "docker_image": Support("needs Docker"),
         "os": _unless(lambda system: system.lower() != "linux", "all but `linux`", WINDOWS, good=True),
         "cpus": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
         "memory_mb": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
-        "storage_mb": Support("no limit is set; the header of the session says so"),
+        "storage_mb": Support("no limit is set; the session says so after the collection"),
         "gpus": _refused("no environment here has GPUs; remove it or set it to 0"),
         "gpu_types": _refused("no environment here has GPUs; remove it"),
         "tpu": _refused("no environment here has TPUs; remove it", for_good=True),
@@ -160,7 +161,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
     },
     SolutionConfig: {"env": SAME},
     StepConfig: {
-        "name": SAME,
+        "name": Support("also without `[`, `]`, `@` and a dot at the beginning, which node ids could not have"),
         "agent": SAME,
         "verifier": SAME,
         "min_reward": Support("a number is for the reward that decides, which need not be called `reward`"),
@@ -181,14 +182,16 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
 """The fields of each table of a ``task.toml`` by the model that reads it, without those below ``[metadata]``."""
 
 COMPOSE = "environment/docker-compose.yaml"
-TRAJECTORY = "trajectory.json"
 FILES: Mapping[str, Support] = {
     "environment/Dockerfile": Support(
-        "the sandbox replays it on this machine's system; `ENTRYPOINT` and `CMD` are not run"
+        "the sandbox replays it on this machine's system; `ENTRYPOINT` is not run, which the session says, nor is `CMD`"
     ),
     COMPOSE: _refused("write a Dockerfile, one container runs the whole task"),
     "instruction.md": SAME,
-    TRAJECTORY: Support("of a task or a step: not read, so the agent begins without the conversation in it"),
+    TRAJECTORY_FILE: Support(
+        "of a task or a step: the shell agent's conversation goes on from it, without its system messages; oracle, nop "
+        "and replay need none, and other agents refuse the task"
+    ),
     "solution/solve.sh": SAME,
     "workdir/setup.sh": SAME,
     "tests/test.sh": Support("runs in a fork of the environment, where no process of the agent is"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
+from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.compatibility import COMPOSE, FILES, refusals
 from pytest_evocode.tasks.layout import COMPOSE_FILES, RoundFiles
 from pytest_evocode.tasks.model import Artifact, TaskConfig
@@ -135,13 +136,17 @@ def _state(config: TaskConfig) -> Iterator[Problem]:
 
 
 def _phases(config: TaskConfig) -> Iterator[Problem]:
+    steps = (step.agent if "agent" in step.model_fields_set else None for step in config.steps)
+    agents = {network(config.environment, agent, config.agent) for agent in steps}
+    # A network that is an allowlist in one round can be anything in the others.
+    changes = any(isinstance(each, Allowlist) for each in agents)
     whole = network(config.environment, config.agent)
     for index, step in enumerate(config.steps):
         # Most steps leave this out, and there may be thousands of them.
         if "agent" in step.model_fields_set:
             keys: Keys = ("steps", index, "agent")
             mode = step.agent.network_mode
-            if mode not in (None, "allowlist", whole):
+            if mode not in (None, whole) and not changes:
                 message = (
                     f"all rounds share one environment, and [agent] or [environment] makes its network"
                     f' "{whole or "not set"}"; set network_mode there'

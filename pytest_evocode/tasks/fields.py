@@ -11,7 +11,14 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Strict, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from pytest_evocode.tasks.allowlist import parse_entry
+
 STEP_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+"""What new rounds are called; tasks of Harbor's may have more in their names."""
+_NEVER_IN_STEPS = r'<>:"/\\|?*\[\]@\x00-\x1f\x7f'
+PORTABLE_NAME = re.compile(rf"[^{_NEVER_IN_STEPS}. ]([^{_NEVER_IN_STEPS}]*[^{_NEVER_IN_STEPS}. ])?")
+"""Names that every system takes for directories, and that leave node ids readable."""
+_LONGEST_STEP = 255  # bytes
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*")
 DRIVE = re.compile(r"[A-Za-z]:[/\\]")
 SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([KMG])", re.IGNORECASE)
@@ -71,8 +78,11 @@ def megabytes(size: str) -> int:
 
 
 def _step_name(value: str) -> str:
-    if not STEP_NAME.fullmatch(value):
-        raise wanted("a name made of letters, digits, '.', '_' and '-' that does not start with a dot")
+    if not PORTABLE_NAME.fullmatch(value) or len(value.encode()) > _LONGEST_STEP:
+        raise wanted(
+            'a name of at most 255 bytes without any of <>:"/\\|?*[]@ and control characters, and without a dot or a '
+            "space at either end"
+        )
     return value
 
 
@@ -136,6 +146,12 @@ def _destination(value: str) -> str:
     return value
 
 
+def _allowed_host(value: str) -> str:
+    if (entry := parse_entry(value)) is None:
+        raise wanted('a name such as "example.org" or "*.example.org", an address, or a range such as "192.0.2.0/24"')
+    return entry
+
+
 def _one_or_many(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -156,13 +172,14 @@ PositiveCount = Annotated[int, Strict(), Field(gt=0)]
 Size = Annotated[str, Strict(), AfterValidator(_megabytes), _pattern(r"\s*[0-9]{1,9}(\.[0-9]{1,9})?\s*[KMGkmg]\s*")]
 User = Annotated[str | int, PlainValidator(_user, json_schema_input_type=FilledText | Count)]
 MinReward = Annotated[Mapping[str, float], PlainValidator(_min_reward, json_schema_input_type=float | dict[str, float])]
-StepName = Annotated[str, Strict(), AfterValidator(_step_name), _pattern(STEP_NAME.pattern)]
+StepName = Annotated[str, Strict(), AfterValidator(_step_name), _pattern(PORTABLE_NAME.pattern)]
 PackageName = Annotated[str, Strict(), AfterValidator(_package_name), _pattern(PACKAGE_NAME.pattern)]
 ContainerPath = Annotated[str, Strict(), AfterValidator(_container_path), _pattern(r"/.+")]
 StatePath = Annotated[str, Strict(), AfterValidator(_state_path), _pattern(r"/.+")]
 AnySystemPath = Annotated[str, Strict(), AfterValidator(_any_system_path), _pattern(r"/.+")]
 AnySystemDirectory = Annotated[str, Strict(), AfterValidator(_any_system_directory), _pattern(r"/.*")]
 Destination = Annotated[str, Strict(), AfterValidator(_destination), _pattern(r"[^/].*")]
+AllowedHost = Annotated[str, Strict(), AfterValidator(_allowed_host)]
 Env = dict[Annotated[str, Field(pattern=r"^[^=\x00]+$")], Annotated[str, Strict(), Field(pattern=r"^[^\x00]*$")]]
 
 

@@ -102,9 +102,9 @@ class _Finder:
         )
 
     def _check_round(self, root: str, keys: Keys) -> bool:
-        """Check the instruction and return whether there is a solution."""
+        """Check the instruction and return whether there is a solution; without one, only the oracle cannot play."""
         self._check_instruction(f"{root}/instruction.md", keys)
-        return self._has_solution(f"{root}/solution", keys)
+        return _is_file(f"{root}/solution/solve.sh")
 
     def _find_suite(
         self, has_suite: bool, root: str, keys: Keys, step: StepConfig | None
@@ -130,12 +130,6 @@ class _Finder:
             self.problems.append(Problem(f"{path} must be a file", keys))
         elif found.st_size < BLANK_LIMIT and not _read(path).strip():
             self.problems.append(Problem(f"{path} is empty; write the request to the agent", keys))
-
-    def _has_solution(self, path: str, keys: Keys) -> bool:
-        found = _is_file(f"{path}/solve.sh")
-        if not found and os.path.lexists(path):
-            self.problems.append(Problem(f"{path} has no solve.sh; write it or remove {path}", keys))
-        return found
 
     def _has_workdir(self, path: str, keys: Keys) -> bool:
         found = _stat(path)

@@ -11,14 +11,14 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pytest_evocode.errors import TaskError, describe_validation
-from pytest_evocode.names import TASK_FILE
+from pytest_evocode.names import TASK_FILE, TRAJECTORY_FILE
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.tasks.content_hash import hash_directory
 
 LOCK_FILE = "evocode.lock"
 #: The files and directories at the top of a task that the format gives a meaning. What else lies there, such as a
 #: README, this lock or recorded attempts, is for people and changes nothing that a run does.
-PARTS = (TASK_FILE, "environment", "instruction.md", "solution", "steps", "tests")
+PARTS = (TASK_FILE, "environment", "instruction.md", "solution", "steps", "tests", TRAJECTORY_FILE)
 
 
 class Lock(BaseModel):

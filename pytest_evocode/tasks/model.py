@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from pytest_evocode.tasks.fields import (
+    AllowedHost,
     AnySystemDirectory,
     AnySystemPath,
     ContainerPath,
@@ -55,16 +56,19 @@ class NetworkSection(Section):
     """The network access of the environment, or of one phase."""
 
     network_mode: NetworkMode | None = None
-    """What the network is: "public", "no-network" or "allowlist". Default: of a phase, that of [environment]; there,
-    what the engine gives.
+    """What the network is: "public", "no-network", or "allowlist" for allowed_hosts and nothing else. Default: of a
+    phase, that of [environment]; there, what the engine gives.
     """
-    allowed_hosts: tuple[Text, ...] = ()
-    """Hosts of an allowlist."""
+    allowed_hosts: tuple[AllowedHost, ...] = ()
+    """What an allowlist allows: names, "*.example.org" for all names below one, addresses, and ranges such as
+    "192.0.2.0/24". None of them has a port. Default: nothing.
+    """
 
     @model_validator(mode="after")
     def _hosts_need_an_allowlist(self) -> NetworkSection:
-        if self.allowed_hosts and self.network_mode not in (None, "allowlist"):
-            message = f'only means something with network_mode = "allowlist", and here it is "{self.network_mode}"'
+        if self.allowed_hosts and self.network_mode != "allowlist":
+            said = f'and here it is "{self.network_mode}"' if self.network_mode else "which has to stand beside it"
+            message = f'only means something with network_mode = "allowlist", {said}'
             raise rule(message, "allowed_hosts")
         return self
 
@@ -328,6 +332,10 @@ class EvocodeMetadata(Section):
     """
     keep_processes: bool = False
     """With verify_in = "place": whether processes of the agent live on while the suite runs."""
+    case_reports: tuple[ContainerPath, ...] = ()
+    """Files in which a test.sh lists its cases, in place of those that are found by themselves: CTRF,
+    pytest-json-report, JUnit XML or TAP.
+    """
     reward_key: FilledText | None = None
     """Of several rewards, the one that decides. Default: "reward"."""
     process: ProcessConfig = Field(default_factory=lambda: NO_PROCESS)

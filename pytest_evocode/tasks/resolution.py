@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.layout import RoundFiles
 from pytest_evocode.tasks.model import (
     AgentConfig,
@@ -22,11 +23,11 @@ from pytest_evocode.tasks.task import Network, Round
 def network(environment: EnvironmentConfig, *phases: AgentConfig | VerifierConfig | None) -> Network | None:
     """Return the network access that the first of ``phases`` gives, else the environment's; None where none says.
 
-    A phase of None gives none. An allowlist counts as not said: ``check_config`` refuses it.
+    A phase of None gives none.
     """
     for section in (*phases, environment):
         if section is not None and section.network_mode is not None:
-            return None if section.network_mode == "allowlist" else section.network_mode
+            return Allowlist.of(section.allowed_hosts) if section.network_mode == "allowlist" else section.network_mode
     if environment.allow_internet is None:
         return None
     return "public" if environment.allow_internet else "no-network"
@@ -75,6 +76,7 @@ def _resolve(
         verifier_user=_said(verifier, config.verifier, "user"),
         agent_network=network(config.environment, agent, config.agent),
         verifier_network=network(apart.config if apart else config.environment, verifier, config.verifier),
+        setup_network=network(config.environment),
         verifier_env=verifier_env,
         verify_in="artifacts" if apart else _verify_in(config.metadata.evocode.verify_in, files.has_script),
         collect=collect,

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from pytest_evocode.names import TASK_FILE
+from pytest_evocode.names import TASK_FILE, TRAJECTORY_FILE
+from pytest_evocode.tasks.allowlist import Allowlist
 from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, TaskConfig, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement, find_requirements
 from pytest_evocode.tasks.process import ProcessConfig
 from pytest_evocode.tasks.suite_environments import SuiteEnvironment
 
-Network = Literal["public", "no-network"]
+Network = Literal["public", "no-network"] | Allowlist
 RewardStrategy = Literal["mean", "final"]
 
 
@@ -45,6 +46,10 @@ class Round:
     verifier_user: str | int | None
     agent_network: Network | None
     verifier_network: Network | None
+    setup_network: Network | None
+    """That of the environment itself, which ``setup.sh`` and healthchecks have where it can be changed for each phase:
+    in an attempt with an allowlist.
+    """
     verifier_env: Mapping[str, str]
     """The variables of the suite, the step's over the task's, with templates unresolved; see
     :func:`~pytest_evocode.tasks.resolve_env`.
@@ -65,9 +70,21 @@ class Round:
     """The environment that the suite has for itself; None where it runs beside what the agent left."""
 
     @property
+    def suite_has_network(self) -> bool:
+        """Whether the task gives the suite a network, be it one of few hosts."""
+        network = self.verifier_network
+        return bool(network.hosts) if isinstance(network, Allowlist) else network == "public"
+
+    @property
     def instruction(self) -> Path:
         """The file ``instruction.md``, which is not empty."""
         return self.directory / "instruction.md"
+
+    @property
+    def trajectory(self) -> Path | None:
+        """The file with the conversation that the agent is to begin the round from; None without one."""
+        path = self.directory / TRAJECTORY_FILE
+        return path if path.is_file() else None
 
     @property
     def solution(self) -> Path | None:
@@ -96,6 +113,8 @@ class Task:
     rounds: tuple[Round, ...]
     tests: tuple[NativeTest, ...] = ()
     """The tests of native suites as they are written, round by round."""
+    default_reward_key: str = ""
+    """The reward that decides where the task does not say, by the session's choice."""
     verify: Literal["clean"] | None = None
     """Where suites run by the session's choice that would run in a fork by the task's."""
     build_context: Path | None = None
@@ -158,6 +177,20 @@ class Task:
         )
         return replace(self, rounds=rounds, verify="clean")
 
+    def with_reward_key(self, key: str) -> Task:
+        """Return the task with a key for its verdicts where it has none, as ``--evocode-reward-key`` asks for."""
+        return replace(self, default_reward_key=key) if key else self
+
+    @property
+    def environment_network(self) -> Network | None:
+        """The network that the attempt's environment starts with, before the first phase.
+
+        It is an allowlist where any phase there has one, because no other network can be changed later.
+        """
+        suites = [round_.verifier_network for round_ in self.rounds if round_.verify_in == "place"]
+        networks = [*(round_.agent_network for round_ in self.rounds), *suites]
+        return next((each for each in networks if isinstance(each, Allowlist)), self.rounds[0].agent_network)
+
     @property
     def in_place(self) -> bool:
         """Whether suites run where the agent works."""
@@ -169,9 +202,14 @@ class Task:
         return self.config.metadata.evocode.state
 
     @property
+    def case_reports(self) -> tuple[str, ...]:
+        """The files in which a ``test.sh`` lists its cases; empty where they are found by themselves."""
+        return self.config.metadata.evocode.case_reports
+
+    @property
     def reward_key(self) -> str | None:
         """The key of the reward that decides where a verdict has several."""
-        return self.config.metadata.evocode.reward_key
+        return self.config.metadata.evocode.reward_key or self.default_reward_key or None
 
     @property
     def reward_strategy(self) -> RewardStrategy:

@@ -9,14 +9,16 @@ from importlib.metadata import version
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.journal import Journal
+from pytest_evocode.agents.protocol import declared_hosts
 from pytest_evocode.environments import Environment
+from pytest_evocode.environments.egress.phases import allow_network, take_denied
 from pytest_evocode.errors import AgentFault, EnvironmentFault, EvocodeError, ModelFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.phases import Stopwatch
-from pytest_evocode.results.records import Fault, Usage
+from pytest_evocode.results.records import DeniedConnection, Fault, Usage
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import TurnRecord
-from pytest_evocode.tasks import Round, resolve_solution_env
+from pytest_evocode.tasks import Allowlist, Network, Round, resolve_solution_env
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
@@ -44,6 +46,8 @@ class AgentTurns:
         """What the last turn used of the model, until a record has it."""
         self.seconds: float | None = None
         """How long the agent worked in the last turn, until a record has it."""
+        self.denied: tuple[DeniedConnection, ...] | None = None
+        """What the last turn was denied of the network."""
         self.taking = False
         """Whether a round is prepared, or the agent works on it."""
         self._workspace: WorkspaceChanges | None = None
@@ -70,7 +74,7 @@ class AgentTurns:
         """
         self._stage = Progress("preparing", round_.index)
         self.unrecorded = None
-        self.seconds = None
+        self.seconds = self.denied = None
         self.stopwatch = Stopwatch()
         self.stopwatch.begin("setup")
         self.taking = True
@@ -100,6 +104,7 @@ class AgentTurns:
         context = self._round_context(environment, round_, recorder)
         self._stage = Progress("working", round_.index, limit=context.timeout)
         logger.debug("%s, %s: the turn of %s begins", context.task.name, round_.name, self._agent.name)
+        allow_network(environment, self._network(round_))
         self.spending.begin_turn()
         self.under_way = True
         try:
@@ -121,6 +126,7 @@ class AgentTurns:
         finally:
             recorder.close()
             self.unrecorded = recorder.usage
+            self.denied = take_denied(environment, "agent")
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
         return self._ended(round_, transcript, seconds, recorder).model_copy(update={"notes": notes})
@@ -158,7 +164,13 @@ class AgentTurns:
             stopped=transcript.stopped,
             agent_seconds=seconds,
             phases=self.stopwatch.phases,
+            denied=self.denied,
         )
+
+    def _network(self, round_: Round) -> Network | None:
+        """Return the network of a turn: the round's, with the hosts that the agent cannot do without."""
+        network = round_.agent_network
+        return network.with_hosts(declared_hosts(self._agent)) if isinstance(network, Allowlist) else network
 
     def _recorder(self, environment: Environment, round_: Round) -> Recorder:
         return Recorder(

@@ -92,6 +92,7 @@ class Regrader:
 
     def _load(self, record: AttemptRecord, kept: SnapshotFile) -> Task:
         task = load_task(self._tasks.get(record.task, Path(kept.task)))
+        task = task.with_reward_key(record.facts.reward_key if record.facts else "")
         task = task if kept.verify is None else task.verified_in_clean()
         names = tuple(round_.name for round_ in task.rounds)
         if names != record.declared_rounds:

@@ -13,7 +13,7 @@ from pytest_evocode.agents import (
     Agent,
     PreparedAgent,
     ResumableAgent,
-    SelectiveAgent,
+    check_task,
     close_agent,
     declared_secrets,
     is_deterministic,
@@ -314,8 +314,7 @@ class Trial:
         self._first_played.set_result(index)
 
     def _start(self, before: Resumption) -> Environment:
-        if isinstance(self.agent, SelectiveAgent):
-            self.agent.check_task(self.task, self._context.engine.name)
+        check_task(self.agent, self.task, self._context.engine.name)
         environment = self._context.task_environment.create(
             snapshot=before.start, installation=self._start_state.installation
         )
@@ -384,7 +383,8 @@ class Trial:
             self._checkpoints.leave_alone()
             self._records.leave_alone()
         cause = None if self._context.cancelled.is_set() else describe_error(error)
-        self._records.break_off(index, cause, self._turns.fault_of(error), usage=self._turns.unrecorded)
+        fault, unrecorded = self._turns.fault_of(error), self._turns.unrecorded
+        self._records.break_off(index, cause, fault, usage=unrecorded, denied=self._turns.denied)
 
     def _finish(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""

@@ -64,6 +64,7 @@ def judge(
         "timed_out": "agent" if agent_timed_out else "verifier" if suite_timed_out else None,
         "verifier_seconds": suite.seconds,
         "phases": merged_phases(record.phases, suite.phases),
+        "denied": record.denied if suite.denied is None else (*(record.denied or ()), *suite.denied),
     }
     return record.model_copy(update=decided)
 

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from pytest_evocode.environments import Environment, require_readable
+from pytest_evocode.environments import Environment, ExecResult, require_readable
 from pytest_evocode.errors import UnreadableCases, UnreadableFile, VerifierFault
+from pytest_evocode.results.case_reports import REPORT_ENDINGS, parse_report
 from pytest_evocode.results.cases import CASE_FILES, parse_case_file, parse_case_lines, require_pinned
 from pytest_evocode.results.records import Case, Verdict
 from pytest_evocode.results.rewards import REWARD_FILES, contradiction, deciding_reward
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
 
+_Logs = Mapping[str, bytes | UnreadableFile | None]
+_Pinned = Mapping[str, str] | None
 logger = logging.getLogger(__name__)
 
 SCRIPT = "/tests/test.sh"
 _SCRIPT_LIMIT = 2**20  # bytes; a larger one is there, too
 _REWARD_LIMIT = 2**20  # bytes
 _SHOWN = 500  # characters
+_LISTING_LIMIT = 60.0  # seconds
+_MOST_REPORTS = 20
 _CASES_LIMIT = 16 * 2**20  # bytes; parsed, some JSON takes twenty times as many
 
 
@@ -36,18 +42,27 @@ def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSett
     result = fork.exec(["bash", SCRIPT], user=round_.verifier_user, env=settings.env, timeout=settings.timeout)
     settings.stopwatch.begin("reading")
     logger.debug("%s, %s: test.sh ended with %s", task.name, round_.name, result.exit_code)
+    names = _names(fork)
+    suite = _read(fork, task, round_, settings, result, names)
+    return replace(suite, more_logs=bool({*names} - {"reward.txt"}))
+
+
+def _read(
+    fork: Environment, task: Task, round_: Round, settings: SuiteSettings, result: ExecResult, names: Sequence[str]
+) -> SuiteRun:
+    """Return what came of ``test.sh``, which has ended."""
     if result.timed_out:
         # The program under test may hang as well as the suite: the round has failed, and says so.
         verdict = Verdict(reward=0.0, rewards={"reward": 0.0}, timed_out=True)
         whole_lines = result.output[: result.output.rfind("\n") + 1]
         try:
-            cases, _ = _cases(_read_logs(fork), whole_lines, settings.pinned)
+            cases, _ = _cases(fork, task, _read_logs(fork, task), names, whole_lines, settings.pinned)
             verdict = verdict.model_copy(update={"cases": cases})
         except VerifierFault as error:
             verdict = verdict.model_copy(update={"flags": (f"cases: {error}",)})
         return SuiteRun(result.output, verdict, hang=_where_it_hung(verdict, result.output))
     try:
-        return SuiteRun(result.output, _read_verdict(fork, result.output, task.reward_key, settings.pinned))
+        return SuiteRun(result.output, _read_verdict(fork, task, round_, names, result.output, settings.pinned))
     except VerifierFault as error:
         fault = f"{error}\ntest.sh ended with exit code {result.exit_code}; its last lines:\n{tail(result.output)}"
         return SuiteRun(result.output, None, fault)
@@ -59,28 +74,30 @@ def _where_it_hung(verdict: Verdict, output: str) -> str:
     return f"test.sh was stopped{last}; its last lines:\n{tail(output)}"
 
 
-def _read_logs(fork: Environment) -> Mapping[str, bytes | UnreadableFile | None]:
-    """Read all files that the suite may have left, in one go, by name."""
+def _read_logs(fork: Environment, task: Task) -> _Logs:
+    """Read all files that the suite may have left in places that are known before, in one go."""
     limits = dict.fromkeys(REWARD_FILES, _REWARD_LIMIT) | dict.fromkeys(CASE_FILES, _CASES_LIMIT)
-    found = fork.read_files({f"{LOGS}/{name}": limit for name, limit in limits.items()})
-    return {name: found[f"{LOGS}/{name}"] for name in limits}
+    by_path = {f"{LOGS}/{name}": limit for name, limit in limits.items()}
+    return fork.read_files({**by_path, **dict.fromkeys(task.case_reports, _CASES_LIMIT)})
 
 
-def _read_verdict(fork: Environment, output: str, reward_key: str | None, pinned: Mapping[str, str] | None) -> Verdict:
-    logs = _read_logs(fork)
+def _read_verdict(
+    fork: Environment, task: Task, round_: Round, names: Sequence[str], output: str, pinned: _Pinned
+) -> Verdict:
+    logs = _read_logs(fork, task)
     rewards = _rewards(logs)
-    reward = deciding_reward(rewards, reward_key)
-    cases, flags = _cases(logs, output, pinned)
+    reward = deciding_reward(rewards, task.reward_key, round_.min_reward or {})
+    cases, flags = _cases(fork, task, logs, names, output, pinned)
     verdict = Verdict(reward=reward, rewards=rewards, cases=cases, flags=flags)
     odd = contradiction(verdict)
     return verdict.model_copy(update={"flags": (*flags, odd)}) if odd else verdict
 
 
-def _rewards(logs: Mapping[str, bytes | UnreadableFile | None]) -> dict[str, float]:
+def _rewards(logs: _Logs) -> dict[str, float]:
     """Return the rewards of the first reward file that exists."""
     for name, parse in REWARD_FILES.items():
         try:
-            contents = require_readable(logs[name])
+            contents = require_readable(logs[f"{LOGS}/{name}"])
         except UnreadableFile as error:
             raise VerifierFault(f"{error}; a reward has to be a small regular file") from None
         if contents is not None:
@@ -91,16 +108,20 @@ def _rewards(logs: Mapping[str, bytes | UnreadableFile | None]) -> dict[str, flo
 
 
 def _cases(
-    logs: Mapping[str, bytes | UnreadableFile | None], output: str, pinned: Mapping[str, str] | None
+    fork: Environment, task: Task, logs: _Logs, names: Sequence[str], output: str, pinned: _Pinned
 ) -> tuple[tuple[Case, ...], tuple[str, ...]]:
     """Return the cases of the first source found, and flags; an unreadable source is passed over with a flag.
 
     Raises VerifierFault where there are more cases than a suite may report, or than ``pinned`` has.
     """
     flags: list[str] = []
+    if task.case_reports:
+        cases = _declared_cases(task.case_reports, logs, flags)
+        require_pinned(cases, pinned)
+        return cases, tuple(flags)
     for name in CASE_FILES:
         try:
-            contents = require_readable(logs[name])
+            contents = require_readable(logs[f"{LOGS}/{name}"])
             if contents is not None:
                 cases = parse_case_file(name, contents.decode("utf-8", "replace"))
                 break
@@ -109,8 +130,46 @@ def _cases(
     else:
         cases, odd = parse_case_lines(output, refuse_wrong=True)
         flags += odd
+        cases = cases or _cases_of_any_name(fork, names)
     require_pinned(cases, pinned)
     return cases, tuple(flags)
+
+
+def _declared_cases(paths: Sequence[str], logs: _Logs, flags: list[str]) -> tuple[Case, ...]:
+    """Return the cases of all reports that the task declares, each case once; adds to ``flags`` what cannot be read."""
+    found: dict[str, Case] = {}
+    for path in paths:
+        try:
+            contents = require_readable(logs[path])
+        except UnreadableFile as error:
+            flags.append(f"cases: {error}")
+            continue
+        cases = parse_report(path, contents.decode("utf-8", "replace")) if contents is not None else None
+        if cases is None:
+            why = "is not there" if contents is None else "is neither CTRF, pytest-json-report, JUnit XML nor TAP"
+            flags.append(f"cases: {path}, which case_reports in task.toml names, {why}")
+        for case in cases or ():
+            # Two reports may name the same case; one that did not pass counts.
+            if case.id not in found or (found[case.id].status == "passed" and case.status != "passed"):
+                found[case.id] = case
+    return tuple(found.values())
+
+
+def _cases_of_any_name(fork: Environment, names: Sequence[str]) -> tuple[Case, ...]:
+    """Return the cases of the first report in /logs/verifier, by name, that has some, whatever it is called."""
+    paths = [f"{LOGS}/{name}" for name in names if name.endswith(REPORT_ENDINGS) and name not in REWARD_FILES]
+    files = fork.read_files(dict.fromkeys(paths[:_MOST_REPORTS], _CASES_LIMIT)) if paths else {}
+    for path, contents in files.items():
+        if isinstance(contents, bytes) and (cases := parse_report(path, contents.decode("utf-8", "replace"))):
+            return cases
+    return ()
+
+
+def _names(fork: Environment) -> tuple[str, ...]:
+    """Return the names of what the suite left in /logs/verifier, in order, as far as they are plain."""
+    listing = f"shopt -s nullglob; cd {LOGS} && printf '%s\\n' *"
+    found = fork.exec(["bash", "--norc", "-c", listing], user="0", cwd="/", timeout=_LISTING_LIMIT)
+    return tuple(sorted(name for name in found.output.splitlines() if name))
 
 
 def tail(output: str, lines: int = 20) -> str:

@@ -15,7 +15,7 @@ from pytest_evocode.verifier.native import run_native
 from pytest_evocode.verifier.native_session import NativeSession
 from pytest_evocode.verifier.script import run_script
 from pytest_evocode.verifier.separate_session import SeparateSession
-from pytest_evocode.verifier.suite_run import SuiteRun, SuiteSettings
+from pytest_evocode.verifier.suite_run import LOGS, SuiteRun, SuiteSettings
 
 
 def run_suite(
@@ -26,13 +26,14 @@ def run_suite(
     *,
     verifier: ProgramEnvironment | None = None,
     artifacts: Path | None = None,
+    logs: Path | None = None,
 ) -> SuiteRun:
     """Run the suite of one round and return what came of it.
 
     ``fork`` comes from the round's snapshot, with the verifier's directories empty; the caller starts and stops it.
     ``verifier`` is where a native suite runs apart from the fork; with None it runs in it. ``artifacts`` is where to
-    collect what the task declares, None to collect nothing. Raises
-    :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
+    collect what the task declares, and ``logs`` what a script leaves in ``/logs/verifier``; None to collect nothing.
+    Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
     """
     started = time.monotonic()
     clock = _clock(fork, verifier, round_, settings) if settings.days else {}
@@ -49,6 +50,8 @@ def run_suite(
             pinned = (len(passed & settings.pinned.keys()), len(settings.pinned))
         verdict = verdict.model_copy(update={"pinned": pinned})
     left_out = collect_artifacts(fork, round_, artifacts) if artifacts is not None else ()
+    if logs is not None and suite.more_logs:
+        left_out += collect_logs(fork, logs)
     return replace(
         suite,
         verdict=verdict,
@@ -86,6 +89,14 @@ def _clock(
     return put_clock_forward(fork, ["date", "+%s"], settings.days) and put_clock_forward(
         verifier, by_python, settings.days
     )
+
+
+def collect_logs(fork: Environment, target: Path) -> tuple[str, ...]:
+    """Collect what a script left in ``/logs/verifier``, as it wrote it, and return what was left out, with reasons.
+
+    Raises :class:`~pytest_evocode.errors.EnvironmentFault` when the engine fails.
+    """
+    return fork.download(LOGS, target)
 
 
 def collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[str, ...]:

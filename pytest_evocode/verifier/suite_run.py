@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_evocode.results.phases import Phases, Stopwatch
-from pytest_evocode.results.records import ChangedPaths, ChangesFile, Verdict
+from pytest_evocode.results.records import ChangedPaths, ChangesFile, DeniedConnection, Verdict
 from pytest_evocode.tasks import Round, VerifyIn
 from pytest_evocode.verifier.changes import listed
 from pytest_evocode.verifier.toolbox import Toolbox
@@ -66,6 +66,8 @@ class SuiteRun:
     """How long it took, with what was brought into the fork and read from it."""
     phases: Phases | None = None
     """Where the time went, waiting for a slot included."""
+    more_logs: bool = False
+    """Whether a script left more in ``/logs/verifier`` than a reward, or than what is the same in a record."""
     left_out: tuple[str, ...] = ()
     """Artifacts that were not collected, with reasons."""
     rests_on: VerifyIn | None = None
@@ -78,6 +80,8 @@ class SuiteRun:
     """Of that what can steer a suite, as verdicts list it."""
     days: int = 0
     """Days that the clock was put forward."""
+    denied: tuple[DeniedConnection, ...] | None = None
+    """What it was denied of the network; None where it had no allowlist."""
 
     def noting(self, flags: Sequence[str]) -> SuiteRun:
         """Return the same run with flags, in its verdict or in why there is none."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.acceptance.models import import_sdks
 from tests.acceptance.sessions import AtTerminal, Checked, CheckTasks, RunTasks, Session
 from tests.acceptance.tasks import WriteNative, WriteTask, native_writer, task_writer
 from tests.inner_sessions import UNUSED
@@ -58,6 +60,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of one test alone, empty at first; other tests have the one that all share."""
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def write_task(pytester: pytest.Pytester) -> WriteTask:
     """See :class:`WriteTask`."""
     return task_writer(pytester.path)
@@ -87,6 +96,21 @@ def run_tasks(pytester: pytest.Pytester) -> RunTasks:
         return Session(start("-W", "error", *UNUSED, *ours, *arguments), pytester.path)
 
     return run
+
+
+@pytest.fixture
+def play_tasks(run_tasks: RunTasks) -> RunTasks:
+    """As ``run_tasks``, for sessions that may begin with states that earlier ones kept."""
+    return functools.partial(run_tasks, replay=False)
+
+
+@pytest.fixture(scope="session")
+def model_sdks() -> None:
+    """The SDKs of models, imported once: pytester forgets what a test imports, and the next had second copies.
+
+    Not when tests are collected: they take seconds, and few workers have a test that needs them.
+    """
+    import_sdks()
 
 
 @pytest.fixture

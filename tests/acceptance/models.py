@@ -6,16 +6,19 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import anthropic
-import openai
-
 from tests.acceptance.sessions import Session
 from tests.model_scripts import Asked, Run, Say, Step
 from tests.model_server import ModelServer
 
-# Made here once: pytester forgets what an inner session imports, and the next would have second copies of some of it.
-with openai.OpenAI(api_key="none") as _openai, anthropic.Anthropic(api_key="none") as _anthropic:
-    _parts = [_openai.chat.completions, _openai.responses, _anthropic.messages]
+
+def import_sdks() -> None:
+    """Import what the clients of models are made with, all of it."""
+    import anthropic
+    import openai
+
+    with openai.OpenAI(api_key="none") as one, anthropic.Anthropic(api_key="none") as other:
+        # Parts are imported when they are asked for.
+        assert all([one.chat.completions, one.responses, other.messages])
 
 
 def in_rounds(*rounds: Sequence[Step]) -> Callable[[Asked], Step]:

@@ -78,6 +78,11 @@ class Session:
         return found
 
 
+def sandboxes_left(cache: Path) -> list[Path]:
+    """The directories of sandboxes' files in a cache."""
+    return [path for path in (cache / "sandboxes").iterdir() if path.is_dir()]
+
+
 class RunTasks(Protocol):
     """Runs pytest with ``--evocode-agent=AGENT --evocode-env=ENV``; None leaves the option out.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.acceptance.sessions import sandboxes_left
 from tests.terminals import HANGS, Person
 
 if TYPE_CHECKING:
@@ -23,18 +24,6 @@ ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 EITHER = pytest.mark.parametrize("env", ENVIRONMENTS)
 FAIL = "echo 0 > /logs/verifier/reward.txt"
 PROMPT = "bash-"
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache that no other session uses."""
-    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-def states(cache: Path) -> list[Path]:
-    """The directories of sandboxes' files in a cache."""
-    return [path for path in (cache / "sandboxes").iterdir() if path.is_dir()]
 
 
 def lines_of(text: str) -> list[str]:
@@ -122,7 +111,7 @@ def test_a_fork_that_cannot_be_kept_is_an_error(write_task: WriteTask, run_tasks
     assert session.outcomes == {"passed": 1, "failed": 1, "errors": 1}
     assert f"the fork of round-1 could not be kept: a sandbox's files could not be kept at {cache}" in session.text
     session.has("*task.toml::oracle::round-1", "  not kept: the environment failed")
-    assert states(cache) == []
+    assert sandboxes_left(cache) == []
 
 
 def test_evocode_clean_removes_what_was_kept(write_task: WriteTask, run_tasks: RunTasks, cache: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -21,23 +20,10 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cache")]
 
 EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 NO_NETWORK = 'environment.network_mode = "no-network"'
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """States of this test alone."""
-    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def run_tasks(run_tasks: RunTasks) -> RunTasks:
-    """As usual, but with the states."""
-    return functools.partial(run_tasks, replay=False)
 
 
 def one(round_: str, agent: str = "oracle") -> str:
@@ -53,11 +39,11 @@ def clean(*arguments: str) -> list[str]:
 
 @EITHER
 def test_a_single_round_begins_where_the_solutions_before_it_led(
-    write_task: WriteTask, run_tasks: RunTasks, env: str
+    write_task: WriteTask, play_tasks: RunTasks, env: str
 ) -> None:
     write_task("a", 4, toml=NO_NETWORK)
-    assert run_tasks("tasks", env=env).outcomes == {"passed": 4}
-    session = run_tasks("-rs", one("round-3"), env=env)
+    assert play_tasks("tasks", env=env).outcomes == {"passed": 4}
+    session = play_tasks("-rs", one("round-3"), env=env)
     assert session.outcomes == {"passed": 1, "skipped": 2}
     session.has("*not needed: the reference state after round-2 is known*")
     assert [record.round for record in session.record().rounds] == ["round-3"]
@@ -68,54 +54,54 @@ def test_a_single_round_begins_where_the_solutions_before_it_led(
     finally:
         clean()
     assert clean("--dry-run") == []
-    assert run_tasks(one("round-3"), env=env).outcomes == {"passed": 3}
+    assert play_tasks(one("round-3"), env=env).outcomes == {"passed": 3}
     clean()
 
 
-def test_the_nearest_state_that_is_known_is_where_it_begins(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_the_nearest_state_that_is_known_is_where_it_begins(write_task: WriteTask, play_tasks: RunTasks) -> None:
     task = write_task("a", 4)
-    run_tasks("tasks")
+    play_tasks("tasks")
     (task / "steps/round-3/solution/solve.sh").write_text("echo line-3 >> log.txt; touch new\n")
-    session = run_tasks(one("round-4"))
+    session = play_tasks(one("round-4"))
     assert session.outcomes == {"passed": 2, "skipped": 2}
     assert [record.round for record in session.record().rounds] == ["round-3", "round-4"]
 
 
 @pytest.mark.parametrize("changed", ["task.toml", "environment/Dockerfile", "steps/round-1/solution/solve.sh"])
-def test_other_contents_lead_to_another_state(write_task: WriteTask, run_tasks: RunTasks, changed: str) -> None:
+def test_other_contents_lead_to_another_state(write_task: WriteTask, play_tasks: RunTasks, changed: str) -> None:
     task = write_task("a", 2)
-    run_tasks("tasks")
+    play_tasks("tasks")
     with (task / changed).open("a") as file:
         file.write("# changed\n")
-    assert run_tasks(one("round-2")).outcomes == {"passed": 2}
+    assert play_tasks(one("round-2")).outcomes == {"passed": 2}
 
 
 def test_another_value_of_a_variable_leads_to_another_state(
-    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+    write_task: WriteTask, play_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_task("a", 2, toml='[solution.env]\nWORD = "${WORD}"')
     for word, outcomes in (("one", {"passed": 2}), ("one", {"passed": 1, "skipped": 1}), ("two", {"passed": 2})):
         monkeypatch.setenv("WORD", word)
-        assert run_tasks(one("round-2")).outcomes == outcomes
+        assert play_tasks(one("round-2")).outcomes == outcomes
 
 
-def test_only_the_oracle_begins_there(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_only_the_oracle_begins_there(write_task: WriteTask, play_tasks: RunTasks) -> None:
     write_task("a", 2)
-    run_tasks("tasks")
-    assert run_tasks(one("round-2", "nop"), agent="nop").outcomes == {"failed": 2}
+    play_tasks("tasks")
+    assert play_tasks(one("round-2", "nop"), agent="nop").outcomes == {"failed": 2}
 
 
-def test_a_whole_run_plays_every_solution(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_a_whole_run_plays_every_solution(write_task: WriteTask, play_tasks: RunTasks) -> None:
     write_task("a", 3)
     for _ in range(2):
-        assert run_tasks("tasks").outcomes == {"passed": 3}
+        assert play_tasks("tasks").outcomes == {"passed": 3}
 
 
-def test_workers_share_the_states(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_workers_share_the_states(write_task: WriteTask, play_tasks: RunTasks) -> None:
     for name in ("a", "b"):
         write_task(name, 3)
-    assert run_tasks("-n2", "tasks").outcomes == {"passed": 6}
-    assert run_tasks("-n2", "-k", "round-3", "tasks").outcomes == {"passed": 2, "skipped": 4}
+    assert play_tasks("-n2", "tasks").outcomes == {"passed": 6}
+    assert play_tasks("-n2", "-k", "round-3", "tasks").outcomes == {"passed": 2, "skipped": 4}
 
 
 @pytest.fixture
@@ -143,17 +129,17 @@ def test_the_states_longest_unused_make_way(write_task: WriteTask, engine: Engin
         engine.close()
 
 
-def test_a_state_that_is_gone_is_made_anew(write_task: WriteTask, run_tasks: RunTasks, cache: Path) -> None:
+def test_a_state_that_is_gone_is_made_anew(write_task: WriteTask, play_tasks: RunTasks, cache: Path) -> None:
     write_task("a", 2)
-    run_tasks("tasks")
+    play_tasks("tasks")
     (key,) = (state.key for state in ReferenceIndex("sandbox").oldest_first() if state.round == "round-1")
     state = cache / "sandboxes-references" / key
     subprocess.run(["rm", "-r", state], check=True)
-    assert run_tasks(one("round-2")).outcomes == {"passed": 2}
+    assert play_tasks(one("round-2")).outcomes == {"passed": 2}
     assert state.is_dir()
 
 
-def test_a_trial_tells_where_it_begins(write_task: WriteTask, run_tasks: RunTasks, engine: Engine) -> None:
+def test_a_trial_tells_where_it_begins(write_task: WriteTask, play_tasks: RunTasks, engine: Engine) -> None:
     task = load_task(write_task("a", 3))
     from pytest_evocode.trial.trial import TrialOptions
 
@@ -167,10 +153,10 @@ def test_a_trial_tells_where_it_begins(write_task: WriteTask, run_tasks: RunTask
         engine.close()
 
 
-def test_it_can_be_told_to_play_them_all(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_it_can_be_told_to_play_them_all(write_task: WriteTask, play_tasks: RunTasks) -> None:
     write_task("a", 2)
-    run_tasks("tasks")
-    assert run_tasks(one("round-2"), replay=True).outcomes == {"passed": 2}
+    play_tasks("tasks")
+    assert play_tasks(one("round-2"), replay=True).outcomes == {"passed": 2}
 
 
 def test_an_environment_that_does_not_start_there_is_an_error_of_the_first_round_that_is_run(
@@ -196,10 +182,10 @@ def test_an_environment_that_does_not_start_there_is_an_error_of_the_first_round
         engine.close()
 
 
-def test_a_state_that_its_suite_does_not_accept_is_not_kept(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_a_state_that_its_suite_does_not_accept_is_not_kept(write_task: WriteTask, play_tasks: RunTasks) -> None:
     task = write_task("a", 2, solve={1: "true"})
-    run_tasks("tasks")
-    assert run_tasks(one("round-2")).outcomes == {"failed": 2}
+    play_tasks("tasks")
+    assert play_tasks(one("round-2")).outcomes == {"failed": 2}
     assert (task / "task.toml").is_file()
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
 
 ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 Session = Callable[..., "subprocess.CompletedProcess[str]"]

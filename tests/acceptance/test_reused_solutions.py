@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,33 +18,20 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cache")]
 
 EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 NO_NETWORK = 'environment.network_mode = "no-network"'
 NOTE = "the reference solution was not played again: the state that it leads to was kept"
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """States of this test alone."""
-    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def run_tasks(run_tasks: RunTasks) -> RunTasks:
-    """As usual, but with the states."""
-    return functools.partial(run_tasks, replay=False)
-
-
 @EITHER
-def test_a_second_run_takes_no_turn(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
+def test_a_second_run_takes_no_turn(write_task: WriteTask, play_tasks: RunTasks, env: str) -> None:
     write_task("a", 3, toml=NO_NETWORK)
     for _ in range(2):  # By default turns are taken however much is kept.
-        played = run_tasks("tasks", env=env)
+        played = play_tasks("tasks", env=env)
         assert all(record.agent_seconds is not None for record in played.record().rounds)
-    session = run_tasks("--evocode-reuse", "tasks", env=env)
+    session = play_tasks("--evocode-reuse", "tasks", env=env)
     assert session.outcomes == {"passed": 3}
     rounds = session.record().rounds
     assert [record.round for record in rounds] == ["round-1", "round-2", "round-3"]
@@ -53,45 +39,45 @@ def test_a_second_run_takes_no_turn(write_task: WriteTask, run_tasks: RunTasks, 
     assert all(record.verdict is not None and record.verdict.flags == (NOTE,) for record in rounds)
     session.has(f"a, oracle, round-1, round-2, round-3: {NOTE}")
     # Nothing of it was used up.
-    assert run_tasks("--evocode-reuse", "tasks", env=env).record().rounds[2].agent_seconds is None
+    assert play_tasks("--evocode-reuse", "tasks", env=env).record().rounds[2].agent_seconds is None
 
 
-def test_it_begins_to_play_where_nothing_is_kept(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_it_begins_to_play_where_nothing_is_kept(write_task: WriteTask, play_tasks: RunTasks) -> None:
     task = write_task("a", 4)
-    run_tasks("tasks")
+    play_tasks("tasks")
     (task / "steps/round-3/solution/solve.sh").write_text("echo line-3 >> log.txt; touch new\n")
-    session = run_tasks("--evocode-reuse", "tasks")
+    session = play_tasks("--evocode-reuse", "tasks")
     assert session.outcomes == {"passed": 4}
     assert [record.agent_seconds is None for record in session.record().rounds] == [True, True, False, False]
 
 
-def test_a_suite_that_has_changed_is_run_and_may_fail(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_a_suite_that_has_changed_is_run_and_may_fail(write_task: WriteTask, play_tasks: RunTasks) -> None:
     task = write_task("a", 3)
-    run_tasks("tasks")
+    play_tasks("tasks")
     (task / "steps/round-2/tests/test.sh").write_text("echo 0 > /logs/verifier/reward.txt\n")
-    session = run_tasks("--evocode-reuse", "tasks")
+    session = play_tasks("--evocode-reuse", "tasks")
     assert session.outcomes == {"passed": 2, "failed": 1}
     assert [record.outcome for record in session.record().rounds] == ["passed", "failed", "passed"]
-    assert run_tasks("--evocode-reuse", "--evocode-mode=fail-stop", "tasks").outcomes == {
+    assert play_tasks("--evocode-reuse", "--evocode-mode=fail-stop", "tasks").outcomes == {
         "passed": 1,
         "failed": 1,
         "skipped": 1,
     }
 
 
-def test_a_round_by_itself_takes_no_turn_either(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_a_round_by_itself_takes_no_turn_either(write_task: WriteTask, play_tasks: RunTasks) -> None:
     write_task("a", 3)
-    run_tasks("tasks")
-    session = run_tasks("--evocode-reuse", "tasks/a/task.toml::oracle::round-2")
+    play_tasks("tasks")
+    session = play_tasks("--evocode-reuse", "tasks/a/task.toml::oracle::round-2")
     assert session.outcomes == {"passed": 1, "skipped": 1}
     assert session.record().rounds[0].agent_seconds is None
 
 
 def test_the_container_is_where_the_solutions_led(
-    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
+    write_task: WriteTask, play_tasks: RunTasks, pytester: pytest.Pytester
 ) -> None:
     write_task("a", 2)
-    run_tasks("tasks")
+    play_tasks("tasks")
     pytester.makeconftest(
         """
         import pytest
@@ -101,7 +87,7 @@ def test_the_container_is_where_the_solutions_led(
             print("LOG", evocode_container.exec("cat log.txt").output.split())
         """
     )
-    run_tasks("--evocode-reuse", "-rP", "tasks").has("LOG ['line-1', 'line-2']")
+    play_tasks("--evocode-reuse", "-rP", "tasks").has("LOG ['line-1', 'line-2']")
 
 
 def test_a_state_in_use_is_not_dropped(write_task: WriteTask, cache: Path) -> None:

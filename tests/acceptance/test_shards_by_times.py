@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,3 +80,13 @@ def test_times_that_make_no_sense_are_refused(
     session = run_tasks(*options, "tasks")
     assert session.exit_status == pytest.ExitCode.USAGE_ERROR
     assert said in session.text
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_shard_goes_on_with_the_times_that_it_was_made_by(pytester: pytest.Pytester, run_tasks: RunTasks) -> None:
+    run_tasks("--evocode-shard=1/2", TIMES, "tasks")
+    (run,) = (json.loads(path.read_text()) for path in pytester.path.glob("evocode-results/runs/*.json"))
+    assert len(run["shard_times"]) == 16
+    other = run_tasks("--evocode-shard=1/2", f"--evocode-resume={run['run']}", "tasks")
+    assert other.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert f"were made by other times ({run['shard_times']}, not None)" in other.text

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.acceptance.sessions import sandboxes_left
 from tests.terminals import HANGS
 
 if TYPE_CHECKING:
@@ -21,18 +22,6 @@ ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 EITHER = pytest.mark.parametrize("env", ENVIRONMENTS)
 FAIL = "echo 0 > /logs/verifier/reward.txt"
 PROMPT = "bash-"
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache that no other session uses."""
-    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-def states(cache: Path) -> list[Path]:
-    """The directories of sandboxes' files in a cache."""
-    return [path for path in (cache / "sandboxes").iterdir() if path.is_dir()]
 
 
 @EITHER
@@ -159,7 +148,7 @@ def test_a_session_that_is_stopped_while_a_shell_is_open_leaves_nothing(
     assert person.session is not None
     person.session.send_signal(signal.SIGTERM)
     assert person.ends()[0] == 128 + signal.SIGTERM
-    assert states(cache) == []
+    assert sandboxes_left(cache) == []
 
 
 def test_a_shell_needs_a_terminal(write_task: WriteTask, run_tasks: RunTasks) -> None:

@@ -17,6 +17,7 @@ import pytest
 from pytest_evocode.environments.docker.engine import OWNER, DockerEngine, connect
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.results.records import RunRecord
+from tests.acceptance.sessions import sandboxes_left
 from tests.acceptance.tasks import DOCKERFILE
 from tests.inner_sessions import UNUSED
 from tests.terminals import HANGS
@@ -123,13 +124,6 @@ class Running:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache that no other session uses."""
-    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
 def start(pytester: pytest.Pytester) -> Iterator[Callable[..., Running]]:
     """Starts sessions, and kills those that a failing test leaves."""
     started: list[Running] = []
@@ -143,11 +137,6 @@ def start(pytester: pytest.Pytester) -> Iterator[Callable[..., Running]]:
         if session.process.poll() is None:
             session.process.kill()
             session.process.wait()
-
-
-def states(cache: Path) -> list[Path]:
-    """The directories of sandboxes' files in a cache."""
-    return [path for path in (cache / "sandboxes").iterdir() if path.is_dir()]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +158,7 @@ def test_a_signal_ends_a_session_and_leaves_nothing(
     assert any("bwrap" in command_of(process) for process in session.seen)
     assert session.stop(number) == status
     assert session.left() == {}
-    assert states(cache) == []
+    assert sandboxes_left(cache) == []
 
 
 @pytest.mark.parametrize(("number", "place"), [(signal.SIGTERM, "solve"), (signal.SIGINT, "test")])
@@ -182,7 +171,7 @@ def test_a_signal_ends_checks_and_leaves_nothing(
     session.wait_for_sleep(4321)
     assert session.stop(number) != 0
     assert session.left() == {}
-    assert states(cache) == []
+    assert sandboxes_left(cache) == []
 
 
 @pytest.mark.parametrize("option", ["--evocode-replay", "--evocode-check", "--evocode-warm"])
@@ -196,7 +185,7 @@ def test_a_signal_ends_builds_and_leaves_nothing(
     session.wait_for_sleep(4322)
     assert session.stop(signal.SIGTERM) == 128 + signal.SIGTERM
     assert session.left() == {}
-    assert states(cache) == []
+    assert sandboxes_left(cache) == []
     assert [path for path in (cache / "sandbox-images").iterdir() if path.is_dir()] == []
 
 
@@ -227,9 +216,9 @@ def test_a_killed_sessions_processes_die_and_the_next_session_clears_its_files(
     session.wait_for_sleep(4321)
     session.stop(signal.SIGKILL)
     wait_until(lambda: not session.left(), "the end of all processes")
-    assert len(states(cache)) == 1
+    assert len(sandboxes_left(cache)) == 1
     assert start("--evocode-env=sandbox", "tasks/b").process.wait(HANGS) == 0
-    assert states(cache) == []
+    assert sandboxes_left(cache) == []
 
 
 def test_a_killed_session_leaves_a_whole_record_of_its_run(
@@ -256,7 +245,7 @@ def test_control_c_ends_a_session_with_workers_and_leaves_nothing(
     os.killpg(session.process.pid, signal.SIGINT)  # A terminal sends it to all processes of the session.
     assert session.process.wait(HANGS) == pytest.ExitCode.INTERRUPTED
     assert session.left() == {}
-    assert states(cache) == []
+    assert sandboxes_left(cache) == []
 
 
 @pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["one process", "a worker"])
@@ -273,7 +262,7 @@ def test_control_c_ends_a_session_that_was_started_with_it_ignored(
     os.killpg(session.process.pid, signal.SIGINT)
     assert session.process.wait(HANGS) == pytest.ExitCode.INTERRUPTED
     assert session.left() == {}
-    assert states(cache) == []
+    assert sandboxes_left(cache) == []
     (path,) = (results / "runs").iterdir()
     assert RunRecord.model_validate_json(path.read_text()).exit_status == pytest.ExitCode.INTERRUPTED
     assert "continue with --evocode-resume=" in session.text()
@@ -297,7 +286,7 @@ def test_a_signal_that_is_lost_ends_the_session_all_the_same(
     session = start("--evocode-env=sandbox", "tasks")
     assert session.process.wait(HANGS) == 128 + signal.SIGTERM
     assert "stopped by SIGTERM" in session.text()
-    assert states(cache) == []
+    assert sandboxes_left(cache) == []
 
 
 def test_an_ordinary_end_leaves_nothing(write_task: WriteTask, cache: Path, start: Callable[..., Running]) -> None:
@@ -306,7 +295,7 @@ def test_an_ordinary_end_leaves_nothing(write_task: WriteTask, cache: Path, star
     session.wait_for_sleep(4321)
     assert session.process.wait(HANGS) == 0
     assert session.left() == {}
-    assert states(cache) == []
+    assert sandboxes_left(cache) == []
 
 
 def test_a_refused_session_leaves_nothing(
@@ -316,7 +305,7 @@ def test_a_refused_session_leaves_nothing(
     (pytester.path / "file").touch()
     session = start("--evocode-env=sandbox", "--evocode-results=file", "tasks")
     assert session.process.wait(HANGS) == pytest.ExitCode.USAGE_ERROR
-    assert states(cache) == []
+    assert sandboxes_left(cache) == []
 
 
 @pytest.mark.docker

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
     from pytest_evocode.agents import RoundContext, RoundTranscript
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteNative, WriteTask
+
+pytestmark = pytest.mark.usefixtures("cache")
 
 INSTALLED = """
 from pytest_evocode.environments import Installation
@@ -28,13 +29,6 @@ class Somebody:
     def run_round(self, context):
         raise AssertionError("no agent is to work")
 """
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache with nothing in it."""
-    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 @pytest.fixture

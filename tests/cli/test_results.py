@@ -175,7 +175,7 @@ def test_older_attempts_are_told_and_can_be_counted(evocode: Evocode, results: P
     assert "older attempts that newer ones replace do not count (1); --all-runs counts them" in ran.err
     assert ran.lines[1].startswith("gpt 100.0")
     assert evocode("results", "--all-runs").lines[1].startswith("gpt 87.5")
-    assert evocode("results", "--run", NEW).lines[1:] == ["gpt 100.0 0.0 n/a 1/1 100.0 100.0 1 3.0 s"]
+    assert evocode("results", "--run", NEW).lines[1:] == ["gpt 100.0 n/a n/a 1/1 100.0 100.0 1 3.0 s"]
 
 
 def test_a_run_that_is_not_there_is_an_error(evocode: Evocode, results: Path) -> None:
@@ -226,7 +226,7 @@ def test_results_of_harbor_are_shown_like_ours(evocode: Evocode, tmp_path: Path)
         {"result.json": values, "steps/round-1/verifier/reward.txt": "1", "steps/round-2/verifier/reward.txt": "0"},
     )
     ran = evocode("results", "jobs")
-    assert ran.lines[1].startswith("codex 50.0 0.0 n/a 0/1")
+    assert ran.lines[1].startswith("codex 50.0 n/a n/a 0/1")
     assert "name their directory with --tasks: mesh" in ran.err
 
 
@@ -241,7 +241,7 @@ def test_a_partial_attempt_is_told_and_displaces_none(evocode: Evocode, results:
     (partial,) = evocode("results", "--json").json["rows"][0]["partial"]
     assert partial == {"task": "mesh", "attempt": 1, "run": NEW, "rounds": ["round-1"], "counts": False}
     alone = evocode("results", "--run", NEW)
-    assert alone.lines[1].startswith("gpt 0.0 0.0 n/a 0/1 0.0 n/a 1")
+    assert alone.lines[1].startswith("gpt 0.0 n/a n/a 0/1 0.0 n/a 1")
     assert alone.err == f"note: gpt: partial, only these rounds were selected and count: mesh round-1 ({NEW})\n"
 
 

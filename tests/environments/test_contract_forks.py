@@ -52,6 +52,15 @@ def test_a_fork_has_the_files_and_none_of_the_processes(environment: Environment
     assert "sleep" in environment.exec("cat /proc/[0-9]*/comm").output
 
 
+def test_what_was_published_can_be_had_of_every_fork(environment: Environment, tmp_path: Path) -> None:
+    environment.exec("echo published > /logs/artifacts/report")
+    for number, fresh in enumerate(((), FRESH)):
+        with forked(environment, fresh=fresh) as fork:
+            fork.upload([], "/srv/anything")
+            fork.download("/logs/artifacts", tmp_path / str(number))
+        assert (tmp_path / str(number) / "report").read_text() == "published\n"
+
+
 def test_a_fork_and_its_origin_go_separate_ways(environment: Environment) -> None:
     environment.exec("echo before > /app/shared")
     snapshot = environment.snapshot()

@@ -100,6 +100,17 @@ def test_a_user_made_by_the_dockerfile(build: Build) -> None:
     assert output(environment, "id -u; echo $HOME") == "4321\n/home/dev\n"
 
 
+def test_useradd_gives_a_user_a_group_of_its_own(build: Build) -> None:
+    environment = build("RUN useradd --create-home worker\nUSER worker\n")
+    there = "grep ^worker: /etc/passwd | cut -d: -f3-; grep ^worker: /etc/group | cut -d: -f3; stat -c %G /home/worker; id -gn"
+    assert output(environment, there).splitlines() == [
+        "1000:1000::/home/worker:/bin/sh",
+        "1000",
+        "worker",
+        "worker",
+    ]
+
+
 def test_volume_makes_directories(build: Build) -> None:
     assert output(build('VOLUME /data /more\nVOLUME ["/json"]\n'), "ls -d /data /more /json") == "/data\n/json\n/more\n"
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
-import openai
 import pytest
-from anthropic.types import ToolParam as AnthropicTool
-from openai.types.chat import ChatCompletionToolParam
-from openai.types.responses import FunctionToolParam
 
 from tests.model_scripts import Asked, Run, Say, Step, Think, Tokens
 from tests.model_server import ModelServer
+
+# The SDKs take seconds to import, and every worker imports this module: the tests themselves import them.
+if TYPE_CHECKING:
+    from anthropic.types import ToolParam as AnthropicTool
+    from openai.types.chat import ChatCompletionToolParam
+    from openai.types.responses import FunctionToolParam
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 SCRIPT: list[Step] = [[Think("Hm."), Say("I look."), Run("ls"), Tokens(prompt=70, completion=7, cached=30, written=20)]]
 
 
 def test_messages_are_streamed_as_the_sdk_reads_them() -> None:
+    import anthropic
+
     with ModelServer(SCRIPT) as server, anthropic.Anthropic(base_url=server.url, api_key="k", max_retries=0) as client:
         tools: list[AnthropicTool] = [{"name": "bash", "input_schema": SCHEMA}]
         asked: Any = [{"role": "user", "content": "Go."}]
@@ -38,6 +41,8 @@ def test_messages_are_streamed_as_the_sdk_reads_them() -> None:
 
 
 def test_responses_are_streamed_as_the_sdk_reads_them() -> None:
+    import openai
+
     with ModelServer(SCRIPT) as server, openai.OpenAI(base_url=server.url, api_key="k", max_retries=0) as client:
         tools: list[FunctionToolParam] = [{"type": "function", "name": "bash", "parameters": SCHEMA, "strict": False}]
         with client.responses.stream(model="m", input="Go.", tools=tools) as stream:
@@ -54,6 +59,8 @@ def test_responses_are_streamed_as_the_sdk_reads_them() -> None:
 
 
 def test_chat_completions_are_streamed_as_the_sdk_reads_them() -> None:
+    import openai
+
     with ModelServer(SCRIPT) as server, openai.OpenAI(base_url=server.url, api_key="k", max_retries=0) as client:
         tools: list[ChatCompletionToolParam] = [
             {"type": "function", "function": {"name": "bash", "parameters": SCHEMA}}
@@ -71,6 +78,9 @@ def test_chat_completions_are_streamed_as_the_sdk_reads_them() -> None:
 
 
 def test_models_are_listed_and_tokens_counted() -> None:
+    import anthropic
+    import openai
+
     with ModelServer([], models=["a", "b"]) as server, anthropic.Anthropic(base_url=server.url, api_key="k") as client:
         assert [model.id for model in client.models.list()] == ["a", "b"]
         counted = client.messages.count_tokens(model="a", messages=[{"role": "user", "content": "x" * 400}])
@@ -81,6 +91,8 @@ def test_models_are_listed_and_tokens_counted() -> None:
 
 
 def test_a_function_answers_what_it_is_asked() -> None:
+    import openai
+
     def model(asked: Asked) -> Step:
         return Say(f"{asked.model}, {asked.api}: {asked.said[-1]}")
 
@@ -114,12 +126,16 @@ THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "forged"}
     ],
 )
 def test_a_conversation_that_a_provider_would_refuse_is_refused(broken: Any) -> None:
+    import anthropic
+
     refused = pytest.raises(anthropic.BadRequestError)
     with ModelServer([]) as server, anthropic.Anthropic(base_url=server.url, api_key="k") as client, refused:
         client.messages.create(model="m", max_tokens=9, messages=broken)
 
 
 def test_what_goes_wrong_in_the_script_is_raised_at_the_end() -> None:
+    import openai
+
     over = pytest.raises(AssertionError, match="the script has no more to say")
     refused = contextlib.suppress(openai.BadRequestError)
     with over, ModelServer([]) as server, openai.OpenAI(base_url=server.url, api_key="k") as client, refused:

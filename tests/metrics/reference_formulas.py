@@ -47,12 +47,35 @@ def over_cells(task: Values, value: Callable[[Values], float]) -> float:
     return mean([0.0 if record is None else value(record) for record in found])
 
 
-def case_ratio(record: Values, pins: bool = False) -> float:
+def case_ratio(record: Values, pins: bool = False) -> float | None:
+    """None is a round that passed without cases."""
     verdict = record["verdict"]
     if verdict is None or record["outcome"] not in ("passed", "failed"):
         return 0.0
-    good, of = (verdict["pinned"] if pins else None) or verdict["counts"] or (0, 0)
+    pinned = verdict["pinned"] if (verdict["pinned"] or (0, 0))[1] else None
+    good, of = (pinned if pins else None) or verdict["counts"] or (0, 0)
+    if not of and is_passed(record) and not pinned:
+        return None
     return float(good / of) if of else 0.0
+
+
+def reports_cases(task: Values) -> bool:
+    """Whether no verdict tells that the task's suites report no cases."""
+    records = [each for each in records_of([task]) if each["verdict"]]
+    verdicts = [each["verdict"] for each in records if each["outcome"] in ("passed", "failed")]
+    numbers = [each["verdict"][name] or (0, 0) for each in records for name in ("counts", "pinned")]
+    return any(of for _, of in numbers) or not any(
+        not each.get("timed_out") and not each.get("void") for each in verdicts
+    )
+
+
+def case_score(tasks: list[Values], pins: bool = False) -> float | None:
+    found = []
+    for each in filter(reports_cases, tasks):
+        records = [each["made"][number].get(index) for number, index in cells(each)]
+        ratios = [0.0 if record is None else case_ratio(record, pins) for record in records]
+        found.append(mean([ratio for ratio in ratios if ratio is not None]))
+    return 100 * mean(found) if found else None
 
 
 def reward(record: Values) -> float:
@@ -103,7 +126,7 @@ def scaled(tasks: list[Values], name: str) -> float | None:
 def pinned_score(tasks: list[Values]) -> float | None:
     if not any(record["verdict"] and record["verdict"]["pinned"] for record in records_of(tasks)):
         return None
-    return 100 * mean([over_cells(each, lambda record: case_ratio(record, pins=True)) for each in tasks])
+    return case_score(tasks, pins=True)
 
 
 def attempt_rewards(task: Values, number: int, final: bool) -> list[Values]:
@@ -151,7 +174,7 @@ def of_chains(tasks: list[Values]) -> Values:
         "tasks": len(tasks),
         "rounds": sum(len(each["indices"]) for each in tasks),
         "dataset_score": 100 * mean([over_cells(each, is_passed) for each in tasks]),
-        "case_score": 100 * mean([over_cells(each, case_ratio) for each in tasks]),
+        "case_score": case_score(tasks),
         "pinned_case_score": pinned_score(tasks),
         "avg_rounds": mean_or_none([mean(each) for each in calls if each]),
         "perfect_tasks": sum(
@@ -209,6 +232,7 @@ def scores(chain: list[Values], single: list[Values], final: Callable[[str], boo
     return {
         **(of_chains(chain) if chain else none | {"avg_rounds": of_chains(single)["avg_rounds"]}),
         "tasks": len(either),
+        "case_tasks": sum(map(reports_cases, chain)),
         "rounds": sum(len(each["indices"]) for each in either),
         "seconds": sum(known) if known else None,
         "attempts": max(len(each["own"]) for each in either),

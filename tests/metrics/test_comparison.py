@@ -83,8 +83,8 @@ def test_of_several_attempts_the_greater_part_says_whether_a_round_flipped(recor
 
 
 def test_any_mean_over_tasks_can_be_compared(record: MakeRecord) -> None:
-    first = [record("t", 1, "failed", of=1, cases="pf", tool_calls=10), record("u", 1, tool_calls=5)]
-    second = [record("t", 1, "failed", of=1, cases="pp", tool_calls=4), record("u", 1)]
+    first = [record("t", 1, "failed", of=1, cases="pf", tool_calls=10), record("u", 1, cases="p", tool_calls=5)]
+    second = [record("t", 1, "failed", of=1, cases="pp", tool_calls=4), record("u", 1, cases="p")]
     assert compare(first, second, "case_score").difference == 25.0
     calls = compare(first, second, "avg_rounds")
     assert (calls.tasks, calls.difference, calls.only_first) == (1, -6.0, ("u",))

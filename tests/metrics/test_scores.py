@@ -58,14 +58,37 @@ def test_a_skipped_case_is_one_that_did_not_pass(record: MakeRecord) -> None:
     assert case_score([record(cases="ps")]) == 50.0
 
 
-def test_a_round_without_cases_or_without_a_verdict_has_a_case_ratio_of_zero(record: MakeRecord) -> None:
+def test_a_round_that_failed_without_cases_or_has_no_verdict_has_a_case_ratio_of_zero(record: MakeRecord) -> None:
     records = [
         record("t", 1, of=4, cases="p"),
-        record("t", 2, of=4, cases=""),
+        record("t", 2, "failed", of=4, cases=""),
         record("t", 3, "error", of=4),
         record("t", 4, "not reached", of=4),
     ]
     assert case_score(records) == 25.0
+
+
+def test_a_round_that_passed_without_cases_is_left_out_of_the_case_score(record: MakeRecord) -> None:
+    assert case_score([record("t", 1, of=2, cases="pf"), record("t", 2, of=2)]) == 50.0
+
+
+def test_a_task_whose_suites_report_no_cases_is_left_out_of_the_case_score(record: MakeRecord) -> None:
+    silent = [record("t", 1, of=3), record("t", 2, "failed", of=3), record("t", 3, "not reached", of=3)]
+    row = scores([*silent, record("u", 1, cases="pf")])
+    assert (row.case_score, row.case_tasks, row.tasks) == (50.0, 1, 2)
+    row = scores(silent)
+    assert (row.case_score, row.case_tasks, row.tasks) == (None, 0, 1)
+
+
+def test_a_task_without_any_verdict_counts_zero_in_the_case_score(record: MakeRecord) -> None:
+    assert case_score([record("t", 1, "error"), record("u", 1, cases="p")]) == 50.0
+
+
+def test_a_suite_that_was_stopped_does_not_tell_that_it_reports_no_cases(record: MakeRecord) -> None:
+    stopped = record("t", 1, "failed")
+    assert stopped.verdict is not None
+    verdict = stopped.verdict.model_copy(update={"timed_out": True})
+    assert case_score([stopped.model_copy(update={"verdict": verdict})]) == 0.0
 
 
 def test_a_round_that_broke_down_after_its_verdict_has_a_case_ratio_of_zero(record: MakeRecord) -> None:

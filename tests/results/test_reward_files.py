@@ -153,12 +153,19 @@ def test_of_several_rewards_the_one_that_the_task_names_decides() -> None:
     assert deciding_reward({"tests": 0.75, "style": 0.5}, "tests") == 0.75
 
 
+def test_of_several_rewards_the_only_one_with_a_bound_decides() -> None:
+    assert deciding_reward({"tests": 0.75, "style": 0.5}, None, ["tests"]) == 0.75
+    assert deciding_reward({"tests": 0.75, "style": 0.5}, "style", ["tests"]) == 0.5
+    with pytest.raises(VerifierFault, match="several rewards"):
+        deciding_reward({"tests": 0.75, "style": 0.5}, None, ["tests", "style"])
+
+
 def test_several_rewards_without_a_deciding_one_are_listed() -> None:
     with pytest.raises(VerifierFault) as caught:
         deciding_reward({"tests": 1.0, "style": 1.0}, None)
     assert str(caught.value) == (
         "reward.json has several rewards (style, tests) and none named 'reward'; name the one that decides with "
-        "reward_key below [metadata.evocode] in task.toml"
+        "reward_key below [metadata.evocode] in task.toml, or with --evocode-reward-key"
     )
 
 

@@ -95,6 +95,7 @@ caches = ["/root/.m2"]
 warm_caches = "unless-strict"
 keep_processes = true
 reward_key = "x"
+case_reports = ["/tmp/ctrf.json"]
 [metadata.evocode.process]
 category = "doom-loop"
 requirements = [{ id = "a", text = "b", round = "a" }]
@@ -154,7 +155,7 @@ def test_all_that_the_format_has_follows_it() -> None:
         "[agent]\ntimeout = 5",
         "[agent]\nuser = true",
         "[[steps]]\nmin_reward = 1",
-        "[[steps]]\nname = 'a b'",
+        "[[steps]]\nname = 'a@b'",
         "[verifier]\ntimeout_sec = '5'",
         "[task]\nname = 'task'",
         "artifacts = ['out']",

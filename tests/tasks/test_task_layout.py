@@ -108,10 +108,14 @@ def test_a_step_directory_may_be_a_link(write_task: WriteTask) -> None:
 
 
 @pytest.mark.parametrize("extra", ["steps/round-1/solution/notes.md", "steps/round-1/solution"])
-def test_a_solution_needs_its_script(write_task: WriteTask, extra: str) -> None:
-    error = refusal(write_task(without=["steps/round-1/solution/solve.sh"], files={extra: "x"}))
-    assert "steps/round-1/solution has no solve.sh; write it or remove" in str(error)
-    assert error.line == 2
+def test_a_solution_without_its_script_is_none(write_task: WriteTask, extra: str) -> None:
+    task = load_task(write_task(without=["steps/round-1/solution/solve.sh"], files={extra: "x"}))
+    assert [round_.solution is not None for round_ in task.rounds] == [False, True]
+
+
+def test_a_step_may_have_a_name_that_harbor_takes(write_task: WriteTask) -> None:
+    task = load_task(write_task('[[steps]]\nname = "First step (é), v1.2"\n', steps=["First step (é), v1.2"]))
+    assert [round_.name for round_ in task.rounds] == ["First step (é), v1.2"]
 
 
 def test_a_workdir_must_be_a_directory(write_task: WriteTask) -> None:

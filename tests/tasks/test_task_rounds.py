@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.tasks import Artifact, Healthcheck, Round, load_task
+from pytest_evocode.tasks import Allowlist, Artifact, Healthcheck, Round, load_task
 
 WriteTask = Callable[..., Path]
 
@@ -61,6 +61,36 @@ def test_network_is_the_phases_then_the_environments(
 ) -> None:
     for round_ in rounds(write_task, task):
         assert (round_.agent_network, round_.verifier_network) == (agent, verifier)
+
+
+def test_phases_and_steps_have_lists_of_their_own(write_task: WriteTask) -> None:
+    task = """
+[environment]
+network_mode = "public"
+[agent]
+network_mode = "allowlist"
+allowed_hosts = ["PyPI.org.", "*.example.org", "192.0.2.0/24", "2001:DB8::1", "pypi.org"]
+[verifier]
+network_mode = "allowlist"
+"""
+    step = '[steps.agent]\nnetwork_mode = "no-network"\n[steps.verifier]\nnetwork_mode = "public"'
+    first, second = rounds(write_task, task, step)
+    whole = Allowlist(("pypi.org", "*.example.org", "192.0.2.0/24", "2001:db8::1"))
+    assert (first.setup_network, first.agent_network, first.verifier_network) == ("public", "no-network", "public")
+    assert (second.setup_network, second.agent_network) == ("public", whole)
+    assert (second.verifier_network, second.suite_has_network) == (Allowlist(), False)
+
+
+def test_the_environment_has_an_allowlist_as_soon_as_one_phase_there_has(write_task: WriteTask) -> None:
+    def network(toml: str) -> object:
+        return load_task(write_task(toml)).environment_network
+
+    steps = '[[steps]]\nname = "round-1"\n[[steps]]\nname = "round-2"\n'
+    listed = '[steps.agent]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.org"]\n'
+    assert network(steps + listed) == Allowlist(("a.org",))
+    suite = '[verifier]\nnetwork_mode = "allowlist"\n'
+    assert network(suite + steps) is None
+    assert network(f'{suite}[metadata.evocode]\nverify_in = "place"\n{steps}') == Allowlist()
 
 
 def test_a_step_may_close_the_network_for_its_verifier(write_task: WriteTask) -> None:

@@ -77,7 +77,7 @@ def without_times(directory: AttemptDirectory) -> tuple[list[RoundRecord], set[s
     return [each.model_copy(update=left_out) for each in record.rounds], files
 
 
-@pytest.mark.parametrize("minimum", ["0.0", "-1", "{ style = 0.0, reward = 0 }"])
+@pytest.mark.parametrize("minimum", ["0.0", "-1", "{ reward = 0 }"])
 def test_a_bound_that_no_reward_falls_short_of_is_not_waited_for(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], moment: str, wake: Wake, minimum: str
 ) -> None:

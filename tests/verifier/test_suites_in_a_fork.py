@@ -118,7 +118,6 @@ def test_the_task_names_the_reward_that_decides(suite: RunSuite) -> None:
         ("true", "test.sh wrote no reward; it has to write a number from 0 to 1 to /logs/verifier/reward.txt"),
         ("touch reward.txt", "reward.txt is empty"),
         ("echo nan > reward.txt", "is not a finite number"),
-        ("echo 2 > reward.txt", "the reward 'reward' is 2, outside 0 to 1"),
         ("mkdir reward.txt", "/logs/verifier/reward.txt is a directory; a reward has to be a small regular file"),
         ("mkdir reward.json; echo 1 > reward.txt", "/logs/verifier/reward.json is a directory"),
         ("echo 1 > /tmp/r; ln -s /tmp/r reward.txt", "/logs/verifier/reward.txt is a symlink"),

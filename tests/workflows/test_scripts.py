@@ -68,6 +68,16 @@ def test_a_plan_says_what_it_will_cost_before_it_is_spent(tmp_path: Path) -> Non
     assert lines[3].endswith("| unknown |")
 
 
+def test_a_plan_says_how_long_the_longest_job_is_expected_to_take(tmp_path: Path) -> None:
+    """Of an attempt of an hour and one of half an hour in three jobs, it is the hour and not the mean."""
+    for task, hours in (("long", 1.0), ("short", 0.5)):
+        write_attempt(tmp_path / "before", task, "oracle", "p", usage=Usage(cost_usd=hours * 3600))
+    script = load("plan")
+    seconds = script.ExpectedAmounts(script.load_results([tmp_path / "before"]).attempts, script.cost_of)
+    lines = script.plan_lines(["oracle"], {"long": 1, "short": 1}, 1, 3, seconds, seconds)
+    assert lines[2].startswith("| oracle | 2 | 3 | 1.00 |")
+
+
 def test_a_plan_of_nothing_is_refused(tmp_path: Path) -> None:
     assert plan(tmp_path, AGENTS="").returncode == 2
 

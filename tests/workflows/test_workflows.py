@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 import shutil
 import subprocess
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-GITHUB = Path(__file__).parents[2] / ".github"
+ROOT = Path(__file__).parents[2]
+GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 ACTIONS = sorted((GITHUB / "actions").rglob("action.yml"))
 
@@ -67,6 +69,16 @@ def test_a_shell_step_is_one_command_without_expressions(path: Path) -> None:
 @pytest.mark.parametrize("path", sorted((GITHUB / "scripts").glob("*.sh")), ids=lambda path: path.name)
 def test_bash_understands_the_scripts(path: Path) -> None:
     subprocess.run(["bash", "-n", path], check=True)
+
+
+def test_what_runs_everything_leaves_no_environment_of_tox_out() -> None:
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini")
+    listed = tox["tox"]["env_list"].split(", ")
+    labels = dict(re.findall(r"(\w+) = (.*)", tox["tox"]["labels"]))
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    taken = [name for label in re.findall(r"run-parallel .*-m (\w+)", run) for name in labels[label].split(", ")]
+    assert taken == listed
 
 
 def test_the_job_that_comments_runs_nothing_of_the_other_run() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -120,6 +121,19 @@ class InstalledAgent(ABC):
     def installation(self) -> Installation:
         """The npm package in the image; see :class:`~pytest_evocode.agents.protocol.Agent`."""
         return self.npm.installation(self.options.version)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The model's server; see :class:`~pytest_evocode.agents.protocol.Agent`."""
+        if self.options.base_url is None:
+            return self.own_hosts
+        host = urlsplit(self.options.base_url).hostname
+        return (host,) if host else ()
+
+    @property
+    @abstractmethod
+    def own_hosts(self) -> tuple[str, ...]:
+        """The servers of the model's provider."""
 
     @property
     def harness(self) -> tuple[str, str]:

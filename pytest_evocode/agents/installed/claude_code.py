@@ -213,6 +213,7 @@ class ClaudeCodeAgent(InstalledAgent):
     reader_type = ClaudeCodeReader
     keys = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
     options: ClaudeCodeOptions
+    own_hosts = ("api.anthropic.com",)
 
     @property
     def knows_cost(self) -> bool:

@@ -128,6 +128,7 @@ class CodexAgent(InstalledAgent):
     reader_type = CodexReader
     keys = (_KEY, "OPENAI_API_KEY")
     options: CodexOptions
+    own_hosts = ("api.openai.com",)
 
     def arguments(self) -> list[str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""

@@ -51,6 +51,8 @@ class CommandDeclaration(BaseModel):
     """Script for the later rounds, which goes on where the last one ended; None for ``start`` in all of them."""
     secrets: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
     """Variables of this machine that the command gets."""
+    hosts: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
+    """Hosts that the command calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
     install: str = ""
     """Script that runs as root, with a network, when the image is built."""
     trajectory: str | None = None
@@ -93,6 +95,11 @@ class CommandAgent:
     def secrets(self) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         return self._declaration.secrets
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return self._declaration.hosts
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
         """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""

@@ -105,6 +105,7 @@ class GeminiCliAgent(InstalledAgent):
     reader_type = GeminiCliReader
     keys = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     options: GeminiCliOptions
+    own_hosts = ("generativelanguage.googleapis.com",)
 
     def make_ready(self, stage: StagedFiles) -> None:
         """Write settings that choose the API key, which with a ``base_url`` can be chosen in no other way."""

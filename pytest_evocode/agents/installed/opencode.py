@@ -21,7 +21,16 @@ _KEYS = {
     "github-models": ("GITHUB_TOKEN",),
 }
 #: Providers that OpenCode knows; with base_url any other is taken for a server compatible with OpenAI's.
-_OWN = ("anthropic", "openai", "google", "openrouter", "mistral", "groq", "xai", "deepseek")
+_HOSTS = {
+    "anthropic": "api.anthropic.com",
+    "openai": "api.openai.com",
+    "google": "generativelanguage.googleapis.com",
+    "openrouter": "openrouter.ai",
+    "mistral": "api.mistral.ai",
+    "groq": "api.groq.com",
+    "xai": "api.x.ai",
+    "deepseek": "api.deepseek.com",
+}
 
 
 class OpenCodeOptions(CliOptions):
@@ -110,6 +119,11 @@ class OpenCodeAgent(InstalledAgent):
         return (self.model or "").partition("/")[0]
 
     @property
+    def own_hosts(self) -> tuple[str, ...]:
+        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
+        return (_HOSTS[self._provider],) if self._provider in _HOSTS else ()
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         usual = f"{self._provider.upper().replace('-', '_')}_API_KEY"
@@ -134,7 +148,7 @@ class OpenCodeAgent(InstalledAgent):
         if self.options.base_url is not None:
             provider["options"]["baseURL"] = self.options.base_url
             provider["models"] = {(self.model or "").partition("/")[2]: {}}
-            if self._provider not in _OWN:
+            if self._provider not in _HOSTS:
                 provider |= {"npm": "@ai-sdk/openai-compatible", "name": self._provider}
         config = {
             "provider": {self._provider: provider},

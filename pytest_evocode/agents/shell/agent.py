@@ -19,6 +19,7 @@ from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, complaint_about, run_script
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
+from pytest_evocode.agents.shell.earlier_messages import earlier_messages
 from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.model_options import ModelOptions
@@ -26,6 +27,7 @@ from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCa
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 from pytest_evocode.trajectories.recorder import Action
+from pytest_evocode.trajectories.task_trajectory import read_task_trajectory
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +62,7 @@ class ShellAgent:
     """
 
     name = "shell"
+    takes_conversations = True
 
     @property
     def harness(self) -> tuple[str, str]:
@@ -132,6 +135,9 @@ class ShellAgent:
             prompt = self._system_prompt(context)
             self._conversation.add(Message("system", prompt))
             context.recorder.say("system", prompt)
+        if (earlier := read_task_trajectory(context.round)) is not None:
+            for message in earlier_messages(earlier):
+                self._conversation.add(message)
         self._conversation.add(Message("user", context.instruction))
         context.recorder.say("user", context.instruction)
 

@@ -18,6 +18,7 @@ from pytest_evocode.environments.docker.change_lists import drop_lists_without_i
 from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import DockerImages
+from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.docker.portable import export_image, import_image
 from pytest_evocode.environments.docker.snapshot_images import SnapshotImage, remove_image_name
 from pytest_evocode.environments.docker.snapshots import (
@@ -37,6 +38,8 @@ from pytest_evocode.tasks import Network, Task
 
 if TYPE_CHECKING:
     from docker import APIClient
+
+    from pytest_evocode.environments.egress.proxy import EgressProxy
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +82,7 @@ class DockerEngine:
         self._lock = threading.Lock()
         self._running: list[DockerEnvironment] = []
         self._network: str | None = None
+        self._proxy: EgressProxy | None = None
         remove_docker_leftovers(self._client)
 
     def create(
@@ -100,7 +104,7 @@ class DockerEngine:
             ContainerSettings(
                 self._client,
                 self._labels(task, image),
-                self._public_network,
+                NetworkSettings(self._client, self._public_network, self.egress_proxy),
                 user=config.get("User") or "0",
                 env=dict(env),
                 cpus=wanted.cpus,
@@ -135,6 +139,14 @@ class DockerEngine:
                 )
                 self._network = created["Id"]
             return self._network
+
+    def egress_proxy(self) -> EgressProxy:
+        """Return the proxy of all containers with an allowlist, which is made when it is first needed."""
+        from pytest_evocode.environments.egress.proxy import EgressProxy
+
+        with self._lock:
+            self._proxy = self._proxy or EgressProxy()
+            return self._proxy
 
     def find_snapshot(self, reference: str) -> Snapshot | None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
@@ -216,6 +228,8 @@ class DockerEngine:
         with contextlib.suppress(EnvironmentFault):
             _remove_all(self._client, _list_labelled(self._client, f"{ENGINE}={self._own[ENGINE]}"))
             drop_lists_without_image(self._client)
+        if self._proxy is not None:
+            self._proxy.close()
         self._client.close()
 
 

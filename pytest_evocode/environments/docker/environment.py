@@ -20,6 +20,7 @@ from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engin
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles, batches
 from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refuse_if_killed
+from pytest_evocode.environments.docker.networks import ContainerNetwork, NetworkSettings
 from pytest_evocode.environments.docker.programs import ProgramContainer
 from pytest_evocode.environments.docker.snapshot_chain import SnapshotChain
 from pytest_evocode.environments.docker.snapshots import (
@@ -29,6 +30,7 @@ from pytest_evocode.environments.docker.snapshots import (
     keep_container,
 )
 from pytest_evocode.environments.docker.trees import ContainerTrees
+from pytest_evocode.environments.egress import EgressGate
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
@@ -54,8 +56,7 @@ class ContainerSettings:
 
     client: APIClient
     labels: Mapping[str, str]
-    public_network: Callable[[], str]
-    """Finds or makes the network for containers that may reach the internet, but never one another."""
+    networks: NetworkSettings
     user: str = "0"
     """The user of commands that name none: the image's USER."""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -98,12 +99,17 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         self._settings = settings
         self._client = settings.client
         self._image = image
-        self._network = network
+        self._network = ContainerNetwork(settings.networks, network)
         self._fresh = tuple(fresh)
         self._running: ContainerFiles | None = None
         self._own_image: str | None = None
         self._snapshots = SnapshotChain(settings.client, settings.labels, settings.image_layers, settings.volumes)
         self._killing = threading.Lock()  # Each of two kills at once would wait for the other's process to end.
+
+    @property
+    def egress(self) -> EgressGate | None:
+        """See :class:`~pytest_evocode.environments.protocol.GuardedEnvironment`."""
+        return self._network.gate
 
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -125,7 +131,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         forked = self._fresh or isinstance(self._image, DockerSnapshot)
         logs = [path for path in _LOGS if not (forked and self._files.is_directory(path))]
         self._files.pending = [*logs, *self._fresh]
-        if self._network == "no-network":
+        if self._network.is_none or self.egress is not None:
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
 
     def _clear_way(self) -> None:
@@ -151,7 +157,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         mounts = [Mount(path, None, type="volume", no_copy=True) for path in (*self._fresh, *self._volumes)]
         with faults("starting a container"):
             host_config = self._client.create_host_config(
-                network_mode="none" if self._network == "no-network" else settings.public_network(),
+                network_mode=self._network.open(settings.image, settings.labels),
                 nano_cpus=None if settings.cpus is None else int(settings.cpus * 1e9),
                 mem_limit=settings.memory,
                 memswap_limit=settings.memory,  # Memory and swap together, so no swap.
@@ -173,7 +179,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
                 host_config=host_config,
                 stdin_open=True,
                 # The runtime then makes an empty network, in less than half the time of the engine's "none".
-                network_disabled=self._network == "no-network",
+                network_disabled=self._network.is_none,
             )
             container = created["Id"]
             # Set before it is started, so that a stop meanwhile finds it.
@@ -221,7 +227,8 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
 
     def _filled_in(self, command: Command, deadline: float | None = None) -> EngineCommand:
         user = self._settings.user if command.user is None else str(command.user)
-        return EngineCommand(command.argv, user, command.env, command.cwd or self.workdir, deadline)
+        env = {**self._network.variables, **command.env}
+        return EngineCommand(command.argv, user, env, command.cwd or self.workdir, deadline)
 
     def interact(self, command: Command, terminal: int) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -366,8 +373,8 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         self.kill_processes()
         self._snapshots.settle()
         here = self._files
-        network = None if self._network == "no-network" else self._settings.public_network()
-        kept = keep_container(self._client, here.container, name, network)
+        kept = keep_container(self._client, here.container, name, self._network.public)
+        self._network.close()
         logger.info("kept container %.12s as %s", here.container, kept)
         self._running = self._own_image = None
         if here.channel is not None:
@@ -379,6 +386,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
 
         running, self._running = self._running, None
         if running is None:
+            self._network.close()
             return
         if running.channel is not None:
             running.channel.end()
@@ -386,5 +394,6 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         logger.debug("removing container %.12s", running.container)
         with faults("removing a container"), contextlib.suppress(NotFound):
             self._client.remove_container(running.container, v=True, force=True)
+        self._network.close()
         if running.channel is not None:
             running.channel.close()

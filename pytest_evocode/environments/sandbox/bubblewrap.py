@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
 from pytest_evocode.environments.protocol import ResourceLimits
 from pytest_evocode.environments.sandbox.launcher_client import Launcher, LauncherPool
 from pytest_evocode.errors import EnvironmentUnavailable
+
+if TYPE_CHECKING:
+    from pytest_evocode.environments.egress.proxy import EgressProxy
 
 _OVERLAY_SINCE = (0, 11)
 
@@ -82,6 +87,8 @@ class SandboxSettings:
     limits: ResourceLimits
     machine: int
     """Bytes of memory that the session may use."""
+    proxy: Callable[[], EgressProxy] | None = None
+    """Finds or makes the proxy of all sandboxes with an allowlist."""
 
 
 def sandbox_argv(settings: SandboxSettings, layers: Layers, *, network: bool, shm: int) -> list[str]:

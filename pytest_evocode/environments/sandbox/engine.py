@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
@@ -37,6 +38,9 @@ from pytest_evocode.environments.sandbox.snapshots import (
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Network, Task
 from pytest_evocode.tasks.atomic_write import write_atomically
+
+if TYPE_CHECKING:
+    from pytest_evocode.environments.egress.proxy import EgressProxy
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +78,7 @@ class SandboxEngine:
         self._lock = threading.Lock()
         self._state_lock: FileLock | None = None
         self._tree: CgroupTree | None = None
+        self._proxy: EgressProxy | None = None
         self._limits = limits
         below_usr = tuple(
             path for path in {*(p.resolve() for p in hidden), self._cache} if path.is_dir() and _below_usr(path)
@@ -97,6 +102,7 @@ class SandboxEngine:
                     launchers=LauncherPool(self._launcher, None),
                     limits=limits,
                     machine=machine,
+                    proxy=self.egress_proxy,
                 )
                 try:
                     self._settings = self._with_cgroups(self._settings, not rootless if cgroups is None else cgroups)
@@ -198,6 +204,14 @@ class SandboxEngine:
             self._running.add(environment)
         return environment
 
+    def egress_proxy(self) -> EgressProxy:
+        """Return the proxy of all sandboxes with an allowlist, which is made when it is first needed."""
+        from pytest_evocode.environments.egress.proxy import EgressProxy
+
+        with self._lock:
+            self._proxy = self._proxy or EgressProxy()
+            return self._proxy
+
     def find_snapshot(self, reference: str) -> SandboxSnapshot | None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         layer = self._settings.kept / reference
@@ -277,6 +291,8 @@ class SandboxEngine:
             running = list(self._running)
         for environment in running:
             environment.stop()
+        if self._proxy is not None:
+            self._proxy.close()
         if self._state_lock is not None:
             self._release_state()
         self._launcher.close()

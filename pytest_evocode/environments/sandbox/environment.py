@@ -16,6 +16,7 @@ from typing import Any
 
 from pytest_evocode.environments.archive import ALL_THAT_FOLLOWS, Source, lay_over, pack, unpack
 from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
+from pytest_evocode.environments.egress import EgressGate
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot, User
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings, sandbox_argv
@@ -23,6 +24,7 @@ from pytest_evocode.environments.sandbox.first_process import end_first_process,
 from pytest_evocode.environments.sandbox.identity import CLONE_NEWUSER, CLONE_NEWUTS
 from pytest_evocode.environments.sandbox.kept import KeptSandbox, enter_line, keep_files
 from pytest_evocode.environments.sandbox.launcher_client import PooledLauncher, check_host_command, receive, send_tar
+from pytest_evocode.environments.sandbox.networks import SandboxNetwork
 from pytest_evocode.environments.sandbox.output import LimitNotes, PseudoTerminal, collect, leave_open
 from pytest_evocode.environments.sandbox.programs import SandboxPrograms
 from pytest_evocode.environments.sandbox.snapshots import (
@@ -86,8 +88,7 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
         self._settings = settings
         self._user = user
         self._env = {"PATH": PATH, "LANG": "C.UTF-8", **env}
-        # The host's network includes its loopback services, so only a task that asks for it gets it.
-        self._share_network = network == "public"
+        self._network = SandboxNetwork(settings.proxy, network)
         self._fresh = tuple(fresh)
         self._no_new_privileges = no_new_privileges
         self._snapshot = snapshot
@@ -120,11 +121,12 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
             if not self._stays:
                 remove_tree(self._settings.launcher, self.layers.top)
             raise
+        self._network.open(self._begin)
         self.make_directories(["/logs/agent", "/logs/artifacts"])
         self._pending += [(path, True) for path in self._fresh]
 
     def _launch(self) -> int:
-        argv = sandbox_argv(self._settings, self.layers, network=self._share_network, shm=self._memory // 2)
+        argv = sandbox_argv(self._settings, self.layers, network=self._network.is_shared, shm=self._memory // 2)
         pid, pidfd = self._pooled.launcher.start_sandbox(argv)
         request = {
             "operation": "watch",
@@ -152,13 +154,19 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
             logger.info("starting the sandbox in %s again to be rid of its processes", self.layers.top)
             end_first_process(self._pidfd)
             self._pidfd = self._launch()
+        self._network.open(self._begin)  # It is a new network.
+
+    @property
+    def egress(self) -> EgressGate | None:
+        """See :class:`~pytest_evocode.environments.protocol.GuardedEnvironment`."""
+        return self._network.gate
 
     @property
     def _namespaces(self) -> int:
         flags = namespaces.CLONE_NEWNS | namespaces.CLONE_NEWPID | namespaces.CLONE_NEWIPC | CLONE_NEWUTS
         if self._settings.rootless:
             flags |= CLONE_NEWUSER
-        if not self._share_network:
+        if not self._network.is_shared:
             flags |= namespaces.CLONE_NEWNET
         return flags
 
@@ -227,7 +235,7 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
             "user": self._user if command.user is None else command.user,
             "rootless": self._settings.rootless,
             "processes": self._uncounted_processes if self._settings.rootless else None,
-            "env": {**self._env, **command.env},
+            "env": {**self._env, **self._network.variables, **command.env},
             "cwd": command.cwd or self.workdir,
             "no_new_privileges": self._no_new_privileges,
         }
@@ -361,7 +369,7 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
         self.end(keep_files=True)
         sandbox = KeptSandbox(
             rootless=self._settings.rootless,
-            public_network=self._share_network,
+            public_network=self._network.is_shared,
             memory_mb=self._memory_mb,
             user=self._user if command.user is None else command.user,
             env={name: conceal(value) for name, value in {**self._env, **command.env}.items()},
@@ -378,6 +386,7 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
             return
         logger.debug("stopping the sandbox in %s", self.layers.top)
         end_first_process(pidfd)
+        self._network.close()
         self._release_launcher()
         if not keep_files:
             remove_tree(self._settings.launcher, self.layers.top)

@@ -39,7 +39,7 @@ from pytest_evocode.tasks.content_hash import hash_directory
 logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
-_FORMAT = "2"
+_FORMAT = "3"
 _INSTALLING = 900.0  # seconds
 _WANTED = BuildWish()
 
@@ -55,6 +55,16 @@ daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
 nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 """
 _GROUP = "root:x:0:\ndaemon:x:1:\ntty:x:5:\nstaff:x:50:\nusers:x:100:\nnogroup:x:65534:\n"
+# As Debian's images have it: a new user has a group of its own, and not "users".
+_LOGIN_DEFS = """UID_MIN 1000
+UID_MAX 60000
+GID_MIN 1000
+GID_MAX 60000
+UMASK 022
+USERGROUPS_ENAB yes
+DEFAULT_HOME yes
+ENCRYPT_METHOD SHA512
+"""
 _DIRECTORIES = {
     "etc": 0o755, "home": 0o755, "media": 0o755, "mnt": 0o755, "opt": 0o755, "root": 0o700, "run": 0o755, "srv": 0o755,
     "tmp": 0o1777, "var/cache": 0o755, "var/lib": 0o755, "var/log": 0o755, "var/tmp": 0o1777, "usr": 0o755,
@@ -219,6 +229,9 @@ def lay_base(base: Path, replay: ParsedDockerfile) -> None:
             _copy_public(Path(found), root / found.lstrip("/"))
     (root / "etc/passwd").write_text(_PASSWD)
     (root / "etc/group").write_text(_GROUP)
+    (root / "etc/login.defs").write_text(_LOGIN_DEFS)
+    (root / "etc/default").mkdir(exist_ok=True)
+    (root / "etc/default/useradd").write_text("SHELL=/bin/sh\n")
     (root / "etc/hosts").write_text("127.0.0.1 localhost evocode\n::1 localhost\n")
     (root / "etc/hostname").write_text("evocode\n")
     (usr / "local" / "bin").mkdir(parents=True)

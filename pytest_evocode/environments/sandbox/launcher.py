@@ -164,6 +164,7 @@ def _nest(request: dict[str, Any], reply: int, control: int) -> NoReturn:
 #: Begun in the namespaces of the sandbox, with its pending directories made.
 _OPERATIONS_INSIDE: dict[str, Callable[..., dict[str, Any]]] = {
     "connect": processes.connect,
+    "listen": processes.listen,
     "unpack": files.unpack_from_pipe,
     "pack": files.pack_into_pipe,
     "read": files.read_files,

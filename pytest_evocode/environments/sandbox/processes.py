@@ -357,6 +357,18 @@ def connect(request: dict[str, Any], control: int) -> dict[str, Any]:
     return refused
 
 
+def listen(request: dict[str, Any], control: int) -> dict[str, Any]:
+    """Make a socket that listens at a port of the loopback, and send it to the session."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", request["port"]))
+        listener.listen(128)
+        listener.setblocking(False)
+        with socket.socket(fileno=control) as session:
+            socket.send_fds(session, [b"listener"], [listener.fileno()])
+    return {}
+
+
 def reply_failure(reply: int, error: BaseException) -> None:
     """Write the reply of a request that failed."""
     with contextlib.suppress(OSError):

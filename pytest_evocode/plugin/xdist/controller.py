@@ -18,7 +18,7 @@ from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.images_ahead import AHEAD
 from pytest_evocode.plugin.node_ids import task_directory
 from pytest_evocode.plugin.report_properties import report_properties
-from pytest_evocode.plugin.selection import describe_shards, expected_seconds
+from pytest_evocode.plugin.selection import describe_limits, describe_shards, expected_seconds
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.plugin.xdist.worker import SELECTED, STOP_SIGN
 from pytest_evocode.results.records import RoundRecord
@@ -89,6 +89,7 @@ class ControllerPlugin:
                 self._has_told_shards = True
                 settings = self._session.settings
                 self._tell(describe_shards(selected, settings.shard, self._session.expected_seconds))
+                self._tell(describe_limits(selected, self._session.engine))
 
     def _tell(self, line: str) -> None:
         terminal = self._config.pluginmanager.getplugin("terminalreporter")

@@ -55,8 +55,12 @@ def joined_styles() -> str:
 
 
 def heading(sources: str) -> str:
-    """Return the comment that a built file begins with: the licence, and of which sources it was built."""
-    licence = (VIEWER / "licence.txt").read_text(encoding="utf-8").strip()
+    """Return the comment that a built file begins with: of which sources it was built, and a script's licence too."""
+    # The style sheet is only ever beside the script, in a folder as in a single file.
+    of_style = sources == joined_styles()
+    licence = (
+        "The licence is in report.js." if of_style else (VIEWER / "licence.txt").read_text(encoding="utf-8").strip()
+    )
     digest = hashlib.sha256(sources.encode()).hexdigest()
     return f"/*! The viewer of pytest-evocode's reports.\n\n{licence}\n\nsources: {digest}\n*/\n"
 

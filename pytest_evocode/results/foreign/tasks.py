@@ -32,6 +32,7 @@ def read_facts(path: Path) -> TaskFacts | None:
     return TaskFacts(
         rounds=names,
         change_types=tuple(changes.get(name, ()) for name in names),
+        reward_key=key if isinstance(key := table_in(metadata.get("evocode")).get("reward_key"), str) else "",
         reward_strategy="final" if task.get("multi_step_reward_strategy") == "final" else "mean",
         **texts_in(metadata),
     )

@@ -148,8 +148,9 @@ def read_trial(
     mode: Mode = "fail-stop" if old else "chain"
     if first == last and (facts is None or facts.declared > 1):
         mode = "single-round"
+    key = facts.reward_key if facts else ""
     records = tuple(
-        _record(trial, number, rounds.read(index, name), name=name, index=index, declared=len(names), cases=cases)
+        _record(trial, number, rounds.read(index, name), name, index, len(names), key=key, cases=cases)
         for index, name in enumerate(names, 1)
         if first <= index <= (last or len(names))
     )
@@ -273,9 +274,17 @@ class _OldRounds:
 
 
 def _record(
-    trial: HarborTrial, number: int, evidence: _Evidence, *, name: str, index: int, declared: int, cases: bool
+    trial: HarborTrial,
+    number: int,
+    evidence: _Evidence,
+    name: str,
+    index: int,
+    declared: int,
+    *,
+    key: str,
+    cases: bool,
 ) -> RoundRecord:
-    outcome, cause, verdict = _verdict(evidence, cases=cases)
+    outcome, cause, verdict = _verdict(evidence, key, cases=cases)
     exception = table_in(evidence.entry.get("exception_info"))
     if exception and verdict is None:
         cause = f"{exception.get('exception_type')}: {exception.get('exception_message')}"
@@ -300,7 +309,7 @@ def _record(
 
 
 def _verdict(
-    evidence: _Evidence, *, cases: bool
+    evidence: _Evidence, key: str, *, cases: bool
 ) -> tuple[Literal["passed", "failed", "error", "not reached"], str, Verdict | None]:
     """Return a round's outcome, the cause of an error, and the verdict where there is one."""
     if not evidence.reached:
@@ -309,7 +318,7 @@ def _verdict(
         rewards = _rewards(evidence)
         if rewards is None:
             return "error", "there is no reward", None
-        reward = deciding_reward(rewards, None)
+        reward = deciding_reward(rewards, key or None)
     except VerifierFault as error:
         return "error", str(error), None
     found, counts = _cases(evidence, wanted=cases)

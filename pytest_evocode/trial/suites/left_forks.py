@@ -15,10 +15,11 @@ from typing import TypeVar
 
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.results.directory import SUITE_LOGS
 from pytest_evocode.results.scrubbing import scrub_tree
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts
+from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts, collect_logs
 
 T = TypeVar("T")
 _FULL = os.strerror(errno.ENOSPC)
@@ -43,6 +44,8 @@ class LeftFork:
         """Keeps the package caches for later suites where the run of this one is of trust; fails without an error."""
         self.caches_kept: Future[None] | None = None
         """When that is under way; the fork is not removed before it is done."""
+        self.more_logs = False
+        """Whether the suite left something in ``/logs/verifier`` that is collected."""
         self._context = context
         self._flags: tuple[str, ...] | None = None
         self._life = contextlib.ExitStack()
@@ -60,31 +63,39 @@ class LeftFork:
             self.stop()
 
     def gather(self) -> None:
-        """Copy the artifacts out of the fork, without secrets, where the attempt has a directory."""
+        """Copy the artifacts and the suite's logs, without secrets, where the attempt has a directory."""
         if self._context.directory is None:
             return
         # Beside their place: that is for a round that counts, and its record rewrites what is there.
         beside = self._context.directory.gathered_artifacts(self.round.name)
         try:
             _remove_tree(beside)
-            left_out = collect_artifacts(self.environment, self.round, beside)
+            left_out = collect_artifacts(self.environment, self.round, beside / "artifacts")
+            flags = [f"artifact left out: {reason}" for reason in left_out]
+            if self.more_logs:
+                left_out += (logs_left_out := collect_logs(self.place, beside / SUITE_LOGS))
+                flags += [f"suite log left out: {reason}" for reason in logs_left_out]
             if any(reason.endswith(_FULL) for reason in left_out):
                 raise OSError(errno.ENOSPC, _FULL)  # What is there already must not take the room of records.
             scrub_tree(beside, self._context.scrubber)
         except (EnvironmentFault, OSError) as error:
             self._not_gathered(error)
         else:
-            self._flags = tuple(f"artifact left out: {reason}" for reason in left_out)
+            self._flags = tuple(flags)
 
     def put_artifacts(self) -> tuple[str, ...]:
         """Put what was gathered in its place, all of it or nothing, and return what is to be said of what was not."""
-        if self._context.directory is not None and self._flags is not None:
-            place = self._context.directory.artifacts(self.round.name)
-            beside = self._context.directory.gathered_artifacts(self.round.name)
+        directory, name = self._context.directory, self.round.name
+        if directory is not None and self._flags is not None:
+            logs = directory.verifier_output(name).with_name(SUITE_LOGS)
+            beside = directory.gathered_artifacts(name)
             try:
-                _remove_tree(place)
-                if beside.exists():
-                    beside.rename(place)
+                for gathered, place in ((beside / "artifacts", directory.artifacts(name)), (beside / SUITE_LOGS, logs)):
+                    _remove_tree(place)
+                    if gathered.exists():
+                        place.parent.mkdir(parents=True, exist_ok=True)
+                        gathered.rename(place)
+                _remove_tree(beside)
             except OSError as error:
                 self._not_gathered(error)
         return self._flags or ()

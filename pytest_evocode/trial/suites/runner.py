@@ -18,6 +18,7 @@ from pytest_evocode.environments import (
     ProgramEnvironment,
     Snapshot,
 )
+from pytest_evocode.environments.egress.phases import allow_network, take_denied
 from pytest_evocode.environments.task_environment import (
     HIDDEN_FROM_AGENT,
     SOLUTION,
@@ -26,6 +27,7 @@ from pytest_evocode.environments.task_environment import (
 )
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.results.directory import SUITE_LOGS
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.tasks import Round, resolve_env
 from pytest_evocode.tasks.lockfile import NOT_PINNED, Pins, read_pins
@@ -191,6 +193,7 @@ class SuiteRunner:
         with turn.slot(lambda stopped: self._context.take_slots(round_, stopped, left.settings.stopwatch)):
             logger.debug("%s, %s: the suite begins", name, round_.name)
             suite = run_suite(left.place, self._task, round_, left.settings, verifier=verifier)
+            left.more_logs = suite.more_logs
             if not self._options.hold_forks:  # Then a person is to find what runs there.
                 left.silence()
         logger.debug("%s, %s: the suite took %.1f s", name, round_.name, suite.seconds)
@@ -199,7 +202,8 @@ class SuiteRunner:
     def _attached(self, suite: SuiteRun, changes: Changes, left: LeftFork) -> SuiteRun:
         """Return the run of a suite in a fork with what it rests on and where the time went."""
         suite = self._system.attach(suite, changes, left.round.verify_in, left.environment.workdir)
-        return replace(suite, phases=left.settings.stopwatch.phases)
+        denied = take_denied(left.place, "verifier")
+        return replace(suite, phases=left.settings.stopwatch.phases, denied=denied)
 
     def _fork(self, environment: Environment, snapshot: Snapshot, round_: Round) -> Environment:
         """Return a fork for a round's suite, or for the program alone where the suite runs apart; not started."""
@@ -277,11 +281,15 @@ class SuiteRunner:
                 self._system.put_right(environment, changes, "place")
                 directory = self._context.directory
                 artifacts = directory.artifacts(round_.name) if directory is not None and collect else None
+                logs = directory.verifier_output(round_.name).with_name(SUITE_LOGS) if directory and collect else None
                 settings = replace(self._suite_settings(round_), stopwatch=stopwatch)
-                suite = run_suite(environment, self._task, round_, settings, artifacts=artifacts)
+                allow_network(environment, round_.verifier_network)
+                suite = run_suite(environment, self._task, round_, settings, artifacts=artifacts, logs=logs)
+                denied = take_denied(environment, "verifier")
                 suite = self._system.attach(suite, changes, "place", environment.workdir)
-                return replace(suite, phases=stopwatch.phases)
+                return replace(suite, phases=stopwatch.phases, denied=denied)
             finally:
+                allow_network(environment, round_.agent_network)
                 self._clear(environment)
 
     def fork_of(self, index: int) -> HeldFork | None:

@@ -201,8 +201,8 @@ class WarmCaches:
         if not options.warm_caches or when == "never" or (when == "unless-strict" and options.strict):
             return False
         # Without a network it cannot have downloaded anything, and what the agent left may be all that there is.
-        default = "public" if self._context.engine.name == "docker" else "no-network"
-        return round_.verify_in in ("fork", "clean") and (round_.verifier_network or default) == "public"
+        by_default = round_.verifier_network is None and self._context.engine.name == "docker"
+        return round_.verify_in in ("fork", "clean") and (round_.suite_has_network or by_default)
 
     def _caches(self, fork: Environment, settings: SuiteSettings) -> tuple[PackageCache, ...]:
         task = self._task

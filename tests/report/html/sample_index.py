@@ -222,6 +222,7 @@ def _run(run: str, attempts: list[Attempt]) -> dict[str, Any]:
         "phases": {"setup": 40.0, "agent": 4_000.5, "snapshot": 12.0, "waiting": 90.0, "suite": 220.0, "reading": 3.0},
         "agents": {mine[0].agent: {"model": "openai/gpt-5.4", "temperature": 0.2}},
         "versions": {"pytest-evocode": "0.1.0", "python": "3.11.2", "docker": "28.1"},
+        "warnings": ["ledger: the suite of round 3 has no cases of its own"] if run == "run-1" else [],
         "commands": [
             ("Continue it", f"pytest --evocode-resume={run}"),
             ("Repeat the failed", f"pytest --lf --evocode-run={run}"),

@@ -190,6 +190,20 @@ def test_artifacts_are_named(tmp_path: Path) -> None:
     assert shown(directory).round(1)["artifacts"] == ["b.txt", "link", "sub/c.txt"]
 
 
+def test_of_very_many_artifacts_the_first_are_named_and_the_others_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = write_attempt(tmp_path, Played([passing("a")]))
+    artifacts = directory / "steps/round-1/artifacts"
+    artifacts.mkdir(parents=True, exist_ok=True)
+    for number in range(1_700):
+        (artifacts / f"{number:05}").touch()
+    found = shown(directory).round(1)["artifacts"]
+    assert found[:2] + found[499:] == ["00000", "00001", "00499", "... and 1,200 more files, which the results have"]
+    monkeypatch.setattr(attempt, "_MOST_COUNTED", 1_000)
+    assert shown(directory).round(1)["artifacts"][-1].startswith("... and at least 1,000 more")
+
+
 def test_the_process_is_there_with_its_evidence(tmp_path: Path) -> None:
     pytest.importorskip("tree_sitter_bash")
     directory = tmp_path / "reckless"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pytest_evocode.report.html.steps import trajectory as trajectory_module
 from pytest_evocode.report.html.steps.call_purposes import purpose_of, use_of
 from pytest_evocode.report.html.steps.trajectory import PART, ShownTrajectory, trajectory_parts
 from tests.report.html.contract import faults
@@ -135,6 +136,21 @@ def test_a_long_trajectory_is_in_parts_that_say_where_they_begin(tmp_path: Path)
 
 
 @pytest.mark.slow
+def test_of_very_many_steps_the_first_are_shown_and_the_others_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trajectory_module, "_MOST_STEPS", 3)
+    changed = [step(number, change(f"{number}.txt", None, "x\n")) for number in range(1, 6)]
+    found, steps = read(tmp_path, trajectory(*changed))
+    assert [each["id"] for each in steps] == [1, 2, 3]
+    assert found.notes.startswith("Of 5 steps the first 3 are shown; the file has all.")
+    assert found.changes is not None
+    assert [each["path"] for each in found.changes] == ["1.txt", "2.txt", "3.txt", "..."]
+    assert found.changes[-1]["note"] == "changes of steps that are not shown are left out"
+    found, steps = read(tmp_path, trajectory(*changed[:3]))
+    assert (len(steps), found.notes) == (3, "")
+
+
 def test_a_trajectory_of_fifty_megabytes_takes_bounded_memory(tmp_path: Path) -> None:
     path = tmp_path / "trajectory.json"
     changes = [change(f"{number}.py", "".join(f"{n}\n" for n in range(200)), "new\n") for number in range(50)]

@@ -55,9 +55,21 @@ class ReportFolder:
                 raise UsageError(f"{each} is a link, and what it leads to is left as it is; remove it")
 
     def keep(self, name: str) -> bool:
-        """Leave a file as it is; return False where it is not there, so that it has to be written."""
+        """Leave a file as it is; return False where it is not the one that was there when the state was noted.
+
+        A writer that was killed since may have written another one.
+        """
         self._names.add(name)
-        return (self.path / name).is_file()
+        known = self.state.get("files")
+        return isinstance(known, dict) and name in known and known[name] == self._signature(name)
+
+    def _signature(self, name: str) -> list[int]:
+        """Return size and time of a file; nothing where there is none."""
+        try:
+            status = (self.path / name).stat(follow_symlinks=False)
+        except OSError:
+            return []
+        return [status.st_size, status.st_mtime_ns]
 
     def finish(self, state: dict[str, Any]) -> None:
         """Remove what earlier reports had and this one has not, and note what it was made from."""
@@ -72,7 +84,8 @@ class ReportFolder:
             # Half of a file that a killed writer left.
             if (half := _HALF.fullmatch(path.name)) and half[1] in (*self._names, MARKER):
                 path.unlink(missing_ok=True)
-        text = json.dumps({"what": _WHAT, **state}, separators=(",", ":")) + "\n"
+        signatures = {name: self._signature(name) for name in sorted(self._names)}
+        text = json.dumps({"what": _WHAT, **state, "files": signatures}, separators=(",", ":")) + "\n"
         with replacing(self.path / MARKER) as marker:
             marker.write(text.encode())
 

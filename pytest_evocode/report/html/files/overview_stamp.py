@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest_evocode
 from pytest_evocode.report.html.contents import ReportContents
 from pytest_evocode.report.html.files.stamps import stamp
 from pytest_evocode.report.html.files.task_files import State
@@ -70,4 +69,4 @@ def _file(path: Path) -> tuple[str, int, int, int] | None:
 @cache
 def _package_stamp() -> str:
     """Return what changes with any of our code: the numbers come from all of it."""
-    return stamp(Path(pytest_evocode.__file__).parent)
+    return stamp(Path(__file__).parents[3])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 from pytest_evocode.report.html.files.task_files import State, Target, TaskOfReport
+from pytest_evocode.results.loading import without_garbage_collection
 
 _MOST = 4
 #: Below so many attempts a second process takes as long to start as it saves.
@@ -38,7 +37,7 @@ def write_tasks(
         processes = min(len(os.sched_getaffinity(0)), _MOST)
         if sum(len(task.attempts) for task in tasks) < _FEWEST_ATTEMPTS:
             processes = 1
-    with _no_garbage_collection():
+    with without_garbage_collection():
         if processes == 1:
             states = [write(number) for number in range(len(tasks))]
         else:
@@ -63,15 +62,3 @@ def _by_processes(write: Callable[[int], State], number: int, processes: int) ->
 def _write_one(number: int) -> State:
     assert _write is not None
     return _write(number)
-
-
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Keep the garbage collector away: cases come and go without circles, and looking takes half of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -39,7 +39,8 @@ def pareto_of(rankings: Sequence[Sequence[ScoreRow]]) -> list[dict[str, Any]]:
 
 def _by_score(row: ScoreRow) -> dict[str, Efficiency]:
     found = efficiency(row.grid)
-    return {"dataset_score": found, "case_score": replace(found, score=case_score(row.grid))}
+    cases = case_score(row.grid)
+    return {"dataset_score": found} | ({} if cases is None else {"case_score": replace(found, score=cases)})
 
 
 def _points(
@@ -47,7 +48,7 @@ def _points(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of one ranking of which the amount is known of every round."""
     amount = _AGAINST[against]
-    rows = {id_: found[score] for id_, found in group.items()}
+    rows = {id_: found[score] for id_, found in group.items() if score in found}
     best = front(rows, [amount]).front
     for id_, row in rows.items():
         taken: Taken = getattr(row, AMOUNTS[amount])

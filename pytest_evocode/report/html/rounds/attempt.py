@@ -25,7 +25,7 @@ WritePart = Callable[[int, int, list[dict[str, Any]]], None]
 """Takes a part of a round's trajectory: the round's index, the part's number from 1, and its steps (``Step[]``)."""
 
 _OUTPUT, _PASSED_OUTPUT = 256 * 2**10, 32 * 2**10  # bytes of what a suite printed
-_MOST_ARTIFACTS = 500
+_MOST_ARTIFACTS, _MOST_COUNTED = 500, 100_000
 _MADE_BY = 4000  # characters of a text
 #: Characters of the outputs and of the diffs of all rounds together, and of an output beyond that.
 _OUTPUTS, _DIFFS, _BEYOND = 16 * 2**20, 16 * 2**20, 8 * 2**10
@@ -176,12 +176,17 @@ class _Making:
         return trajectory.changes
 
     def _artifacts(self, directory: Path) -> list[str]:
-        """Return the files of a round's artifacts, relative to their directory."""
+        """Return the files of a round's artifacts, relative to their directory; of many the first ones."""
         artifacts = directory / "artifacts"
         try:
             if not is_within(artifacts, self._attempt.path):
                 return []
-            return list(islice(_files_below(artifacts), _MOST_ARTIFACTS))
+            files = _files_below(artifacts)
+            shown = list(islice(files, _MOST_ARTIFACTS))
+            if more := sum(1 for _ in islice(files, _MOST_COUNTED)):
+                counted = f"{more:,}" if more < _MOST_COUNTED else f"at least {more:,}"
+                shown.append(f"... and {counted} more files, which the results have")
+            return shown
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             self.problems.append(f"{artifacts}: it cannot be read: {why}")

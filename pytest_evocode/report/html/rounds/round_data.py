@@ -136,6 +136,7 @@ def round_data(record: RoundRecord, **given: Any) -> dict[str, Any]:
     }
     if record.verdict is not None:
         found |= _verdict_data(record.verdict)
+    found["flags"] = [bounded(note, _EVIDENCE) for note in record.notes[:_MOST]]
     return found | given
 
 
@@ -144,7 +145,6 @@ def _verdict_data(verdict: Verdict) -> dict[str, Any]:
     return {
         "reward": verdict.reward,
         "rewards": verdict.rewards,
-        "flags": [bounded(flag, _EVIDENCE) for flag in verdict.flags[:_MOST]],
         "rests_on": verdict.rests_on,
         "void": verdict.void,
         "changed_tools": list(verdict.changed_tools[:_MOST]),

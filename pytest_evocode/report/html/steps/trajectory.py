@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic_core import from_json
 
 from pytest_evocode.process.trajectory.call_results import text_of
 from pytest_evocode.report.html.bounded import bounded
-from pytest_evocode.report.html.steps.file_changes import is_change
+from pytest_evocode.report.html.steps.file_changes import change_data, is_change
 from pytest_evocode.report.html.steps.round_changes import RoundChanges
 from pytest_evocode.report.html.steps.trajectory_step import ShownStep, shown_step, unrecorded_notes
 from pytest_evocode.results.plain_files import open_plain
@@ -24,6 +25,7 @@ Steps = list[dict[str, Any]]
 PART = 2 * 2**20
 _LARGEST = 256 * 2**20  # bytes of a file
 _MOST_VALUES = 16_000_000
+_MOST_STEPS = 200_000
 _NOTES = 2000  # characters
 _DEEPEST = 4  # subagents within one another
 
@@ -77,7 +79,8 @@ def trajectory_parts(
     shown.watched = ours.get("watched") is True
     changes, parts = RoundChanges(), _Parts(write, shown)
     recorded = shown.watched
-    for raw, id, whose in _steps(document):
+    steps = _steps(document)
+    for raw, id, whose in islice(steps, _MOST_STEPS):
         step = shown_step(raw, id, model=model, watched=shown.watched)
         if whose:
             step.data["remarks"].insert(0, bounded(f"of the subagent {whose}", 200))
@@ -87,9 +90,12 @@ def trajectory_parts(
         parts.add(step)
     endings = _endings(ours)
     parts.close(endings)
+    left_out = sum(1 for _ in steps)
     by_no_call = [table for table in _list(ours.get("changes")) if is_change(table)]
     changes.add(by_no_call, None)
     notes = [text_of(document.get("notes")), *endings]
+    if left_out:
+        notes.insert(0, f"Of {left_out + _MOST_STEPS:,} steps the first {_MOST_STEPS:,} are shown; the file has all.")
     if by_no_call:
         notes.append(f"Files that no call changed, such as by a program in the background: {len(by_no_call)}.")
     notes += unrecorded_notes(ours.get("unrecorded"))
@@ -97,6 +103,8 @@ def trajectory_parts(
         notes.append(f"It goes on in {document['continued_trajectory_ref']}.")
     shown.notes = bounded("\n".join(filter(None, notes)), _NOTES)
     shown.changes = changes.result() if recorded or by_no_call else None
+    if left_out and shown.changes is not None:
+        shown.changes.append(change_data("...", "changed", note="changes of steps that are not shown are left out"))
     return shown
 
 

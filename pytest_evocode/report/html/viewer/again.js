@@ -1,46 +1,32 @@
-// Commands that run a round again or look into it, for copying.
+/** Commands that run a round again or look into it, for copying. */
 
 /** A word as a POSIX shell takes it. @param {string} text */
-const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`);
+const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** @param {AttemptData} attempt @param {RoundData} round @returns {[string, string, string][]} */
+/** @param {AttemptData} attempt @param {RoundData} round @returns {[string, string, string][]} what for, what to know, and the command */
 function roundCommands(attempt, round) {
   if (!round.node_id) return [];
   const { spec, options } = attempt.made_by;
   const agent = quoted(typeof spec === "string" ? spec : attempt.agent);
-  const given = typeof options === "object" && options !== null ? Object.entries(options) : [];
-  const words = given.map(([name, value]) => ` --evocode-agent-option=${quoted(`${name}=${String(value)}`)}`).join("");
+  const words = entries(options && typeof options === "object" ? options : {})
+    .map(([name, value]) => ` --evocode-agent-option=${quoted(`${name}=${String(value)}`)}`).join("");
   const strict = attempt.strict ? " --evocode-strict" : "";
   const times = attempt.attempt > 1 ? ` --evocode-attempts=${attempt.attempt}` : "";
+  const node = quoted(round.node_id);
   const [file = "", ...names] = round.node_id.split("::");
-  const task = file.replace(/\/task\.toml$/, "");
   return [
-    ["Run the round again", "The rounds before it are run first.", `pytest ${quoted(round.node_id)} --evocode-agent=${agent}${words}${times}${strict}`],
+    ["Run the round again", "The rounds before it are run first.", `pytest ${node} --evocode-agent=${agent}${words}${times}${strict}`],
     ["Run its suite on the reference solution", "Shows whether the suite itself is right.", `pytest ${quoted(`${file}::oracle::${names.at(-1)}`)} --evocode-agent=oracle`],
-    ["Look at what the agent left", "Needs a session with --evocode-snapshots.", `evocode shell ${quoted(round.node_id)}`],
-    ["Show the task's rounds and requirements", "", `evocode show ${quoted(task)}`],
+    ["Look at what the agent left", "Needs a session with --evocode-snapshots.", `evocode shell ${node}`],
+    ["Show the task's rounds and requirements", "", `evocode show ${quoted(file.replace(/\/task\.toml$/, ""))}`],
   ];
 }
 
 /** @param {AttemptData} attempt @param {RoundData} round */
 function commandsView(attempt, round) {
   const commands = roundCommands(attempt, round);
-  if (!commands.length) {
-    return empty("There is no command that repeats this round.", "Results of other programs are run again by these programs.");
-  }
-  return h(
-    "div",
-    { class: "commands" },
-    h("p", null, "Start them in the directory that the run was started in."),
-    commands.map(([what, help, command]) =>
-      h(
-        "section",
-        null,
-        h("h3", null, what),
-        help && h("p", null, help),
-        h("div", { class: "command" }, shownText(command, { tag: "pre", limit: 4000 }), copyButton(command, "Copy")),
-      ),
-    ),
-    attempt.path && h("p", null, "Directory of the attempt: ", shownText(attempt.path, { tag: "span", limit: 1000 })),
-  );
+  if (!commands.length) return empty("There is no command that repeats this round.", "Results of other programs are run again by these programs.");
+  return h("div.commands",
+    h("p", "Start them in the directory that the run was started in."),
+    commands.map(([what, help, command]) => h("section", h("h3", what), help && h("p", help), commandLine(command))));
 }

@@ -1,7 +1,8 @@
 /** Rounds as a grid of cells: a colour, a letter and words for each; only those that are seen are drawn. */
 
-/** @typedef {{ label: string, href?: string, cells: string, titles?(column: number): string, hrefs?(column: number): string, first?: number }} CellRow */
-/** @typedef {{ caption: string, rows: CellRow[], columns: { label: string, title?: string }[], left: AbortSignal }} CellGrid */
+/** A row's link is that of its label; `hrefs` and `titles` are those of its cells, by column from 0; `first` is marked.
+ * @typedef {{ label: string, href: string, cells: string, titles(column: number): string, hrefs(column: number): string, first: number }} CellRow
+ * @typedef {{ caption: string, rows: CellRow[], columns: number, left: AbortSignal }} CellGrid */
 
 /** What a character means, and what is drawn for it. @type {{ [cell: string]: [string, string] }} */
 const CELLS = {
@@ -13,36 +14,28 @@ const CELLS = {
 const SIZE = 24;
 
 /** @param {string | undefined} cell */
-function cellName(cell) {
-  return CELLS[cell ?? ""]?.[1] ?? "unknown";
-}
+const cellName = (cell) => CELLS[cell ?? ""]?.[1] ?? "unknown";
 
 /** The class of a cell's colour. @param {string | undefined} cell */
-function cellClass(cell = "") {
-  return `cell cell-${/^[a-z]$/.test(cell) ? cell : "none"}`;
-}
+const cellClass = (cell = "") => `state-${/^[a-z]$/.test(cell) ? cell : "none"}`;
 
 /** Says what the letters of some cells mean. @param {string} cells @returns {HTMLElement} */
-function cellLegend(cells) {
-  return h("ul", { class: "legend", "aria-label": "Legend" }, Object.entries(CELLS).filter(([cell]) => cells.includes(cell)).map(
-    ([cell, [sign, name]]) => h("li", null, h("span", { class: cellClass(cell), "aria-hidden": "true" }, sign), ` ${name}`)));
-}
+const cellLegend = (cells) => h("ul.legend", { label: "Legend" }, entries(CELLS).filter(([cell]) => cells.includes(cell)).map(
+  ([cell, [sign, name]]) => h("li", h("span.cell", { class: cellClass(cell), "aria-hidden": "true" }, sign), ` ${name}`)));
 
 /** A grid with one tab stop; arrows move in it and Enter opens a cell.
  * @param {CellGrid} options
  * @returns {HTMLElement} */
 function cellGrid({ caption, rows, columns, left }) {
   const narrow = window.innerWidth < 600;
-  const letters = rows.reduce((most, row) => Math.max(most, row.label.length), 4);
-  const side = Math.min(Math.max(letters * 8 + 16, 72), narrow ? 112 : 260);
-  // Labels that do not fit into a cell stand upright.
-  const longest = columns.reduce((most, column) => Math.max(most, column.label.length), 0);
-  const upright = longest > 3;
-  const top = upright ? Math.min(longest * 8 + 12, 140) : SIZE;
-  const inner = style(h("div", { role: "presentation", class: "cells-inner" }), {
-    width: `${side + columns.length * SIZE}px`, height: `${top + rows.length * SIZE}px`,
+  const side = within(highest(rows.map((row) => row.label.length)) * 8 + 16, 72, narrow ? 112 : 260);
+  // Numbers that do not fit into a cell stand upright.
+  const upright = columns > 999;
+  const top = upright ? 60 : SIZE;
+  const inner = style(h("div.cells-inner", { role: "presentation" }), {
+    width: `${side + columns * SIZE}px`, height: `${top + rows.length * SIZE}px`,
   });
-  const grid = h("div", { class: `cells${upright ? " cells-upright" : ""}`, role: "grid", "aria-label": caption, "aria-rowcount": rows.length + 1, "aria-colcount": columns.length + 1, onkeydown: keys }, inner);
+  const grid = h("div.cells", { class: upright && "cells-upright", role: "grid", label: caption, "aria-rowcount": rows.length + 1, "aria-colcount": columns + 1, onkeydown: keys }, inner);
   let active = { row: 0, column: 0 };
   let drawn = "";
 
@@ -53,7 +46,7 @@ function cellGrid({ caption, rows, columns, left }) {
       from: span(grid.scrollLeft, 0), to: span(grid.scrollLeft + grid.clientWidth - side, 1),
       first: span(grid.scrollTop, 0), last: span(grid.scrollTop + grid.clientHeight - top, 1),
     };
-    view.to = Math.min(view.to, columns.length);
+    view.to = Math.min(view.to, columns);
     view.last = Math.min(view.last, rows.length);
     const key = Object.values(view).join();
     if (key === drawn && !anew) return;
@@ -63,40 +56,39 @@ function cellGrid({ caption, rows, columns, left }) {
     for (let at = view.first; at < view.last; at++) shownRows.push(row(at, view.from, view.to));
     inner.replaceChildren(head(view.from, view.to), ...shownRows);
     if (!inner.querySelector(".cell-box [tabindex='0'], .cell-box[tabindex='0']")) target(inner.querySelector(".cell-box"))?.setAttribute("tabindex", "0");
-    if (focused) cellAt(active)?.focus({ preventScroll: true });
+    if (focused) focusStill(cellAt(active));
   }
   /** Cells are drawn by the eight, so that scrolling does not draw at each step. @param {number} pixels @param {number} more */
   const span = (pixels, more) => Math.max(0, (Math.floor(pixels / SIZE / 8) + more) * 8);
   /** @param {number} from @param {number} to */
   function head(from, to) {
-    const cells = columns.slice(from, to).map((column, at) => style(h("span", {
-      role: "columnheader", class: "cells-column", "aria-colindex": from + at + 2, title: column.title, "aria-label": column.title,
-    }, column.label), { left: `${side + (from + at) * SIZE}px`, width: `${SIZE}px`, height: `${top}px` }));
-    return style(h("div", { role: "row", class: "cells-head", "aria-rowindex": 1 },
-      style(h("span", { role: "columnheader", class: "cells-side", "aria-colindex": 1 }, h("span", { class: "hidden" }, "Row")), { width: `${side}px`, height: `${top}px` }), cells), { height: `${top}px` });
+    const cells = Array.from({ length: to - from }, (_, at) => style(
+      h("span.cells-column", { role: "columnheader", "aria-colindex": from + at + 2, label: `round ${from + at + 1}` }, from + at + 1),
+      { left: `${side + (from + at) * SIZE}px`, width: `${SIZE}px`, height: `${top}px` }));
+    return style(h("div.cells-head", { role: "row", "aria-rowindex": 1 },
+      style(h("span.cells-side", { role: "columnheader", "aria-colindex": 1 }, h("span.hidden", "Row")), { width: `${side}px`, height: `${top}px` }), cells), { height: `${top}px` });
   }
   /** @param {number} at @param {number} from @param {number} to */
   function row(at, from, to) {
     const item = /** @type {CellRow} */ (rows[at]);
     const cells = [];
     for (let column = from; column < Math.min(to, item.cells.length); column++) cells.push(cell(item, at, column));
-    const label = item.href ? h("a", { href: item.href, title: item.label }, item.label) : h("span", { title: item.label }, item.label);
-    return style(h("div", { role: "row", class: "cells-row", "aria-rowindex": at + 2 },
-      style(h("span", { role: "rowheader", class: "cells-side", "aria-colindex": 1 }, label), { width: `${side}px` }), cells), { top: `${top + at * SIZE}px` });
+    const label = h("a", { href: item.href, title: item.label }, item.label);
+    return style(h("div.cells-row", { role: "row", "aria-rowindex": at + 2 },
+      style(h("span.cells-side", { role: "rowheader", "aria-colindex": 1 }, label), { width: `${side}px` }), cells), { top: `${top + at * SIZE}px` });
   }
   /** @param {CellRow} item @param {number} at @param {number} column */
   function cell(item, at, column) {
     const kind = item.cells[column] ?? "";
-    const title = item.titles?.(column) ?? `${columns[column]?.title ?? columns[column]?.label}: ${cellName(kind)}`;
-    const first = item.first === column;
+    const title = item.titles(column);
     const tabindex = at === active.row && column === active.column ? "0" : "-1";
-    const look = `${cellClass(kind)}${first ? " cell-first" : ""}`;
+    const look = cellClass(kind) + (item.first === column ? " cell-first" : "");
     const sign = CELLS[kind]?.[0] ?? "";
-    const href = kind === "." ? undefined : item.hrefs?.(column);
+    const href = kind !== "." && item.hrefs(column);
     const inside = href
-      ? h("a", { class: look, href, title, tabindex, "aria-label": title }, sign)
-      : h("span", { class: look, title }, h("span", { "aria-hidden": "true" }, sign), h("span", { class: "hidden" }, title));
-    return style(h("span", { role: "gridcell", class: "cell-box", "aria-colindex": column + 2, "data-at": `${at},${column}`, tabindex: href ? null : tabindex, onfocusin: () => (active = { row: at, column }) }, inside),
+      ? h("a.cell", { class: look, href, title, tabindex, label: title }, sign)
+      : h("span.cell", { class: look, title }, h("span", UNHEARD, sign), h("span.hidden", title));
+    return style(h("span.cell-box", { role: "gridcell", "aria-colindex": column + 2, "data-at": `${at},${column}`, tabindex: href ? null : tabindex, onfocusin: () => (active = { row: at, column }) }, inside),
       { left: `${side + column * SIZE}px` });
   }
   /** @param {Element | null} box @returns {HTMLElement | null} */
@@ -113,12 +105,12 @@ function cellGrid({ caption, rows, columns, left }) {
     const move = moves[key];
     if (!move || !(/** @type {Element} */ (event.target).closest(".cell-box"))) return;
     event.preventDefault();
-    const at = Math.min(Math.max(active.row + move[0], 0), rows.length - 1);
+    const at = within(active.row + move[0], 0, rows.length - 1);
     const last = (rows[at]?.cells.length ?? 1) - 1;
-    active = { row: at, column: Math.min(Math.max(active.column + move[1], 0), last) };
+    active = { row: at, column: within(active.column + move[1], 0, last) };
     scrollToActive();
     draw(true);
-    cellAt(active)?.focus({ preventScroll: true });
+    focusStill(cellAt(active));
   }
   function scrollToActive() {
     const x = active.column * SIZE;

@@ -16,15 +16,15 @@ const SIGNS = ["●", "■", "▲", "◆", "▼", "+", "×", "★"];
 function intervalBar(value, interval, low, high, label) {
   const width = 120;
   /** @param {number} at */
-  const x = (at) => (width * (Math.min(Math.max(at, low), high) - low)) / (high - low || 1);
-  const said = `${label}: ${score(value)}${interval ? `, 95 % interval ${score(interval.low)} to ${score(interval.high)}` : ""}`;
+  const x = (at) => (width * (within(at, low, high) - low)) / (high - low || 1);
+  const said = `${label}: ${score(value)}${rangeText(interval)}`;
   const zero = x(Math.max(low, 0));
-  return svg("svg", { class: "interval-bar", role: "img", "aria-label": said, width, height: 14, viewBox: `0 0 ${width} 14` },
-    svg("title", null, said),
-    svg("rect", { class: "bar-track", x: 0, y: 3, width, height: 8 }),
-    low < 0 && svg("line", { class: "bar-zero", x1: zero, x2: zero, y1: 0, y2: 14 }),
-    value !== null && svg("rect", { class: "bar-value", x: Math.min(zero, x(value)), y: 3, width: Math.abs(x(value) - zero), height: 8 }),
-    interval && svg("path", { class: "bar-interval", d: `M${x(interval.low)} 3v8M${x(interval.high)} 3v8M${x(interval.low)} 7H${x(interval.high)}` }));
+  return svg("svg.interval-bar", { role: "img", label: said, width, height: 14, viewBox: `0 0 ${width} 14` },
+    svg("title", said),
+    svg("rect.bar-track", { x: 0, y: 3, width, height: 8 }),
+    low < 0 && svg("line.bar-zero", { x1: zero, x2: zero, y1: 0, y2: 14 }),
+    value !== null && svg("rect.bar-value", { x: Math.min(zero, x(value)), y: 3, width: Math.abs(x(value) - zero), height: 8 }),
+    interval && svg("path.bar-interval", { d: `M${x(interval.low)} 3v8M${x(interval.high)} 3v8M${x(interval.low)} 7H${x(interval.high)}` }));
 }
 
 /** Round numbers over a range. @param {number} low @param {number} high @param {number} [count] */
@@ -63,15 +63,15 @@ function axes({ x: xTitle, y: yTitle, xs, ys, logarithmic = false }) {
   const x = (value) => left + across(value) * (width - left - right);
   /** @param {number} value */
   const y = (value) => height - bottom - ((value - yLow) / (yHigh - yLow)) * (height - top - bottom);
-  const drawn = svg("g", { class: "axes", "aria-hidden": "true" },
+  const drawn = svg("g.axes", { ...UNHEARD, "text-anchor": "middle" },
     ticks(yLow, yHigh).map((at) => [
       svg("line", { x1: left, x2: width - right, y1: y(at), y2: y(at) }),
       svg("text", { x: left - 8, y: y(at) + 4, "text-anchor": "end" }, tickText(at))]),
     (log ? logTicks(xLow, xHigh) : ticks(xLow, xHigh, 7)).map((at) => [
       svg("line", { x1: x(at), x2: x(at), y1: height - bottom, y2: height - bottom + 5 }),
-      svg("text", { x: x(at), y: height - bottom + 18, "text-anchor": "middle" }, tickText(at))]),
-    svg("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, xTitle + (log ? " (logarithmic)" : "")),
-    svg("text", { x: 0, y: 0, "text-anchor": "middle", transform: `translate(14 ${(height - bottom + top) / 2}) rotate(-90)` }, yTitle));
+      svg("text", { x: x(at), y: height - bottom + 18 }, tickText(at))]),
+    svg("text", { x: (left + width - right) / 2, y: height - 6 }, xTitle + (log ? " (logarithmic)" : "")),
+    svg("text", { x: 0, y: 0, transform: `translate(14 ${(height - bottom + top) / 2}) rotate(-90)` }, yTitle));
   return { x, y, drawn };
 }
 
@@ -87,38 +87,34 @@ function range(values, log) {
 }
 
 /** @param {string} title @param {Child} drawing @param {string[]} heads @param {Child[][]} rows */
-function figure(title, drawing, heads, rows) {
-  const data = h("details", { class: "chart-data", ontoggle: () => data.childElementCount < 2 && data.append(fill()) }, h("summary", null, "Numbers"));
-  const fill = () => h("div", { class: "table-scroll" }, h("table", null, h("caption", { class: "hidden" }, title),
-    h("thead", null, h("tr", null, heads.map((head, place) => h("th", { scope: "col", class: place ? "number" : null }, head)))),
-    h("tbody", null, rows.slice(0, 2000).map(([first, ...others]) => h("tr", null, h("th", { scope: "row" }, first), others.map((cell) => h("td", { class: "number" }, cell)))))));
-  return h("figure", { class: "chart" }, h("figcaption", null, title), drawing, data);
-}
+const figure = (title, drawing, heads, rows) => h("figure.chart", h("figcaption", title), drawing,
+  unfolding("details.chart-data", "Numbers", false, () => plainTable(h("span.hidden", title), heads, rows.slice(0, 2000))));
 
 /** Points with names. Marked ones are filled diamonds.
  * @param {{ title: string, x: string, y: string, points: ChartPoint[], logarithmic?: boolean }} options
  * @returns {HTMLElement} */
 function scatterChart({ title, x: xTitle, y: yTitle, points, logarithmic }) {
   const { x, y, drawn } = axes({ x: xTitle, y: yTitle, xs: points.map((each) => each.x), ys: points.map((each) => each.y), logarithmic });
-  /** @type {[number, number, number][]} */
-  const taken = [];
-  const signs = points.map((point) => {
+  /** Where there are points, and labels: left, bottom and width. @type {[number, number, number][]} */
+  const taken = points.map((point) => [x(point.x) - 5, y(point.y) + 4, 10]);
+  const signs = points.map((point, at) => {
     const [px, py] = [x(point.x), y(point.y)];
-    const name = point.label.length > 28 ? `${point.label.slice(0, 27)}…` : point.label;
-    const text = labelPlace(px, py, name.length * 6.6, taken);
+    const name = point.label.length > 28 ? `${point.label.slice(0, 12)}…${point.label.slice(-15)}` : point.label;
+    const text = labelPlace(px, py, name.length * 6.6, taken.toSpliced(at, 1));
+    if (text) taken.push(text.taken);
     const said = `${point.label}: ${xTitle} ${tickText(point.x)}, ${yTitle} ${score(point.y)}`;
-    const sign = svg("g", { class: point.mark ? "point marked" : "point" }, svg("title", null, said),
+    const sign = svg("g", { class: point.mark ? "point marked" : "point" }, svg("title", said),
       point.mark ? svg("path", { d: `M${px} ${py - 7}l7 7l-7 7l-7 -7z` }) : svg("circle", { cx: px, cy: py, r: 5 }),
       text && svg("text", { x: text.x, y: text.y, "text-anchor": text.anchor }, name));
-    return point.href ? svg("a", { href: point.href, "aria-label": said }, sign) : sign;
+    return point.href ? svg("a", { href: point.href, label: said }, sign) : sign;
   });
-  return figure(title, svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "group", "aria-label": title }, drawn, signs),
-    ["Name", xTitle, yTitle, "Marked"], points.map((each) => [each.href ? h("a", { href: each.href }, each.label) : each.label, tickText(each.x), score(each.y), each.mark ? "yes" : "no"]));
+  return figure(title, svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "group", label: title }, drawn, signs),
+    ["Name", xTitle, yTitle, "Marked"], points.map((each) => [each.href ? anchor(each.href, each.label) : each.label, tickText(each.x), score(each.y), each.mark ? "yes" : "no"]));
 }
 
 /** Where a label has room beside its point; null where it has none, as the table has all names.
  * @param {number} x @param {number} y @param {number} width @param {[number, number, number][]} taken x, y and width of others
- * @returns {{ x: number, y: number, anchor: string } | null} */
+ * @returns {{ x: number, y: number, anchor: string, taken: [number, number, number] } | null} */
 function labelPlace(x, y, width, taken) {
   for (const [at, down, anchor] of /** @type {[number, number, string][]} */ ([
     [x + 10, y + 4, "start"], [x - 10, y + 4, "end"], [x + 8, y - 9, "start"], [x + 8, y + 17, "start"], [x - 8, y - 9, "end"], [x - 8, y + 17, "end"],
@@ -126,8 +122,7 @@ function labelPlace(x, y, width, taken) {
     const from = anchor === "start" ? at : at - width;
     const free = taken.every(([left, top, size]) => Math.abs(top - down) > 13 || from > left + size + 4 || from + width + 4 < left);
     if (from < CHART.left || from + width > CHART.width || down < 10 || !free) continue;
-    taken.push([from, down, width]);
-    return { x: at, y: down, anchor };
+    return { x: at, y: down, anchor, taken: [from, down, width] };
   }
   return null;
 }
@@ -139,30 +134,25 @@ function lineChart({ title, x: xTitle, y: yTitle, lines }) {
   const { x, y, drawn } = axes({ x: xTitle, y: yTitle, xs: all.map((each) => each.x), ys: [0, ...all.map((each) => each.y)] });
   const paths = lines.map((line, number) => {
     const every = Math.max(1, Math.ceil(line.points.length / 12));
-    return svg("g", { class: `line-chart series-${(number % 8) + 1}` }, svg("title", null, line.label),
+    return svg(`g.line-chart.${series(number)}`, svg("title", line.label),
       svg("path", { "stroke-dasharray": DASHES[number % 8], d: line.points.map((each, at) => `${at ? "L" : "M"}${x(each.x).toFixed(1)} ${y(each.y).toFixed(1)}`).join("") }),
       line.points.filter((_, at) => (at + number) % every === 0 || at === line.points.length - 1).map((each) =>
-        svg("text", { x: x(each.x), y: y(each.y) + 4, "text-anchor": "middle" }, SIGNS[number % 8], svg("title", null, `${line.label}, ${xTitle} ${tickText(each.x)}: ${score(each.y)}${each.note ? `, ${each.note}` : ""}`))));
+        svg("text", { x: x(each.x), y: y(each.y) + 4, "text-anchor": "middle" }, SIGNS[number % 8], svg("title", `${line.label}, ${xTitle} ${tickText(each.x)}: ${score(each.y)}${each.note ? `, ${each.note}` : ""}`))));
   });
-  const legend = h("ul", { class: "legend" }, lines.map((line, number) => h("li", { class: `series-${(number % 8) + 1}` },
-    h("span", { class: "series-sign", "aria-hidden": "true" }, SIGNS[number % 8]), ` ${line.label}`)));
-  return figure(title, [svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": `${title}: ${lines.length} lines; their numbers are below` }, drawn, paths), legend],
+  return figure(title, [svg("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", label: `${title}: ${lines.length} lines; their numbers are below` }, drawn, paths), seriesLegend(lines.map((line) => line.label), (at) => SIGNS[at % 8] ?? "")],
     ["Line", xTitle, yTitle, "Note"], lines.flatMap((line) => line.points.map((each) => [line.label, tickText(each.x), score(each.y), each.note ?? ""])));
 }
 
-/** Bars with their values as a table, which needs no other for screen readers.
- * @param {{ title: string, bars: ChartBar[], low: number, high: number, format(value: number): string }} options
- * @returns {HTMLElement} */
-function barChart({ title, bars, low, high, format }) {
-  /** @param {ChartBar} bar */
-  const line = (bar) => h("tr", null,
-    h("th", { scope: "row" }, bar.href ? h("a", { href: bar.href }, bar.label) : bar.label),
-    h("td", { class: "number" }, bar.value === null ? UNKNOWN : format(bar.value)),
-    h("td", null, hiddenFrom(intervalBar(bar.value, bar.interval, low, high, bar.label))),
-    h("td", { class: "quiet" }, bar.interval && `${format(bar.interval.low)} to ${format(bar.interval.high)}`, bar.interval && bar.note && "; ", bar.note));
-  return h("div", { class: "table-scroll" }, h("table", { class: "bar-chart" }, h("caption", null, title),
-    h("thead", { class: "hidden-head" }, h("tr", null, ["What", "Value", "Bar", "Interval and note"].map((head) => h("th", { scope: "col" }, h("span", { class: "hidden" }, head))))),
-    h("tbody", null, bars.map(line))));
+/** Pillars of process as bars from 0 to 1, in a table that needs no other for screen readers.
+ * @param {string} title @param {ChartBar[]} bars */
+function barChart(title, bars) {
+  const heads = ["Pillar", "Value", "Bar", ...(bars.some((bar) => bar.note) ? ["Interval and coverage"] : [])];
+  return plainTable(title, heads, bars.map(({ label, value, interval, note, href }) => [
+    href ? anchor(href, label) : label,
+    score(value, 2),
+    hiddenFrom(intervalBar(value, interval, 0, 1, label)),
+    [interval && `${score(interval.low, 2)} to ${score(interval.high, 2)}; `, note],
+  ].slice(0, heads.length)), 4);
 }
 
 /** For what only repeats the text beside it. @param {SVGElement} element */
@@ -171,6 +161,13 @@ function hiddenFrom(element) {
   element.setAttribute("aria-hidden", "true");
   return element;
 }
+
+/** Lines or parts by their names, each with its sign and colour. @param {string[]} names @param {(at: number) => string} sign */
+const seriesLegend = (names, sign) => h("ul.legend", names.map((name, at) =>
+  h("li", h(`b.${series(at)}`, UNHEARD, sign(at)), ` ${name}`)));
+
+/** The class of a colour. @param {number} at @returns {`series-${number}`} */
+const series = (at) => `series-${(at % 8) + 1}`;
 
 /** Bars of parts, each with a letter of its own.
  * @param {{ title: string, parts: string[], bars: { label: string, values: number[], href?: string }[], format(value: number): string }} options
@@ -183,19 +180,15 @@ function stackedBars({ title, parts, bars, format }) {
   /** @param {number[]} values */
   const bar = (values) => {
     let from = 0;
-    return svg("svg", { class: "stacked", "aria-hidden": "true", viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", width, height: 20 }, values.map((value, at) => {
+    return svg("svg.stacked", { "aria-hidden": "true", viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", width, height: 20 }, values.map((value, at) => {
       const size = (width * value) / most;
-      const part = svg("g", { class: `series-${(at % 8) + 1}` }, svg("title", null, `${parts[at]}: ${format(value)}`),
+      const part = svg(`g.${series(at)}`, svg("title", `${parts[at]}: ${format(value)}`),
         svg("rect", { x: from, y: 1, width: Math.max(size - 1, size && 0.5), height: 18 }), size > 14 && svg("text", { x: from + size / 2, y: 14, "text-anchor": "middle" }, letter(at)));
       from += size;
       return part;
     }));
   };
-  /** @param {typeof bars[number]} each */
-  const name = (each) => (each.href ? h("a", { href: each.href }, each.label) : each.label);
-  const drawing = [
-    h("ul", { class: "legend" }, parts.map((part, at) => h("li", { class: `series-${(at % 8) + 1}` }, h("span", { class: "series-sign", "aria-hidden": "true" }, letter(at)), ` ${part}`))),
-    h("div", { class: "table-scroll" }, h("table", { class: "bar-chart" }, h("caption", { class: "hidden" }, title), h("tbody", null, bars.map((each, at) =>
-      h("tr", null, h("th", { scope: "row" }, name(each)), h("td", null, bar(each.values)), h("td", { class: "number" }, format(sums[at] ?? 0)))))))];
-  return figure(title, drawing, ["", ...parts, "All"], bars.map((each, at) => [name(each), ...each.values.map(format), format(sums[at] ?? 0)]));
+  const rows = bars.map((each, at) => ({ ...each, name: each.href ? anchor(each.href, each.label) : each.label, sum: format(sums[at] ?? 0) }));
+  return figure(title, [seriesLegend(parts, letter), plainTable("", ["Name", "Bar", "All"], rows.map(({ name, values, sum }) => [name, bar(values), sum]), 2)],
+    ["", ...parts, "All"], rows.map(({ label, values, sum }) => [label, ...values.map(format), sum]));
 }

@@ -4,89 +4,76 @@
 /** A task at which both were measured, and the first round at which they part.
  * @typedef {{task: TaskSummary, first: AttemptSummary[], second: AttemptSummary[], parts: number | null}} TaskPair */
 
-definePage({ name: "compare", title: "Compare", show: showCompare });
+definePage("compare", "Compare", showCompare);
 
 /** @param {HTMLElement} main @param {Place} place @param {AbortSignal} left */
-async function showCompare(main, place, left) {
+function showCompare(main, place, left) {
   heading(main, "Compare");
-  if (report.index.attempts.length < 2) {
-    main.append(empty("There are no two attempts to compare.", "Run a second agent, or the same one again, and write the report with both results."));
+  if (report.attempts.length < 2) {
+    main.append(empty("There are no two attempts to compare.", "Run a second agent, and write the report with both results."));
     return;
   }
   const pair = comparedRows(place);
-  main.append(rowChoice(place, pair));
-  if (pair) {
-    const why = whyNotCompared(pair);
-    if (why) main.append(note("info", why));
-    else main.append(h("section", { class: "compare-pair", "aria-busy": "true" }));
+  if (!pair) main.append(h("p", "No attempt counts in a row. Choose two attempts below."), sideBySide(place, null, [], left));
+  else {
+    const tasks = taskPairs(pair);
+    appendAll(main, [
+      rowChoice(pair),
+      waitingPart(load("comparisons"), left, (comparisons) => pairSections(pair, comparisons)),
+      tasks.length > 0 && taskSection(pair, tasks, left),
+      sideBySide(place, pair, tasks, left),
+    ]);
   }
-  const section = main.querySelector(".compare-pair");
-  if (pair && section) {
-    const comparisons = await load("comparisons");
-    if (left.aborted) return;
-    section.removeAttribute("aria-busy");
-    section.append(...pairSections(pair, comparisons, place));
-  }
-  const tasks = pair ? taskPairs(pair) : [];
-  if (pair && tasks.length) main.append(taskSection(pair, tasks, place, left));
-  main.append(sideBySide(place, pair, tasks, left));
 }
 
 /** The rows of the place; without any the first two that can be compared. @param {Place} place @returns {RowPair | null} */
-function comparedRows(place) {
-  const rows = report.index.rows;
-  const first = report.row(place.settings.first) ?? rows[0];
-  const second = report.row(place.settings.second)
-    ?? rows.find((row) => row !== first && row.ranking === first.ranking) ?? rows.find((row) => row !== first) ?? first;
-  return first ? { first, second } : null;
+function comparedRows({ settings }) {
+  const { rows } = report;
+  const first = report.row(settings.first) ?? rows[0];
+  const others = rows.filter((row) => row !== first);
+  const second = report.row(settings.second) ?? others.find((row) => row.ranking === first?.ranking) ?? others[0] ?? first;
+  return first && second ? { first, second } : null;
 }
 
-/** @param {Place} place @param {RowPair | null} pair */
-function rowChoice(place, pair) {
-  if (!pair) return h("p", null, "No attempt counts in a row. Choose two attempts below.");
-  /** @type {[string, string][]} */
-  const choices = report.index.rows.map((row) => [row.id, row.name]);
-  // A round of an attempt belongs to the rows that were chosen with it.
-  const others = { a: null, b: null, round: null };
-  return h("div", { class: "controls compare-rows" },
-    select({ label: "First", value: pair.first.id, choices, change: (first) => setSettings({ ...others, first, second: pair.second.id }) }),
-    h("button", { type: "button", onclick: () => setSettings({ ...others, first: pair.second.id, second: pair.first.id }) }, "Swap"),
-    select({ label: "Second", value: pair.second.id, choices, change: (second) => setSettings({ ...others, first: pair.first.id, second }) }));
+/** @param {RowPair} pair */
+function rowChoice({ first, second }) {
+  const choices = report.rows.map((row) => /** @type {[string, string]} */ ([row.id, row.name]));
+  /** A round of an attempt belongs to the rows that were chosen with it. @param {string} one @param {string} other */
+  const choose = (one, other) => setSettings({ first: one, second: other, a: null, b: null, round: null });
+  return h("div.controls.compare-rows",
+    select({ label: "First", value: first.id, choices, change: (id) => choose(id, second.id) }),
+    h("button", { onclick: () => choose(second.id, first.id) }, "Swap"),
+    select({ label: "Second", value: second.id, choices, change: (id) => choose(first.id, id) }));
 }
 
-/** Why there are no differences; "" if there may be. @param {RowPair} pair */
-function whyNotCompared({ first, second }) {
-  if (first === second) return "Both sides are the same row. Choose another, or compare two of its attempts below.";
-  return "";
-}
-
-/** @param {RowPair} pair @param {Comparisons} comparisons @param {Place} place @returns {(HTMLElement | string)[]} */
-function pairSections({ first, second }, comparisons, place) {
-  const found = comparisons.pairs.find((pair) => pair.first === first.id && pair.second === second.id);
-  const reverse = comparisons.pairs.find((pair) => pair.first === second.id && pair.second === first.id);
-  const pair = found ?? (reverse && turned(reverse));
+/** @param {RowPair} pair @param {Comparisons} comparisons @returns {Child} */
+function pairSections({ first, second }, { pairs, note: why }) {
+  if (first === second) return note("info", "Both sides are the same row. Choose another, or two of its attempts below.");
+  const reverse = pairs.find((pair) => pair.first === second.id && pair.second === first.id);
+  const pair = pairs.find((each) => each.first === first.id && each.second === second.id) ?? (reverse && turned(reverse));
   const apart = first.ranking !== second.ranking;
-  if (!pair && apart) return [note("info", `${first.name} (${first.mode}) and ${second.name} (${second.mode}) are of different rankings: they were measured in different ways, so a difference of scores would say nothing about the agents. Their attempts can be looked at below.`)];
-  if (!pair) return [note("info", `There is no comparison of these two rows. ${comparisons.note}`)];
-  const missing = [...lackOf(pair.only_first, second), ...lackOf(pair.only_second, first)];
+  if (!pair) {
+    return note("info", apart
+      ? `${first.name} (${first.mode}) and ${second.name} (${second.mode}) are of different rankings: they were measured in different ways, so a difference would say nothing about the agents. Compare attempts below.`
+      : `There is no comparison of these two rows. ${why}`);
+  }
+  const { flips, flips_p_value: p, flips_by_task_p_value: byTask } = pair;
   return [
-    h("h2", null, "Differences"),
-    apart ? note("info", "The two were not run over the same rounds of the same tasks. Compared is what both were run over.") : "",
-    ...missing.map((text) => note("warning", text)),
-    pair.same_attempts ? "" : note("warning", "The two do not have equally many attempts at each round, so scores of the best attempt, such as MT@k, are not compared."),
+    h("h2", "Differences"),
+    apart && note("info", "The two did not run the same rounds. Compared are those that both ran."),
+    lackOf(pair.only_first, second),
+    lackOf(pair.only_second, first),
+    !pair.same_attempts && note("warning", "The two have different numbers of attempts, so scores of the best attempt, such as MT@k, are not compared."),
     differenceTable(pair.differences, first, second),
-    h("h2", null, "Flips"),
-    h("p", null, `Rounds that one side passes in more than half of its attempts and the other does not: ${pair.flips.length}. `,
-      `Sign test over rounds: ${pText(pair.flips_p_value)}; `,
-      pair.flips_by_task_p_value === null ? "too few tasks for a test over tasks." : `over tasks: ${pText(pair.flips_by_task_p_value)}. Rounds of a task hang together, so this is the one to go by.`),
-    flipTable(pair.flips, first, second, place),
+    h("h2", "Flips"),
+    h("p", `Rounds that one side passes in more than half of its attempts and the other does not: ${flips.length}. Sign test over rounds: ${pText(p)}; `,
+      byTask === null ? "too few tasks for a test over tasks." : `over tasks: ${pText(byTask)}. Go by this one, as rounds of a task depend on each other.`),
+    flipTable(flips, first, second),
   ];
 }
 
 /** @param {string[]} tasks @param {Row} row */
-function lackOf(tasks, row) {
-  return tasks.length ? [`Not compared, because ${row.name} has no attempt at them: ${tasks.join(", ")}.`] : [];
-}
+const lackOf = (tasks, row) => tasks.length > 0 && note("warning", `Not compared, because ${row.name} has no attempt at them: ${tasks.join(", ")}.`);
 
 /** The same pair seen from the other side. @param {Comparisons["pairs"][number]} pair @returns {Comparisons["pairs"][number]} */
 function turned(pair) {
@@ -102,88 +89,68 @@ function turned(pair) {
 }
 
 /** @param {number | null} value */
-function pValue(value) {
-  return value === null ? "–" : value < 0.001 ? "< 0.001" : value.toFixed(3);
-}
+const pValue = (value) => value === null ? "–" : value < 0.001 ? "< 0.001" : value.toFixed(3);
 
 /** @param {number} value */
-function pText(value) {
-  return value < 0.001 ? "p < 0.001" : `p = ${pValue(value)}`;
-}
+const pText = (value) => value < 0.001 ? "p < 0.001" : `p = ${pValue(value)}`;
 
 /** @param {number} value */
-function signed(value, digits = 1) {
-  return `${value > 0 ? "+" : ""}${score(value, digits)}`;
-}
+const signed = (value, digits = 1) => `${value > 0 ? "+" : ""}${score(value, digits)}`;
 
 /** @param {Difference[]} differences @param {Row} first @param {Row} second */
-function differenceTable(differences, first, second) {
-  if (!differences.length) return empty("No score was measured for both.", "Compare rows that have a task in common.");
-  const heads = ["Score", first.name, second.name, "Difference", "95 % interval", "p", "Won, lost, tied", "Tasks"];
-  return h("div", { class: "wide" }, h("table", { class: "compare-differences" },
-    h("caption", null, `${second.name} minus ${first.name}, paired by task`),
-    h("thead", null, h("tr", null, heads.map((head, place) => h("th", { scope: "col", class: place ? "number" : "" }, named(head))))),
-    h("tbody", null, differences.map(differenceRow))));
-}
+const differenceTable = (differences, first, second) => differences.length
+  ? plainTable(`${second.name} minus ${first.name}, paired by task`,
+    ["Score", first.name, second.name, "Difference", "95 % interval", "p", "Won, lost, tied", "Tasks"], differences.map(differenceRow))
+  : empty("No score was measured for both.", "Compare rows that have a task in common.");
 
 /** @param {Difference} each */
-function differenceRow(each) {
-  const title = report.index.titles[each.field];
-  const small = title?.unit === "0-1";
+function differenceRow({ field, first, second, difference, interval, p_value: p, won, lost, tied, tasks }) {
+  const small = report.titles[field]?.unit === "0-1";
   const digits = small ? 3 : 1;
   const half = small ? 1 : 100;
-  const sure = each.interval !== null && (each.interval.low > 0 || each.interval.high < 0);
-  const interval = each.interval && `${signed(each.interval.low, digits)} to ${signed(each.interval.high, digits)}`;
-  return h("tr", null,
-    h("th", { scope: "row", title: title?.help }, title?.title ?? each.field),
-    h("td", { class: "number" }, score(each.first, digits)),
-    h("td", { class: "number" }, score(each.second, digits)),
-    h("td", { class: "number" }, sure ? h("strong", null, signed(each.difference, digits)) : signed(each.difference, digits)),
-    h("td", { class: "number" }, interval ? [intervalBar(each.difference, each.interval, -half, half, interval), " ", interval] : "–"),
-    h("td", { class: "number" }, pValue(each.p_value)),
-    h("td", { class: "number" }, `${integer(each.won)}, ${integer(each.lost)}, ${integer(each.tied)}`),
-    h("td", { class: "number" }, integer(each.tasks)));
+  const sure = interval && (interval.low > 0 || interval.high < 0);
+  const range = interval && `${signed(interval.low, digits)} to ${signed(interval.high, digits)}`;
+  return [
+    h("span", { title: helpOf(field) }, titleOf(field)), score(first, digits), score(second, digits),
+    h(sure ? "strong" : "span", signed(difference, digits)),
+    range ? [intervalBar(difference, interval, -half, half, range), " ", range] : UNKNOWN,
+    pValue(p), [won, lost, tied].map(integer).join(", "), integer(tasks),
+  ];
 }
 
-/** @param {Comparisons["pairs"][number]["flips"]} flips @param {Row} first @param {Row} second @param {Place} place */
-function flipTable(flips, first, second, place) {
-  return table({
-    caption: "Rounds that flipped",
-    columns: [
-      { id: "task", title: "Task", value: (flip) => flip.task, cell: (flip) => taskLink(flip.task) },
-      { id: "round", title: "Round", number: true, value: (flip) => flip.round },
-      { id: "passes", title: "Passed by", value: (flip) => (flip.first > flip.second ? first : second).name, cell: (flip) => named((flip.first > flip.second ? first : second).name) },
-      { id: "first", title: `Passed, ${first.name}`, number: true, value: (flip) => flip.first, cell: (flip) => `${score(100 * flip.first, 0)} %` },
-      { id: "second", title: `Passed, ${second.name}`, number: true, value: (flip) => flip.second, cell: (flip) => `${score(100 * flip.second, 0)} %` },
-      { id: "look", title: "Look", value: () => null, cell: (flip) => lookLink(flip, place) },
-    ],
-    items: flips,
-    open: (flip) => lookAt(flip, place),
-    place,
-    empty: "Neither side passes a round that the other fails.",
-  });
-}
+/** @param {Comparisons["pairs"][number]["flips"]} flips @param {Row} first @param {Row} second */
+const flipTable = (flips, first, second) => table({
+  caption: "Rounds that flipped",
+  columns: [
+    { title: "Task", value: (flip) => flip.task, cell: (flip) => taskLink(flip.task) },
+    countColumn("Round", (flip) => flip.round),
+    textColumn("Passed by", (flip) => (flip.first > flip.second ? first : second).name),
+    { title: `Passed, ${first.name}`, number: percent, value: (flip) => flip.first },
+    { title: `Passed, ${second.name}`, number: percent, value: (flip) => flip.second },
+    {
+      title: "Look", value: () => null,
+      cell: (flip) => h("a", { href: lookAt(flip), label: `Round ${flip.round} of ${flip.task}, side by side` }, "Side by side"),
+    },
+  ],
+  items: flips,
+  open: (flip) => lookAt(flip),
+  empty: "Neither side passes a round that the other fails.",
+});
 
 /** @param {string} name */
 function taskLink(name) {
   const task = report.task(name);
-  return task ? h("a", { href: link("task", [task.id]) }, named(name)) : named(name);
+  return task ? anchor(link("task", [task.id]), named(name)) : named(name);
 }
 
-/** @param {{task: string, round: number}} flip @param {Place} place */
-function lookAt(flip, place) {
-  return link("compare", [], { ...place.settings, task: report.task(flip.task)?.id ?? "", round: String(flip.round), a: null, b: null });
-}
-
-/** @param {{task: string, round: number}} flip @param {Place} place */
-function lookLink(flip, place) {
-  return h("a", { href: lookAt(flip, place), "aria-label": `Round ${flip.round} of ${flip.task}, side by side` }, "Side by side");
-}
+/** @param {{task: string, round: number}} flip */
+const lookAt = (flip) =>
+  here({ task: report.task(flip.task)?.id ?? "", round: flip.round, a: null, b: null });
 
 /** The tasks at which both rows have attempts. @param {RowPair} pair @returns {TaskPair[]} */
 function taskPairs({ first, second }) {
   const pairs = [];
-  for (const task of report.index.tasks) {
+  for (const task of report.tasks) {
     const attempts = report.attemptsAt(task.name);
     const ours = attempts.filter((each) => each.row === first.id);
     const theirs = attempts.filter((each) => each.row === second.id);
@@ -210,34 +177,24 @@ function passedShare(attempts, place) {
   return known.length ? known.filter((each) => each.cells[place] === "p").length / known.length : null;
 }
 
-/** @param {RowPair} pair @param {TaskPair[]} tasks @param {Place} place @param {AbortSignal} left */
-function taskSection({ first, second }, tasks, place, left) {
-  const where = (/** @type {TaskPair} */ each) =>
-    link("compare", [], { ...place.settings, task: each.task.id, round: String(each.parts ?? 1), a: null, b: null });
-  const rounds = Math.max(...tasks.map((each) => each.task.rounds.length));
-  return h("section", null,
-    h("h2", null, "Where they part"),
+/** @param {RowPair} pair @param {TaskPair[]} tasks @param {AbortSignal} left */
+function taskSection({ first, second }, tasks, left) {
+  const attempts = tasks.flatMap((each) => [...each.first, ...each.second]);
+  const parts = new Map(tasks.map((each) => [each.task.name, each.parts]));
+  return h("section",
+    h("h2", "Where they part"),
     table({
-      caption: "The first round of each task that one side passes more often than the other",
+      caption: "The first round of each task at which they differ",
       columns: [
-        { id: "at", title: "Task", value: (each) => each.task.name, cell: (each) => taskLink(each.task.name) },
-        { id: "parts", title: "First differing round", number: true, value: (each) => each.parts, cell: (each) => h("a", { href: where(each) }, each.parts === null ? "none" : `round ${each.parts}`) },
+        { title: "Task", value: (each) => each.task.name, cell: (each) => taskLink(each.task.name) },
+        {
+          title: "First differing round", number: integer, value: (each) => each.parts,
+          cell: (each) => anchor(lookAt({ task: each.task.name, round: each.parts ?? 1 }), each.parts ?? "none"),
+        },
       ],
       items: tasks,
-      open: where,
-      place,
+      open: (each) => lookAt({ task: each.task.name, round: each.parts ?? 1 }),
     }),
-    cellGrid({
-      caption: `Rounds of ${first.name} and ${second.name}, the first that differs is marked`,
-      left,
-      columns: Array.from({ length: rounds }, (_, column) => ({ label: String(column + 1) })),
-      rows: tasks.flatMap((each) => [...each.first, ...each.second].map((attempt) => ({
-        label: `${each.task.name}, ${attemptName(attempt)}`,
-        href: link("attempt", [attempt.id]),
-        cells: attempt.cells,
-        hrefs: (/** @type {number} */ column) => link("round", [attempt.id, column + 1]),
-        ...(each.parts === null ? {} : { first: each.parts - 1 }),
-      }))),
-    }),
-    cellLegend(tasks.flatMap((each) => [...each.first, ...each.second]).map((each) => each.cells).join("")));
+    attemptGrid(`Rounds of ${first.name} and ${second.name}, the first that differs is marked`, attempts, left,
+      (one) => `${one.task}, ${attemptLabel(one)}`, (one) => parts.get(one.task) ?? 0));
 }

@@ -1,9 +1,12 @@
 /** Small controls that pages share. */
 
+/** Focus without a jump of the page. @param {HTMLElement | null | undefined} element */
+const focusStill = (element) => element?.focus({ preventScroll: true });
+
 /** @param {string} text what is copied @param {string} label
  * @returns {HTMLButtonElement} */
 function copyButton(text, label) {
-  const button = h("button", { type: "button", class: "copy", onclick: () => void copy() }, label);
+  const button = h("button.copy", { onclick: () => void copy() }, label);
   async function copy() {
     let done = false;
     try {
@@ -21,8 +24,7 @@ function copyButton(text, label) {
 
 /** For pages that are opened from disk, where some browsers have no clipboard. @param {string} text */
 function copyBySelection(text) {
-  const field = h("textarea", { class: "hidden", "aria-hidden": "true", tabindex: "-1" });
-  field.value = text;
+  const field = h("textarea.hidden", { ...UNHEARD, value: text });
   const focused = document.activeElement;
   document.body.append(field);
   field.select();
@@ -32,21 +34,27 @@ function copyBySelection(text) {
   return done;
 }
 
+/** A button with a sign, its name in words, and its key. @param {string} sign @param {string} name @param {string} key @param {() => void} act */
+const iconButton = (sign, name, key, act) => h("button", { label: name, title: `${name} (${key})`, onclick: act }, sign);
+
+/** Where a search goes on: to the next or the previous of some hits, round and round. @param {number} chosen or -1 @param {number} count @param {1 | -1} direction */
+const cycled = (chosen, count, direction) => (chosen < 0 && direction < 0 ? count - 1 : (chosen + direction + count) % count);
+
 /** @param {{ label: string, value: string, choices: [string, string][], change(value: string): void }} options
  * @returns {HTMLElement} */
 function select({ label, value, choices, change }) {
   const list = h("select", { onchange: () => change(list.value) },
     choices.map(([key, title]) => h("option", { value: key, selected: key === value }, title)));
-  return h("label", { class: "field" }, h("span", null, label), " ", list);
+  return h("label.field", h("span", label), " ", list);
 }
 
 /** Tabs, the one that is shown being a setting of the place.
- * @param {{ label: string, place: Place, setting: string, items: { id: string, title: string, show(): Child }[] }} options
+ * @param {{ label: string, setting: string, items: { id: string, title: string, show(): Child }[] }} options
  * @returns {HTMLElement} */
-function tabs({ label, place, setting, items }) {
+function tabs({ label, setting, items }) {
   const panel = h("div", { role: "tabpanel", tabindex: "0", id: newId() });
   const buttons = items.map((item, index) => h("button", {
-    type: "button", role: "tab", id: newId(), "aria-controls": panel.id, onclick: () => choose(index, true),
+    role: "tab", id: newId(), "aria-controls": panel.id, onclick: () => choose(index, true),
   }, item.title));
   /** @param {number} index @param {boolean} [chosen] */
   function choose(index, chosen = false) {
@@ -58,7 +66,7 @@ function tabs({ label, place, setting, items }) {
     const button = buttons[index];
     if (!item || !button) return;
     panel.setAttribute("aria-labelledby", button.id);
-    panel.replaceChildren(h("div", null, item.show()));
+    panel.replaceChildren(h("div", item.show()));
     if (chosen) setSettings({ [setting]: index ? item.id : null }, { quiet: true });
   }
   /** @param {Event} event */
@@ -73,31 +81,28 @@ function tabs({ label, place, setting, items }) {
     choose(index, true);
     buttons[index]?.focus();
   }
-  choose(Math.max(0, items.findIndex((item) => item.id === place.settings[setting])));
-  return h("div", { class: "tabs" }, h("div", { role: "tablist", "aria-label": label, onkeydown: keys }, buttons), panel);
+  choose(Math.max(0, items.findIndex((item) => item.id === shown.place.settings[setting])));
+  return h("div.tabs", h("div", { role: "tablist", label: label, onkeydown: keys }, buttons), panel);
 }
 
 /** @param {"info" | "warning" | "error"} kind @param {...Child} children
  * @returns {HTMLElement} */
 function note(kind, ...children) {
   const sign = { info: "i", warning: "!", error: "✗" }[kind];
-  return h("div", { class: `note note-${kind}`, role: kind === "error" ? "alert" : null },
-    h("span", { class: "note-sign", "aria-hidden": "true" }, sign),
-    h("div", null, kind !== "info" && h("span", { class: "hidden" }, kind === "error" ? "Error: " : "Warning: "), children));
+  return h(`div.note.note-${kind}`, { role: kind === "error" ? "alert" : null },
+    h("span.note-sign", UNHEARD, sign),
+    h("div", kind !== "info" && h("span.hidden", kind === "error" ? "Error: " : "Warning: "), children));
 }
 
 /** A place where something would be, and what fills it.
  * @param {string} what @param {string} whatToDo
  * @returns {HTMLElement} */
-function empty(what, whatToDo) {
-  return h("div", { class: "empty" }, h("p", null, h("strong", null, what)), h("p", null, whatToDo));
-}
+const empty = (what, whatToDo) => h("div.empty", h("p", h("strong", what)), h("p", whatToDo));
 
 /** @param {string} text @param {string} title @param {"plain" | "warning" | "bad" | "good"} [kind]
  * @returns {HTMLElement} */
-function badge(text, title, kind = "plain") {
-  return h("span", { class: `badge badge-${kind}`, title }, text, h("span", { class: "hidden" }, ` (${title})`));
-}
+const badge = (text, title, kind = "plain") =>
+  h(`span.badge.badge-${kind}`, { title }, text, h("span.hidden", ` (${title})`));
 
 /** Say something to those who listen. @param {string} text */
 function announce(text) {

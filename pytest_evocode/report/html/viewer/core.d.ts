@@ -17,13 +17,16 @@ interface Load {
 
 /** router.js: a place is a page, what it shows, and its settings: `#/round/ID/3?tab=output`. */
 interface Place { page: string; path: string[]; settings: { [name: string]: string }; }
+/** What a page that is shown does further: `update` shows other settings, without it the page is shown anew. */
+interface LivePage {
+  update?(place: Place): void;
+  /** Keys of this page, shown by "?". */
+  keys?: { [key: string]: { help: string; run(event: KeyboardEvent): void } };
+}
 /** A page. `show` fills an empty element; it may be async. It gets an AbortSignal for when the page is left. */
 interface Page {
   name: string;
   /** In the navigation, or "" for a page that is reached by links only. */
   title: string;
-  show(main: HTMLElement, place: Place, left: AbortSignal): void | Promise<void>;
-  update?(place: Place): void;
-  /** Keys of this page, shown by "?". */
-  keys?: { [key: string]: { help: string; run(event: KeyboardEvent): void } };
+  show(main: HTMLElement, place: Place, left: AbortSignal): void | LivePage | Promise<void | LivePage>;
 }

@@ -271,6 +271,7 @@ interface RoundData {
   omitted: number;
   /** Changes of the workspace in this round, null where nothing was recorded. */
   changes: FileChange[] | null;
+  /** Of many the first ones, and then how many more there are. */
   artifacts: string[];
   usage: { prompt_tokens: number | null; cached_tokens: number | null; completion_tokens: number | null; cost_usd: number | null; requests: number | null } | null;
   tool_calls: number | null;

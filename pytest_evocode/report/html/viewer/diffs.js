@@ -3,16 +3,14 @@
 /** A line of a diff: its sign, its numbers before and after, and its text or what it is made of.
  * @typedef {{ sign: "+" | "-" | " " | "@", before: number | null, after: number | null, text: string, words?: Child[] }} DiffLine */
 
-/** More differences than this are not looked for: the time grows with their square. */
-const MOST_EDITS = 1500;
-const MOST_LINES = 20000;
+/** @typedef {["+" | "-" | " ", string]} Edit */
+/** Pairs of lines or words that are compared at most: 4 million take a browser some 20 ms. */
+const MOST_PAIRS = 4e6;
 const SIGN_CLASSES = { "+": "added", "-": "removed", " ": "same", "@": "hunk" };
 const SIGN_NAMES = { "+": "added: ", "-": "removed: ", " ": "", "@": "" };
 
-/** A unified diff. Beyond `limit` lines there is a button that shows more.
- * @param {string} diff @param {{ limit?: number }} [options]
- * @returns {HTMLElement} */
-function diffView(diff, { limit = 1000 } = {}) {
+/** A unified diff. @param {string} diff */
+function diffView(diff) {
   /** @type {DiffLine[]} */
   const lines = [];
   let [before, after] = [0, 0];
@@ -29,44 +27,27 @@ function diffView(diff, { limit = 1000 } = {}) {
     else if (text.startsWith("\\")) lines.push({ sign: "@", before: null, after: null, text });
     else lines.push({ sign: " ", before: before++, after: after++, text: rest });
   }
-  return diffLines(lines, limit);
+  return diffLines(lines);
 }
 
-/** @param {DiffLine[]} lines @param {number} limit */
-function diffLines(lines, limit) {
-  const list = h("div", { class: "diff", role: "group", "aria-label": "Differences" });
-  let from = 0;
-  const more = h("button", { type: "button", class: "more", onclick: () => append(limit * 5) });
-  /** @param {number} count */
-  function append(count) {
-    more.remove();
-    list.append(...lines.slice(from, from + count).map(diffLine));
-    from += count;
-    if (from >= lines.length) return;
-    more.textContent = `Show more (${integer(lines.length - from)} lines)`;
-    list.append(more);
-  }
-  append(limit);
-  return list;
-}
+/** @param {DiffLine[]} lines */
+const diffLines = (lines) => inPortions(h("div.diff", { role: "group", label: "Differences" }), lines, diffLine, 1000, 5000);
 
 /** @param {DiffLine} line */
-function diffLine({ sign, before, after, text, words }) {
-  return h("div", { class: `diff-line ${SIGN_CLASSES[sign]}` },
-    h("span", { class: "diff-number", "aria-hidden": "true" }, before), h("span", { class: "diff-number", "aria-hidden": "true" }, after),
-    h("span", { class: "diff-sign", "aria-hidden": "true" }, sign === "@" ? " " : sign),
-    SIGN_NAMES[sign] && h("span", { class: "hidden" }, SIGN_NAMES[sign]),
-    words ? h("span", { class: "text" }, words) : shownText(text, { tag: "span", limit: 4000 }));
-}
+const diffLine = ({ sign, before, after, text, words }) => h("div.diff-line", { class: SIGN_CLASSES[sign] },
+  h("span.diff-number", UNHEARD, before), h("span.diff-number", UNHEARD, after),
+  h("span.diff-sign", UNHEARD, sign === "@" ? " " : sign),
+  SIGN_NAMES[sign] && h("span.hidden", SIGN_NAMES[sign]),
+  words ? h("span.text", words) : named(text, 4000));
 
 /** Two texts as a diff; side by side where they are too long or too different for one.
  * @param {string} expected @param {string} actual
  * @returns {HTMLElement} */
 function textDiff(expected, actual) {
-  if (expected === actual) return h("div", null, h("p", { class: "quiet" }, "Both are the same:"), shownText(expected));
+  if (expected === actual) return h("div", h("p.quiet", "Both are the same:"), shownText(expected));
   const one = expected.split("\n");
   const other = actual.split("\n");
-  const edits = one.length + other.length > MOST_LINES ? null : editsOf(one, other, MOST_EDITS);
+  const edits = editsOf(one, other, MOST_PAIRS);
   if (!edits) return sideBySideTexts(expected, actual);
   /** @type {DiffLine[]} */
   const lines = [];
@@ -75,14 +56,14 @@ function textDiff(expected, actual) {
     lines.push({ sign, text, before: sign === "+" ? null : ++before, after: sign === "-" ? null : ++after });
   }
   markWords(lines);
-  return h("div", null, h("p", { class: "diff-key quiet" }, h("span", { class: "removed" }, "− expected"), " ", h("span", { class: "added" }, "+ actual")), diffLines(withoutSame(lines), 1000));
+  return h("div", h("p.diff-key.quiet", h("span.removed", "− expected"), " ", h("span.added", "+ actual")), diffLines(withoutSame(lines)));
 }
 
 /** @param {string} expected @param {string} actual */
 function sideBySideTexts(expected, actual) {
   /** @param {string} title @param {string} text */
-  const side = (title, text) => h("div", null, h("h4", null, title), shownText(text, { limit: 8000 }));
-  return h("div", { class: "two-texts" }, side("Expected", expected), side("Actual", actual));
+  const side = (title, text) => h("div", h("h4", title), shownText(text, { limit: 8000 }));
+  return h("div.two-texts", side("Expected", expected), side("Actual", actual));
 }
 
 /** Only what changed with three lines around it. @param {DiffLine[]} lines */
@@ -104,9 +85,9 @@ function withoutSame(lines) {
   return kept;
 }
 
-/** The shortest way from one list to another by Myers' algorithm, or null if it has more than `most` edits.
+/** The shortest way from one list to another, or null if more than `most` pairs would have to be compared.
  * @param {string[]} one @param {string[]} other @param {number} most
- * @returns {["+" | "-" | " ", string][] | null} */
+ * @returns {Edit[] | null} */
 function editsOf(one, other, most) {
   let start = 0;
   while (start < one.length && start < other.length && one[start] === other[start]) start++;
@@ -118,48 +99,29 @@ function editsOf(one, other, most) {
   return middle && [...one.slice(0, start).map(same), ...middle, ...one.slice(n).map(same)];
 }
 
-/** @param {string[]} one @param {string[]} other @param {number} most
- * @returns {["+" | "-" | " ", string][] | null} */
+/** The same of lists that begin and end differently, by the lengths of what all their ends have in common.
+ * @param {string[]} one @param {string[]} other @param {number} most
+ * @returns {Edit[] | null} */
 function pathOf(one, other, most) {
-  const [n, m] = [one.length, other.length];
-  const limit = Math.min(n + m, most);
-  /** How far each diagonal has come, before each number of edits. @type {Int32Array[]} */
-  const trace = [];
-  const far = new Int32Array(2 * limit + 3);
-  const zero = limit + 1;
-  const at = (/** @type {Int32Array} */ from, /** @type {number} */ k) => /** @type {number} */ (from[k]);
-  for (let edits = 0; edits <= limit; edits++) {
-    trace.push(far.slice(zero - edits - 1, zero + edits + 2));
-    for (let k = -edits; k <= edits; k += 2) {
-      const down = k === -edits || (k !== edits && at(far, zero + k - 1) < at(far, zero + k + 1));
-      let x = down ? at(far, zero + k + 1) : at(far, zero + k - 1) + 1;
-      while (x < n && x - k < m && one[x] === other[x - k]) x++;
-      far[zero + k] = x;
-      if (x >= n && x - k >= m) return walkBack(one, other, trace);
+  const wide = other.length + 1;
+  if (one.length * other.length > most) return null;
+  const common = new Uint16Array((one.length + 1) * wide);
+  /** @param {number} x @param {number} y */
+  const at = (x, y) => /** @type {number} */ (common[x * wide + y]);
+  for (let x = one.length - 1; x >= 0; x--) {
+    for (let y = other.length - 1; y >= 0; y--) {
+      common[x * wide + y] = one[x] === other[y] ? at(x + 1, y + 1) + 1 : Math.max(at(x + 1, y), at(x, y + 1));
     }
   }
-  return null;
-}
-
-/** @param {string[]} one @param {string[]} other @param {Int32Array[]} trace
- * @returns {["+" | "-" | " ", string][]} */
-function walkBack(one, other, trace) {
-  /** @type {["+" | "-" | " ", string][]} */
+  /** @type {Edit[]} */
   const edits = [];
-  let [x, y] = [one.length, other.length];
-  for (let edit = trace.length - 1; edit >= 0; edit--) {
-    const far = /** @type {Int32Array} */ (trace[edit]);
-    const value = (/** @type {number} */ k) => /** @type {number} */ (far[k + edit + 1]);
-    const k = x - y;
-    const down = k === -edit || (k !== edit && value(k - 1) < value(k + 1));
-    const beforeX = edit ? value(down ? k + 1 : k - 1) : 0;
-    const beforeY = edit ? beforeX - (down ? k + 1 : k - 1) : 0;
-    for (; x > beforeX && y > beforeY; y--) edits.push([" ", /** @type {string} */ (one[--x])]);
-    if (!edit) break;
-    if (down) edits.push(["+", /** @type {string} */ (other[--y])]);
-    else edits.push(["-", /** @type {string} */ (one[--x])]);
+  let [x, y] = [0, 0];
+  while (x < one.length || y < other.length) {
+    if (x < one.length && one[x] === other[y]) edits.push([" ", /** @type {string} */ (one[x++])]), y++;
+    else if (y === other.length || (x < one.length && at(x + 1, y) >= at(x, y + 1))) edits.push(["-", /** @type {string} */ (one[x++])]);
+    else edits.push(["+", /** @type {string} */ (other[y++])]);
   }
-  return edits.reverse();
+  return edits;
 }
 
 /** Mark the words that differ where as many lines were removed as were added after them. @param {DiffLine[]} lines */
@@ -180,18 +142,18 @@ function markWords(lines) {
 function markPair(removed, added) {
   if (removed.text.length + added.text.length > 3000) return;
   const words = /[\p{L}\p{N}_]+|\s+|./gsu;
-  const edits = editsOf(removed.text.match(words) ?? [], added.text.match(words) ?? [], 200);
+  const edits = editsOf(removed.text.match(words) ?? [], added.text.match(words) ?? [], 1e5);
   if (!edits?.some(([sign, text]) => sign === " " && text.trim())) return;
   const visibleSpace = (/** @type {string} */ text) => (/^\s+$/.test(text) ? text.replaceAll("\t", "→\t").replaceAll(" ", "·") : text);
   /** @param {"+" | "-"} sign */
-  const side = (sign) => joined(edits.filter(([each]) => each === " " || each === sign)).map(([each, text]) => (each === " " ? text : h("mark", null, visibleSpace(text))));
+  const side = (sign) => joined(edits.filter(([each]) => each === " " || each === sign)).map(([each, text]) => (each === " " ? text : h("mark", visibleSpace(text))));
   removed.words = side("-");
   added.words = side("+");
 }
 
-/** @param {["+" | "-" | " ", string][]} edits those next to each other of one sign as one */
+/** @param {Edit[]} edits those next to each other of one sign as one */
 function joined(edits) {
-  /** @type {["+" | "-" | " ", string][]} */
+  /** @type {Edit[]} */
   const found = [];
   for (const [sign, text] of edits) {
     const last = found.at(-1);
@@ -202,36 +164,26 @@ function joined(edits) {
 }
 
 /** Changed files, each with its diff, which is made when it is opened.
- * @param {FileChange[]} changes @param {{ step?(step: number): string }} [options] the link of a step
+ * @param {FileChange[]} changes @param {(step: number) => string} [step] the link of a step
  * @returns {HTMLElement} */
-function fileChanges(changes, { step } = {}) {
-  const added = changes.reduce((sum, change) => sum + change.added, 0);
-  const removed = changes.reduce((sum, change) => sum + change.removed, 0);
+function fileChanges(changes, step) {
+  /** @param {"added" | "removed"} what */
+  const sum = (what) => integer(changes.reduce((all, change) => all + change[what], 0));
   // The first ones that are short are open: most changes are looked at from the start.
   let room = 200;
-  const files = changes.slice(0, 500).map((change) => {
-    room -= change.added + change.removed + 10;
-    return fileChange(change, room > 0, step);
-  });
-  return h("div", { class: "file-changes" },
-    changes.length > 1 && h("p", { class: "quiet" }, `${integer(changes.length)} files, ${integer(added)} lines added, ${integer(removed)} removed`),
-    files, changes.length > 500 && h("p", null, `And ${integer(changes.length - 500)} more files.`));
+  return h("div",
+    changes.length > 1 && h("p.quiet", `${integer(changes.length)} files, ${sum("added")} lines added, ${sum("removed")} removed`),
+    inPortions(h("div"), changes, (change) => fileChange(change, (room -= change.added + change.removed + 10) > 0, step), 100, 500));
 }
 
 /** @param {FileChange} change @param {boolean} open @param {((step: number) => string) | undefined} step */
-function fileChange(change, open, step) {
-  const { path, kind, from, diff, steps } = change;
-  const content = h("div");
-  const fill = () => {
-    if (content.hasChildNodes()) return;
-    if (change.note) content.append(h("p", { class: "quiet" }, change.note));
-    if (steps.length && step) content.append(h("p", { class: "quiet" }, "By step ", steps.slice(0, 30).map((each, at) => [at > 0 && ", ", h("a", { href: step(each) }, each)])));
-    if (diff) content.append(diffView(diff));
-    else if (!change.note) content.append(h("p", { class: "quiet" }, "The content was not recorded."));
-  };
-  if (open) fill();
-  return h("details", { class: "file-change", open, ontoggle: fill },
-    h("summary", null, h("span", { class: `file-kind file-${kind}` }, kind), " ", from && [shownText(from, { tag: "span", limit: 300 }), " → "],
-      h("b", null, shownText(path, { tag: "span", limit: 300 })), " ",
-      h("small", { class: "quiet" }, `+${integer(change.added)} −${integer(change.removed)}`)), content);
+function fileChange({ path, kind, from, diff, steps, note: why, added, removed }, open, step) {
+  const summary = [
+    h(`span.badge.file-${kind}`, kind), " ", from && [named(from), " → "], h("b", named(path)), " ", h("small.quiet", `+${integer(added)} −${integer(removed)}`),
+  ];
+  return unfolding("details.file-change", summary, open, () => [
+    why && h("p.quiet", why),
+    steps.length > 0 && step && h("p.quiet", "By step ", commaList(steps.map((each) => anchor(step(each), each)))),
+    diff ? diffView(diff) : !why && h("p.quiet", "The content was not recorded."),
+  ]);
 }

@@ -12,7 +12,7 @@ const KEYS = {
   "/": { help: "Search or filter this page", run: () => focusSearch() },
   j: { help: "Next row", run: () => moveRow(1) },
   k: { help: "Previous row", run: () => moveRow(-1) },
-  g: { help: "Go to a page: g and then its letter", run: () => (goingSince = performance.now()) },
+  g: { help: "Go to a page: g and then its letter", run: (event) => (goingSince = event.timeStamp) },
 };
 
 function startKeyboard() {
@@ -23,9 +23,9 @@ function startKeyboard() {
       if (key === "Escape" && target instanceof HTMLInputElement) target.blur();
       return;
     }
-    const going = performance.now() - goingSince < 1500;
+    const going = event.timeStamp - goingSince < 3000;
     goingSince = -Infinity;
-    const run = going ? goTo(key) : (shown.page?.keys?.[key] ?? KEYS[key])?.run;
+    const run = going ? goTo(key) : (shown.live.keys?.[key] ?? KEYS[key])?.run;
     if (!run) return;
     event.preventDefault();
     run(event);
@@ -66,16 +66,15 @@ function focusSearch() {
 function showKeys() {
   /** @type {[string, string][]} */
   const rows = [
-    ...Object.entries(shown.page?.keys ?? {}).map(([key, { help }]) => /** @type {[string, string]} */ ([key, help])),
-    ...Object.entries(KEYS).filter(([key]) => !shown.page?.keys?.[key]).map(([key, { help }]) => /** @type {[string, string]} */ ([key, help])),
+    ...entries({ ...shown.live.keys, ...KEYS, ...shown.live.keys }).map(([key, { help }]) => /** @type {[string, string]} */ ([key, help])),
     ...[...pageLetters()].map(([letter, page]) => /** @type {[string, string]} */ ([`g ${letter}`, page.title])),
     ["Enter", "Open the row"], ["Arrows", "Move in a grid, or between tabs"],
   ];
   const title = newId();
-  const dialog = h("dialog", { class: "keys", "aria-labelledby": title, onclose: () => dialog.remove() },
+  const dialog = h("dialog.keys", { "aria-labelledby": title, onclose: () => dialog.remove() },
     h("h2", { id: title }, "Keys"),
-    h("dl", null, rows.map(([key, help]) => h("div", null, h("dt", null, h("kbd", null, key)), h("dd", null, help)))),
-    h("form", { method: "dialog" }, h("button", null, "Close")));
+    h("dl", rows.map(([key, help]) => h("div", h("dt", h("kbd", key)), h("dd", help)))),
+    h("form", { method: "dialog" }, h("button", { type: "submit" }, "Close")));
   document.body.append(dialog);
   dialog.showModal();
 }

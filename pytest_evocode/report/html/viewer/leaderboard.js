@@ -3,7 +3,7 @@
 /** Scores that are shown, those of the first list always. */
 const MAIN_SCORES = /** @type {const} */ (["dataset_score", "case_score", "mt_at_k", "sr", "gap", "perfect_tasks"]);
 const MORE_SCORES = /** @type {const} */ (["final_round_completion", "mean_reward", "reliability", "avg_rounds"]);
-const SPENT = /** @type {const} */ (["cost_usd", "tokens", "agent_seconds"]);
+const ALL_SCORES = [...MAIN_SCORES, ...MORE_SCORES];
 /** @typedef {typeof MAIN_SCORES[number] | typeof MORE_SCORES[number]} ScoreField */
 /** Scores that are numbers of tasks or calls, and not 0 to 100. @type {readonly string[]} */
 const NOT_PERCENT = ["perfect_tasks", "avg_rounds"];
@@ -14,33 +14,26 @@ const DIMENSIONS = {
 };
 
 /** @param {string} field @param {string} [fallback] */
-function titleOf(field, fallback = field) {
-  return Object.hasOwn(report.index.titles, field) ? report.index.titles[field].title : fallback;
-}
+const titleOf = (field, fallback = field) => own(report.titles, field)?.title ?? fallback;
 
 /** @param {string} field */
-function helpOf(field) {
-  return Object.hasOwn(report.index.titles, field) ? report.index.titles[field].help : undefined;
-}
+const helpOf = (field) => own(report.titles, field)?.help;
 
 /** @template T
  * @param {{[key: string]: T} | undefined} values @param {string | undefined} key
  * @returns {T | undefined} */
-function own(values, key) {
-  return values && key !== undefined && Object.hasOwn(values, key) ? values[key] : undefined;
-}
+const own = (values, key) => values && key !== undefined && Object.hasOwn(values, key) ? values[key] : undefined;
 
 /** The dimension that scores are grouped by, if any.
  * @param {Place} place
  * @returns {Dimension | null} */
-function dimensionOf({ settings }) {
-  return settings.by !== undefined && Object.hasOwn(DIMENSIONS, settings.by) ? /** @type {Dimension} */ (settings.by) : null;
-}
+const dimensionOf = ({ settings }) =>
+  own(DIMENSIONS, settings.by) ? /** @type {Dimension} */ (settings.by) : null;
 
 /** The groups of a dimension in any row.
  * @param {Dimension} dimension */
 function groupsOf(dimension) {
-  const names = new Set(report.index.rows.flatMap((row) => Object.keys(row.groups[dimension] ?? {})));
+  const names = new Set(report.rows.flatMap((row) => Object.keys(row.groups[dimension] ?? {})));
   return [...names].sort((one, other) => one.localeCompare(other, "en", { numeric: true }));
 }
 
@@ -50,48 +43,42 @@ function groupControls(place) {
   if (!dimensions.length) return null;
   const dimension = dimensionOf(place);
   const groups = dimension ? groupsOf(dimension) : [];
-  return h("div", { class: "controls" },
-    settingSelect("Scores of", "by", place,
-      [["", "all rounds"], ...dimensions.map((each) => /** @type {[string, string]} */ ([each, `one ${DIMENSIONS[each]}`]))], ["group"]),
+  return h("div.controls", settingSelect("Scores of", "by", [["", "all rounds"], ...dimensions.map((each) => /** @type {[string, string]} */ ([each, `one ${DIMENSIONS[each]}`]))], ["group"]),
     // A choice among thousands of rounds is no choice: the rows of the table lead to each.
-    dimension && groups.length <= 200 && settingSelect("Which", "group", place, [["", "all, side by side"], ...groups.map(same)]),
-    dimension && place.settings.group === undefined && settingSelect("Score", "score", place, [["", titleOf("dataset_score")],
-      ...[...MAIN_SCORES, ...MORE_SCORES].slice(1).filter((field) => groupHas(dimension, field)).map((field) => /** @type {[string, string]} */ ([field, titleOf(field)]))]));
-}
-
-/** @param {Dimension} dimension @param {ScoreField} field */
-function groupHas(dimension, field) {
-  return report.index.rows.some((row) => Object.values(row.groups[dimension] ?? {}).some((group) => group[field] !== undefined && group[field] !== null));
+    dimension && groups.length <= 200 && settingSelect("Which", "group", [["", "all, side by side"], ...groups.map(same)]),
+    dimension && place.settings.group === undefined && settingSelect("Score", "score", [["", titleOf("dataset_score")],
+      ...ALL_SCORES.slice(1).filter((field) => report.rows.some((row) => Object.values(row.groups[dimension] ?? {}).some((each) => isKnown(each[field])))).map((field) => /** @type {[string, string]} */ ([field, titleOf(field)]))]));
 }
 
 /** @param {Place} place */
 function leaderboardPart(place) {
-  const rows = filteredRows(place);
   const dimension = dimensionOf(place);
-  const group = place.settings.group;
-  const title = h("h2", null, "Leaderboard");
-  if (!rows.length) return [title, empty("No row matches the filter.", "Clear the filter to see all rows.")];
+  const { group } = place.settings;
+  const rows = filteredRows(place).filter((row) => !dimension || group === undefined || own(row.groups[dimension], group));
+  const title = h("h2", "Leaderboard");
+  if (!rows.length) return [title, empty("No row matches the filter.", "Clear it to see all rows.")];
   if (dimension && group === undefined) return [title, groupsTable(rows, dimension, place)];
   /** @param {Row} row @returns {Partial<ScoreValues>} */
   const scoresOf = (row) => (dimension ? own(row.groups[dimension], group) ?? {} : row.scores);
-  const rankings = grouped(rows, (row) => row.ranking);
+  const rankings = Map.groupBy(rows, (row) => row.ranking);
   // Rows that can be compared with no other would be a table each, with one line.
   const ranked = [...rankings.values()].filter((each) => each.length > 1);
   const alone = [...rankings.values()].filter((each) => each.length === 1).flat();
   if (rankings.size === 1) ranked.push(...alone.splice(0).map((row) => [row]));
-  const how = { place, scoresOf, whole: !dimension, fields: shownFields(rows, scoresOf, place) };
+  const all = place.settings.columns === "all";
+  const how = { scoresOf, whole: !dimension, fields: knownFields(all ? ALL_SCORES : MAIN_SCORES, rows, scoresOf) };
   return [
     title,
     dimension && groupNote(rows, scoresOf, dimension, group),
     ranked.map((each, number) => rankingTable(each, rankingName(each[0], ranked.length > 1 ? `Ranking ${number + 1}: ` : ""), how)),
     alone.length > 0 && rankingTable(alone, ranked.length ? "Rows that can be ranked with no other" : "Rows of which no two can be ranked together", how),
-    columnsToggle(rows, scoresOf, place),
+    columnsToggle(all, knownFields(MORE_SCORES, rows, scoresOf)),
     marksExplained(rows),
   ];
 }
 
 /** @typedef {(row: Row) => Partial<ScoreValues>} ScoresOf
- * @typedef {{place: Place, scoresOf: ScoresOf, whole: boolean, fields: ScoreField[]}} Shown */
+ * @typedef {{scoresOf: ScoresOf, whole: boolean, fields: ScoreField[]}} Shown */
 
 /** @param {Row} row @param {string} before */
 function rankingName(row, before) {
@@ -99,33 +86,24 @@ function rankingName(row, before) {
   return before ? before + name : name[0].toUpperCase() + name.slice(1);
 }
 
-/** The scores that any row has.
- * @param {Row[]} rows @param {ScoresOf} scoresOf @param {Place} place
- * @returns {ScoreField[]} */
-function shownFields(rows, scoresOf, place) {
-  const fields = place.settings.columns === "all" ? [...MAIN_SCORES, ...MORE_SCORES] : MAIN_SCORES;
-  return fields.filter((field) => rows.some((row) => isKnown(scoresOf(row)[field])));
-}
+/** Fields of a list that any row has a value for. @template {ScoreField} F
+ * @param {readonly F[]} fields @param {Row[]} rows @param {ScoresOf} scoresOf */
+const knownFields = (fields, rows, scoresOf) => fields.filter((field) => rows.some((row) => isKnown(scoresOf(row)[field])));
 
-/** @param {Row[]} rows @param {ScoresOf} scoresOf @param {Place} place */
-function columnsToggle(rows, scoresOf, place) {
-  const all = place.settings.columns === "all";
-  const more = MORE_SCORES.filter((field) => rows.some((row) => isKnown(scoresOf(row)[field])));
-  return more.length > 0 && h("p", null, h("button", {
-    type: "button", "aria-pressed": String(all), onclick: () => setSettings({ columns: all ? null : "all" }),
-  }, all ? "Fewer columns" : `More columns: ${more.map((field) => titleOf(field)).join(", ")}`));
-}
+/** @param {boolean} all whether all columns are shown @param {ScoreField[]} more */
+const columnsToggle = (all, more) => more.length > 0 && h("p",
+  h("button", { "aria-pressed": String(all), onclick: () => setSettings({ columns: all ? null : "all" }) },
+    all ? "Fewer columns" : `More columns: ${more.map((field) => titleOf(field)).join(", ")}`));
 
 /** Which scores a group does not have.
  * @param {Row[]} rows @param {ScoresOf} scoresOf @param {Dimension} dimension @param {string} group */
 function groupNote(rows, scoresOf, dimension, group) {
-  const without = [...MAIN_SCORES, ...MORE_SCORES].filter((field) =>
-    rows.some((row) => isKnown(row.scores[field])) && !rows.some((row) => isKnown(scoresOf(row)[field])));
-  return h("p", null,
-    `Scores over the rounds of ${DIMENSIONS[dimension]} `, h("strong", null, named(group)), ", without intervals. ",
-    without.length > 0 && `A ${DIMENSIONS[dimension]} has no ${without.map((field) => titleOf(field)).join(", ")}. `,
-    "The charts below are over all rounds. ",
-    h("a", { href: link("overview", [], { ...shown.place.settings, by: null, group: null }) }, "Show the scores of all rounds"));
+  const known = knownFields(ALL_SCORES, rows, scoresOf);
+  const without = knownFields(ALL_SCORES, rows, (row) => row.scores).filter((field) => !known.includes(field)).map((field) => titleOf(field));
+  return h("p",
+    `Scores over the rounds of ${DIMENSIONS[dimension]} `, h("strong", named(group)), ", without intervals. ",
+    without.length > 0 && `A ${DIMENSIONS[dimension]} has no ${without.join(", ")}. `,
+    anchor(here({ by: null, group: null }), "Show the scores of all rounds"));
 }
 
 /** Ranks of rows of one ranking by what they are ranked by; equal ones share a rank.
@@ -140,89 +118,76 @@ function ranks(rows, scoresOf) {
 }
 
 /** @param {Row[]} rows @param {string} caption @param {Shown} how */
-function rankingTable(rows, caption, { place, scoresOf, whole, fields }) {
+function rankingTable(rows, caption, { scoresOf, whole, fields }) {
   // A filter does not make an agent better: ranks are those among all rows of the ranking.
-  const rank = ranks(report.index.rows.filter((row) => row.ranking === rows[0].ranking), scoresOf);
+  const rank = ranks(report.rows.filter((row) => row.ranking === rows[0].ranking), scoresOf);
   const comparable = rows.length > 1 && rows.every((row) => row.ranking === rows[0].ranking);
-  const harnesses = new Set(report.index.rows.map((row) => row.harness)).size > 1;
+  const harnesses = new Set(report.rows.map((row) => row.harness)).size > 1;
   /** @type {Column<Row>[]} */
   const columns = [
-    { id: "name", title: "Agent", value: (row) => row.name, cell: (row) => agentCell(row) },
+    { title: "Agent", value: (row) => row.name, cell: agentCell },
     ...fields.map((field) => scoreColumn(field, scoresOf, whole)),
-    { id: "k", title: "k", help: "Attempts at each task", number: true, value: (row) => row.scores.attempts_max, cell: attemptsEach },
+    { title: "k", help: "Attempts at each task", number: integer, value: (row) => row.scores.attempts_max, cell: attemptsEach },
   ];
-  if (comparable) columns.unshift({ id: "rank", title: "#", help: "Rank within this ranking", number: true, value: (row) => rank.get(row) ?? null });
-  else columns.push({ id: "mode", title: "Mode", value: (row) => row.mode });
-  if (harnesses) columns.push({ id: "harness", title: "Harness", value: (row) => row.harness, cell: (row) => named(row.harness) });
+  if (comparable) columns.unshift(countColumn("#", (row) => rank.get(row) ?? null, "Rank within this ranking"));
+  else columns.push(textColumn("Mode", (row) => row.mode));
+  if (harnesses) columns.push(textColumn("Harness", (row) => row.harness));
   if (whole) columns.push(...spentColumns(rows));
   const items = [...rows].sort((one, other) => (rank.get(one) ?? Infinity) - (rank.get(other) ?? Infinity) || one.name.localeCompare(other.name));
   return table({
-    caption, columns, items, place, open: (row) => rowLink(row.id),
+    caption, columns, items, open: (row) => rowLink(row.id),
     csv: whole && comparable ? "csv/leaderboard.csv" : undefined,
   });
 }
 
 /** @param {ScoreField} field @param {ScoresOf} scoresOf @param {boolean} whole
  * @returns {Column<Row>} */
-function scoreColumn(field, scoresOf, whole) {
-  return {
-    id: field, title: titleOf(field), help: helpOf(field), number: true,
-    value: (row) => scoresOf(row)[field] ?? null,
-    cell: (row) => {
-      const value = scoresOf(row)[field];
-      const range = whole ? own(row.intervals, field) : undefined;
-      if (NOT_PERCENT.includes(field)) return field === "perfect_tasks" ? `${score(value, value && value % 1 ? 1 : 0)}` : score(value);
-      if (field !== "dataset_score" && !(field === "sr" && row.mode === "single-round")) return score(value);
-      return h("span", { class: "score-cell" },
-        intervalBar(value ?? null, range, 0, 100, `${titleOf(field)} of ${row.name}`),
-        h("span", null, score(value)),
-        range && h("small", { class: "quiet" }, `${score(range.low)} to ${score(range.high)}`));
-    },
-  };
-}
+const scoreColumn = (field, scoresOf, whole) => ({
+  title: titleOf(field), help: helpOf(field), number: score,
+  value: (row) => scoresOf(row)[field] ?? null,
+  cell: (row) => {
+    const value = scoresOf(row)[field];
+    const range = whole ? own(row.intervals, field) : undefined;
+    if (NOT_PERCENT.includes(field)) return field === "perfect_tasks" ? `${score(value, value && value % 1 ? 1 : 0)}` : score(value);
+    if (field !== "dataset_score" && !(field === "sr" && row.mode === "single-round")) return score(value);
+    return h("span.score-cell", intervalBar(value ?? null, range, 0, 100, `${titleOf(field)} of ${row.name}`),
+      h("span", score(value)),
+      range && h("small.quiet", `${score(range.low)} to ${score(range.high)}`));
+  },
+});
 
-/** @param {Row[]} rows
+/** What else rows have that any of them knows.
+ * @param {Row[]} rows
  * @returns {Column<Row>[]} */
 function spentColumns(rows) {
-  /** @type {{[field: string]: [string, (value: number | null) => string]}} */
-  const how = { cost_usd: ["Cost", money], tokens: ["Tokens", (value) => integer(value === null ? null : Math.round(value))], agent_seconds: ["Time", duration] };
+  const mean = "Mean over tasks, for each attempt at a task";
   /** @type {Column<Row>[]} */
-  const columns = SPENT.filter((field) => rows.some((row) => isKnown(row.spending[field]))).map((field) => ({
-    id: field, title: titleOf(field, how[field][0]), help: helpOf(field) ?? "Mean over tasks, for each attempt at a task", number: true,
-    value: (row) => row.spending[field], cell: (row) => how[field][1](row.spending[field]),
-  }));
-  if (rows.some((row) => isKnown(row.process?.score))) {
-    columns.push({
-      id: "process", title: "RigorScore", help: "Process discipline, 0 to 100", number: true,
-      value: (row) => row.process?.score ?? null, cell: (row) => score(row.process?.score),
-    });
-  }
-  return columns;
+  const columns = [
+    { title: titleOf("cost_usd", "Cost"), help: mean, number: money, value: (row) => row.spending.cost_usd },
+    { title: titleOf("tokens", "Tokens"), help: mean, number: integer, value: (row) => row.spending.tokens },
+    { title: titleOf("agent_seconds", "Time"), help: mean, number: duration, value: (row) => row.spending.agent_seconds },
+    { title: "RigorScore", help: "Process discipline, 0 to 100", number: score, value: (row) => row.process?.score ?? null },
+  ];
+  return columns.filter(({ value }) => rows.some((row) => isKnown(value(row))));
 }
 
 /** @param {Row} row */
-function attemptsEach({ scores: { attempts_min: least, attempts_max: most } }) {
-  return least === most ? integer(most) : `${integer(least)}–${integer(most)}`;
-}
+const attemptsEach = ({ scores: { attempts_min: least, attempts_max: most } }) =>
+  least === most ? integer(most) : `${integer(least)}–${integer(most)}`;
 
 /** The overview with a row opened.
  * @param {string} id */
-function rowLink(id) {
-  return link("overview", [], { ...shown.place.settings, row: id });
-}
+const rowLink = (id) => here({ row: id });
 
 /** @param {Row} row */
-function agentCell(row) {
-  return h("span", { class: "agent-cell" },
-    h("a", { href: rowLink(row.id) }, named(row.name)),
-    MARKS.filter((mark) => mark.count(row) > 0).map((mark) => badge(`${mark.sign} ${integer(mark.count(row))}`, mark.means, "warning")));
-}
+const agentCell = (row) => h("span.agent-cell", anchor(rowLink(row.id), named(row.name)),
+  MARKS.filter((mark) => mark.count(row) > 0).map((mark) => badge(`${mark.sign} ${integer(mark.count(row))}`, mark.means, "warning")));
 
 /** What a row's scores rest on that a reader has to know.
  * @type {{sign: string, count(row: Row): number, means: string}[]} */
 const MARKS = [
-  { sign: "* tools", count: (row) => row.scores.on_changed_tools, means: "Verdicts that rest on tools which the agent had changed: look at these rounds before you trust them." },
-  { sign: "! faults", count: (row) => row.faults, means: "Rounds with a fault of the infrastructure or an error of the agent's program; they count as not passed." },
+  { sign: "* tools", count: (row) => row.scores.on_changed_tools, means: "Verdicts that rest on tools which the agent had changed: look at them before you trust them." },
+  { sign: "! faults", count: (row) => row.faults, means: "Rounds with a fault of the infrastructure or of the agent's program; they count as not passed." },
   { sign: "† partial", count: (row) => row.partial, means: "Attempts of which not all rounds were selected; only those that were count." },
   { sign: "– missing", count: (row) => row.missing.length, means: "Attempts that were selected and left nothing; their rounds count as not passed." },
   { sign: "i notes", count: (row) => row.notes.length, means: "There is more to know: open the row." },
@@ -231,31 +196,27 @@ const MARKS = [
 /** @param {Row[]} rows */
 function marksExplained(rows) {
   const used = MARKS.filter((mark) => rows.some((row) => mark.count(row) > 0));
-  return used.length > 0 && h("ul", { class: "plain-list quiet" }, used.map((mark) => h("li", null, h("strong", null, mark.sign), `: ${mark.means}`)));
+  return used.length > 0 && h("ul.plain-list.quiet", used.map((mark) => h("li", h("strong", mark.sign), `: ${mark.means}`)));
 }
 
 /** One score of all groups of a dimension: a line for each group, a column for each row.
  * @param {Row[]} rows @param {Dimension} dimension @param {Place} place */
 function groupsTable(rows, dimension, place) {
-  const field = /** @type {ScoreField} */ ([...MAIN_SCORES, ...MORE_SCORES].find((each) => each === place.settings.score) ?? "dataset_score");
+  const field = /** @type {ScoreField} */ (ALL_SCORES.find((each) => each === place.settings.score) ?? "dataset_score");
   /** @type {Column<string>[]} */
-  const columns = [{ id: "group", title: DIMENSIONS[dimension], value: (group) => (dimension === "round" ? Number(group) || group : group), cell: named }];
+  const columns = [{ title: DIMENSIONS[dimension], value: (group) => (dimension === "round" ? Number(group) || group : group), cell: named }];
   for (const row of rows) {
     /** @param {string} group */
     const value = (group) => own(row.groups[dimension], group)?.[field] ?? null;
-    columns.push({
-      id: row.id, title: row.name, number: true, value,
-      cell: (group) => (NOT_PERCENT.includes(field) ? score(value(group)) : shareCell(value(group), score(value(group)))),
-    });
+    const cell = NOT_PERCENT.includes(field) ? {} : { cell: (/** @type {string} */ group) => shareCell(value(group), score(value(group))) };
+    columns.push({ title: row.name, number: score, value, ...cell });
   }
   return table({
-    caption: `${titleOf(field)} by ${DIMENSIONS[dimension]}`, columns, items: groupsOf(dimension), place,
-    open: (group) => link("overview", [], { ...place.settings, group }),
+    caption: `${titleOf(field)} by ${DIMENSIONS[dimension]}`, columns, items: groupsOf(dimension),
+    open: (group) => here({ group }),
   });
 }
 
 /** A share, 0 to 100, on a ground that is the darker the larger it is.
  * @param {number | null} value @param {string} text */
-function shareCell(value, text) {
-  return h("span", { class: value === null ? "share" : `share share-${Math.round(value / 10)}` }, text);
-}
+const shareCell = (value, text) => style(h("span.share", text), { "--share": `${value ?? 0}%` });

@@ -15,29 +15,22 @@ const STATES = {
 
 /** What each attempt's rounds say of the cases, by attempt.
  * @param {Life} life @param {string} attempt */
-function verdictsOf({ data }, attempt) {
-  return data.attempts.find((each) => each.id === attempt)?.rounds ?? {};
-}
+const verdictsOf = ({ data }, attempt) => data.attempts.find((each) => each.id === attempt)?.rounds ?? {};
+
+/** The worst of some states, "." if no case was run. @param {string} states */
+const worstOf = (states) => [...WORST].find((state) => states.includes(state)) ?? ".";
 
 /** @param {Life} life @param {string} attempt @param {Requirement} requirement */
 function requirementStates(life, attempt, { introduced, retired, cases }) {
   const verdicts = verdictsOf(life, attempt);
-  let states = "";
-  for (let round = 1; round <= life.task.rounds.length; round += 1) {
-    const found = verdicts[round];
-    const gone = retired !== null && round >= retired;
-    if (round < introduced) states += " ";
-    else if (found === undefined) states += gone ? " " : "-";
-    else {
-      let worst = WORST.length;
-      for (const index of cases) {
-        const rank = WORST.indexOf(found[index] ?? ".");
-        if (rank >= 0 && rank < worst) worst = rank;
-      }
-      states += gone ? (WORST[worst] === "s" ? "s" : " ") : WORST[worst] ?? ".";
-    }
-  }
-  return states;
+  return life.task.rounds.map((_, at) => {
+    const found = verdicts[at + 1];
+    const gone = retired !== null && at + 1 >= retired;
+    if (at + 1 < introduced) return " ";
+    if (found === undefined) return gone ? " " : "-";
+    const worst = worstOf(cases.map((index) => found[index]).join(""));
+    return gone && worst !== "s" ? " " : worst;
+  }).join("");
 }
 
 /** @param {Life} life @param {string} attempt @param {number} index */
@@ -96,84 +89,73 @@ function lane(states, label, least = 96) {
     const state = states[from];
     const height = HEIGHTS[state] ?? 1;
     if (state !== " ") {
-      parts.push(svg("rect", { class: `lane-${HEIGHTS[state] ? state : "none"}`, x: from * step, y: 8 - height / 2, width: Math.max((to - from) * step - (step > 3 ? 1 : 0), 1), height }));
+      parts.push(svg(`rect.state-${HEIGHTS[state] ? state : "none"}`, { x: from * step, y: 8 - height / 2, width: Math.max((to - from) * step - (step > 3 ? 1 : 0), 1), height }));
     }
     const sign = FAILING.includes(state) ? state.toUpperCase() : ends.includes(from + 1) ? "✓" : "";
-    if (sign && step >= 12) parts.push(svg("text", { class: `lane-sign on-${state}`, x: (from + 0.5) * step, y: 12, "text-anchor": "middle" }, sign));
+    if (sign && step >= 12) parts.push(svg(`text.state-${state}`, { x: (from + 0.5) * step, y: 12, "text-anchor": "middle" }, sign));
     from = to;
   }
-  return svg("svg", { class: "lane", role: "img", "aria-label": label && `${label}: ${words}`, "aria-hidden": label ? null : "true", width, height: 16, viewBox: `0 0 ${width} 16` }, parts);
+  return svg("svg.lane", { role: "img", label: label && `${label}: ${words}`, "aria-hidden": label ? null : "true", width, height: 16, viewBox: `0 0 ${width} 16` }, parts);
 }
 
 /** @param {string} states @param {number} size of the groups */
-function coarse(states, size) {
-  let some = "";
-  for (let from = 0; from < states.length; from += size) {
-    const part = states.slice(from, from + size);
-    some += [...WORST].find((state) => part.includes(state)) ?? part[0];
-  }
-  return some;
-}
+const coarse = (states, size) => states.replace(new RegExp(`.{1,${size}}`, "g"), (part) => (worstOf(part) === "." ? part.charAt(0) : worstOf(part)));
 
 /** The attempts that have lanes: the chosen one, or the first of each row.
  * @param {Life} life @param {Place} place */
 function laneAttempts({ attempts }, place) {
   const chosen = attempts.filter((one) => one.id === place.settings.attempt);
   if (chosen.length) return chosen;
-  return [...grouped(attempts, (one) => one.row || one.id).values()].map(([first]) => first).slice(0, 4);
+  return [...Map.groupBy(attempts, (one) => one.row || one.id).values()].map(([first]) => first).slice(0, 4);
 }
 
 /** @template T
- * @param {AttemptSummary[]} attempts @param {string} table its ids are told apart by it, as tables share the setting of their order
+ * @param {AttemptSummary[]} attempts
  * @param {(attempt: string, item: T) => string} states
  * @returns {Column<T>[]} */
-function laneColumns(attempts, table, states) {
-  return attempts.map((one) => {
-    const title = attemptLabel(one);
-    return {
-      id: `${table}-${one.id}`, title, help: "Sorts by how often it broke",
-      /** @param {T} item */
-      value: (item) => breaks(states(one.id, item)).broken.length,
-      /** @param {T} item */
-      cell: (item) => {
-        const its = states(one.id, item);
-        return h("span", { class: "lane-cell" }, lane(its, title), h("small", { class: "quiet" }, lifeInWords(its)));
-      },
-    };
-  });
-}
+const laneColumns = (attempts, states) => attempts.map((one) => {
+  const title = attemptLabel(one);
+  return {
+    title, help: "Sorts by how often it broke",
+    /** @param {T} item */
+    value: (item) => breaks(states(one.id, item)).broken.length,
+    /** @param {T} item */
+    cell: (item) => {
+      const its = states(one.id, item);
+      return h("span.lane-cell", lane(its, title), h("small.quiet", lifeInWords(its)));
+    },
+  };
+});
 
-function laneLegend() {
-  return h("p", { class: "lane-legend" }, [..."prncs"].map((state) => h("span", null, lane(state, "", 16), ` ${STATES[state]} `)), h("span", null, "✓ met at last, or repaired"));
-}
+const laneLegend = () =>
+  h("p.lane-legend", [..."prncs"].map((state) => h("span", lane(state, "", 16), ` ${STATES[state]} `)), h("span", "✓ met at last, or repaired"));
 
 /** @param {Life} life @param {Place} place */
 function requirementsPart(life, place) {
-  const title = h("h2", null, "Requirements");
+  const title = h("h2", "Requirements");
   const { data, attempts } = life;
-  if (!data.requirements.length) return [title, empty("Cases of this task name no requirement.", "Add the requirement's id to each case; see the docs of native suites.")];
+  if (!data.requirements.length) return [title, empty("Cases of this task name no requirement.", "Add it to the cases; see the docs of native suites.")];
   /** @type {Column<Requirement>[]} */
   const columns = [
-    { id: "requirement", title: "Requirement", value: (one) => one.id, cell: (one) => named(one.id) },
-    ...laneColumns(laneAttempts(life, place), "life", (attempt, /** @type {Requirement} */ one) => requirementStates(life, attempt, one)),
-    { id: "introduced", title: "From round", number: true, value: (one) => one.introduced },
-    { id: "retired", title: "Retired in", number: true, value: (one) => one.retired, cell: (one) => (one.retired === null ? "–" : integer(one.retired)) },
-    { id: "kinds", title: "Kinds", value: (one) => one.kinds.join(", "), cell: (one) => named(one.kinds.join(", ")) },
-    { id: "cases", title: "Cases", number: true, value: (one) => one.cases.length },
+    textColumn("Requirement", (one) => one.id),
+    ...laneColumns(laneAttempts(life, place), (attempt, /** @type {Requirement} */ one) => requirementStates(life, attempt, one)),
+    countColumn("From round", (one) => one.introduced),
+    countColumn("Retired in", (one) => one.retired),
+    textColumn("Kinds", (one) => one.kinds.join(", ")),
+    countColumn("Cases", (one) => one.cases.length),
   ];
   const choices = attempts.slice(0, 300).map((one) => /** @type {[string, string]} */ ([one.id, attemptLabel(one)]));
   return [
     title,
-    attempts.length > 1 && h("div", { class: "controls" }, settingSelect("Attempt", "attempt", place, [["", "the first of each agent"], ...choices])),
+    attempts.length > 1 && h("div.controls", settingSelect("Attempt", "attempt", [["", "the first of each agent"], ...choices])),
     laneLegend(),
-    table({ caption: "Life spans of requirements over the rounds", columns, items: data.requirements, place, sort: "introduced" }),
+    table({ caption: "Life spans of requirements over the rounds", columns, items: data.requirements, sort: "From round" }),
   ];
 }
 
-/** @param {Life} life @param {Place} place */
-function casesHead({ data }, place) {
-  return data.cases.length > 0 && [h("h2", null, "Cases"), h("div", { class: "controls" }, settingSearch("Find cases", "find", place))];
-}
+/** @param {Life} life */
+const casesHead = ({ data }) =>
+  data.cases.length > 0 && [h("h2", "Cases"), h("div.controls", settingSearch("Find cases", "find"))];
 
 /** One case through all rounds and attempts.
  * @param {Life} life @param {Place} place @param {AbortSignal} left */
@@ -182,11 +164,10 @@ function lineagePart(life, place, left) {
   if (id === undefined) return null;
   const { data, task, attempts } = life;
   const index = data.cases.findIndex((each) => each.id === id);
-  const close = h("button", { type: "button", onclick: () => setSettings({ case: null }) }, "Close");
-  if (index < 0) return h("section", { class: "panel" }, note("warning", "No attempt at this task has a case ", named(id), ". "), close);
+  const close = h("button", { onclick: () => setSettings({ case: null }) }, "Close");
+  if (index < 0) return h("section.panel", note("warning", "No attempt at this task has a case ", named(id), ". "), close);
   const found = data.cases[index];
-  const title = h("h3", { tabindex: "-1" }, named(found.id));
-  requestAnimationFrame(() => { if (title.isConnected && !left.aborted) { title.focus({ preventScroll: true }); title.scrollIntoView({ block: "nearest" }); } });
+  const title = goToPart(h("h3", named(found.id)), left);
   const rows = attempts.map((one) => {
     const states = caseStates(life, one.id, index);
     return {
@@ -197,14 +178,14 @@ function lineagePart(life, place, left) {
       hrefs: (at) => link("round", [one.id, at + 1], { case: found.id }),
     };
   });
-  return h("section", { class: "panel", "aria-label": "Case" },
-    h("div", { class: "panel-head" }, title, close),
+  return h("section.panel", { label: "Case" },
+    h("div.panel-head", title, close),
     facts([
-      ["Intent", found.intent && shownText(found.intent, { tag: "span" })], ["Requirement", found.requirement !== null && named(data.requirements[found.requirement]?.id ?? "")],
+      ["Intent", found.intent && named(found.intent, 1000)], ["Requirement", found.requirement !== null && named(data.requirements[found.requirement]?.id ?? "")],
       ["Kind", found.kind && named(found.kind)], ["From", found.origin && named(found.origin)],
     ]),
     rows.length ? [cellLegend("prncs"), cellGrid({
-      caption: "This case in each round", rows, left, columns: task.rounds.map((name, at) => ({ label: String(at + 1), title: `round ${at + 1}: ${name}` })),
+      caption: "This case in each round", rows, left, columns: task.rounds.length,
     })] : empty("No attempt has a verdict on it.", "Run the task."));
 }
 
@@ -212,22 +193,19 @@ function lineagePart(life, place, left) {
 function casesPart(life, place) {
   const { data } = life;
   if (!data.cases.length) return null;
-  const words = (place.settings.find ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const has = wordSearch(place.settings.find);
   /** @param {NumberedCase} one */
   const requirement = (one) => (one.requirement === null ? "" : data.requirements[one.requirement]?.id ?? "");
-  const items = data.cases.map((one, index) => ({ ...one, index })).filter((one) => {
-    const text = `${one.id} ${requirement(one)} ${one.kind} ${one.origin} ${one.intent}`.toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
+  const items = data.cases.map((one, index) => ({ ...one, index })).filter((one) => has(`${one.id} ${requirement(one)} ${one.kind} ${one.origin} ${one.intent}`));
   /** @param {NumberedCase} one */
-  const address = (one) => link("task", place.path, { ...place.settings, case: one.id });
+  const address = (one) => here({ case: one.id });
   /** @type {Column<NumberedCase>[]} */
   const columns = [
-    { id: "case", title: "Case", value: (one) => one.id, cell: (one) => h("a", { href: address(one) }, named(one.id)) },
-    ...laneColumns(laneAttempts(life, place), "case", (attempt, /** @type {NumberedCase} */ one) => caseStates(life, attempt, one.index)),
-    { id: "for", title: "Requirement", value: requirement, cell: (one) => named(requirement(one)) },
-    { id: "kind", title: "Kind", value: (one) => one.kind, cell: (one) => named(one.kind) },
-    { id: "origin", title: "From", help: "The round that brings it", value: (one) => one.origin, cell: (one) => named(one.origin) },
+    textColumn("Case", (one) => one.id),
+    ...laneColumns(laneAttempts(life, place), (attempt, /** @type {NumberedCase} */ one) => caseStates(life, attempt, one.index)),
+    textColumn("Requirement", requirement),
+    textColumn("Kind", (one) => one.kind),
+    { title: "From", help: "The round that brings it", value: (one) => one.origin },
   ];
-  return table({ caption: "Cases over the rounds", columns, items, place, open: address, empty: "No case matches. Clear the search to see all." });
+  return table({ caption: "Cases over the rounds", columns, items, open: address, empty: "No case matches. Clear the search to see all." });
 }

@@ -30,7 +30,7 @@ const load = /** @type {Load} */ ((/** @type {string} */ name) => {
   let value = loaded.get(name);
   if (value) loaded.delete(name);
   else {
-    value = FILE_NAME.test(name) && isNamed(name) ? fetched(name) : Promise.reject(new Error(`“${visible(name)}” is not the name of anything in this report.`));
+    value = FILE_NAME.test(name) && isNamed(name) ? fetched(name) : Promise.reject(new Error(`There is no “${visible(name)}” in this report. It may have been written anew.`));
     // A file that is missing now may be there later: a report is written again while a session runs.
     value.catch(() => loaded.delete(name));
   }
@@ -70,22 +70,20 @@ async function fetched(name) {
 const damaged = (file) => new Error(`The file ${file} of this report is damaged. Delete it and write the report again.`);
 
 /** @param {string} file @returns {Promise<void>} */
-function runScript(file) {
-  return new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.onload = () => (script.remove(), resolve());
-    script.onerror = () => {
-      script.remove();
-      reject(new Error(
-        inPage.size
-          ? `This page has no ${file.slice(5, -3)} in itself. Write the report again.`
-          : `The file ${file} of this report is missing. Copy the whole directory, or write the report again.`,
-      ));
-    };
-    script.src = file;
-    document.head.append(script);
-  });
-}
+const runScript = (file) => new Promise((resolve, reject) => {
+  const script = document.createElement("script");
+  script.onload = () => (script.remove(), resolve());
+  script.onerror = () => {
+    script.remove();
+    reject(new Error(
+      inPage.size
+        ? `This page has no ${file.slice(5, -3)} in itself. Write the report again.`
+        : `The file ${file} of this report is missing. Copy the whole directory, or write the report again.`,
+    ));
+  };
+  script.src = file;
+  document.head.append(script);
+});
 
 /** @param {string} data */
 function unpacked(data) {
@@ -99,8 +97,7 @@ function unpacked(data) {
 const found = { rows: new Map(), tasks: new Map(), attempts: new Map(), at: new Map() };
 
 /** The index, and what is found by id; set before any page is shown. */
-const report = {
-  index: /** @type {Index} */ ({}),
+const report = Object.assign(/** @type {Index} */ ({}), {
   /** @param {string | undefined} id */
   row: (id) => found.rows.get(id ?? ""),
   /** @param {string | undefined} name */
@@ -109,11 +106,11 @@ const report = {
   attempt: (id) => found.attempts.get(id ?? ""),
   /** @param {string} task @returns {AttemptSummary[]} */
   attemptsAt: (task) => found.at.get(task) ?? [],
-};
+});
 
 /** @param {Index} index */
 function setIndex(index) {
-  report.index = index;
+  Object.assign(report, index);
   found.rows = new Map(index.rows.map((row) => [row.id, row]));
   found.tasks = new Map(index.tasks.map((task) => [task.name, task]));
   found.attempts = new Map(index.attempts.map((attempt) => [attempt.id, attempt]));

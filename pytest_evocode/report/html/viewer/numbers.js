@@ -18,14 +18,10 @@ function fixed(value, digits) {
 const isKnown = (value) => typeof value === "number" && Number.isFinite(value);
 
 /** @param {number | null | undefined} value @param {number} [digits] after the point, 1 unless told */
-function score(value, digits = 1) {
-  return isKnown(value) ? fixed(value, digits) : UNKNOWN;
-}
+const score = (value, digits = 1) => isKnown(value) ? fixed(value, digits) : UNKNOWN;
 
 /** @param {number | null | undefined} value */
-function integer(value) {
-  return isKnown(value) ? fixed(Math.round(value), 0) : UNKNOWN;
-}
+const integer = (value) => isKnown(value) ? fixed(Math.round(value), 0) : UNKNOWN;
 
 /** US dollars. @param {number | null | undefined} value */
 function money(value) {
@@ -56,3 +52,12 @@ function timeOfDay(iso) {
   const time = new Date(iso);
   return Number.isNaN(time.getTime()) ? iso.slice(0, 40) : `${TIME.format(time)} UTC`;
 }
+
+/** The largest of any number of values, at least 0; a call has not room for all. @param {number[]} values */
+const highest = (values) => values.reduce((most, each) => Math.max(most, each), 0);
+
+/** @param {number} value @param {number} low @param {number} high */
+const within = (value, low, high) => Math.max(low, Math.min(value, high));
+
+/** @param {Interval | null | undefined} interval @param {number} [digits] */
+const rangeText = (interval, digits) => interval ? `, 95 % interval ${score(interval.low, digits)} to ${score(interval.high, digits)}` : "";

@@ -24,7 +24,7 @@ function outputView(text, omitted, place, left) {
   let chosen = -1;
   let line = Number(place.settings.line ?? 0) - 1;
   const status = h("span", { role: "status" });
-  const box = h("input", { type: "search", id: "output-search", "data-search": true, value: place.settings.q ?? "" });
+  const box = h("input", { type: "search", value: place.settings.q, oninput: search });
   const list = virtualList({
     count: lines.length,
     estimate: 20,
@@ -32,58 +32,48 @@ function outputView(text, omitted, place, left) {
     left,
     render: (index) =>
       h(
-        "div",
-        { class: `line${index === line ? " selected" : ""}` },
+        "div.line",
+        { class: index === line && "selected" },
         h(
-          "a",
-          { class: "line-number", href: link("round", place.path, { tab: "output", line: String(index + 1) }), "aria-label": `Line ${index + 1}` },
+          "a.line-number",
+          { href: link("round", place.path, { tab: "output", line: index + 1 }), label: `Line ${index + 1}` },
           String(index + 1),
         ),
         shownText(lines[index] ?? "", { tag: "span", ansi: true, limit: 2000 }),
       ),
   });
-  list.element.classList.add("output-lines");
-  const search = () => {
+  function search() {
     const word = box.value.toLowerCase();
     chosen = -1;
     found = word ? lines.flatMap((each, index) => (each.replace(SGR, "").toLowerCase().includes(word) ? [index] : [])) : [];
-    status.textContent = word ? `${integer(found.length)} ${found.length === 1 ? "line" : "lines"}` : "";
-  };
+    status.textContent = word ? counted(found.length, "line") : "";
+  }
   /** @param {1 | -1} direction */
-  const step = (direction) => {
+  function step(direction) {
     if (!found.length) return;
-    chosen = chosen < 0 && direction < 0 ? found.length - 1 : (chosen + direction + found.length) % found.length;
+    chosen = cycled(chosen, found.length, direction);
     line = found[chosen] ?? 0;
     status.textContent = `${integer(chosen + 1)} of ${integer(found.length)} lines`;
     list.refresh();
     list.scrollTo(line);
-  };
-  box.addEventListener("input", search);
+  }
   search();
   if (line >= 0) requestAnimationFrame(() => list.scrollTo(line));
-  return h(
-    "div",
-    { class: "suite-output" },
-    h(
-      "form",
+  return h("div.suite-output",
+    h("form.tools",
       {
         role: "search",
-        class: "output-search",
-        onsubmit: (event) => {
+        onsubmit(event) {
           event.preventDefault();
           setSettings({ q: box.value || null }, { replace: true, quiet: true });
           step(1);
         },
       },
-      h("label", { for: "output-search" }, "Search the output "),
-      box,
+      h("label.field", h("span", "Search the output"), box),
       h("button", { type: "submit" }, "Next"),
-      h("button", { type: "button", onclick: () => step(-1) }, "Previous"),
+      h("button", { onclick: () => step(-1) }, "Previous"),
       status,
-      copyButton(text, "Copy the output"),
-    ),
-    omitted > 0 &&
-      note("info", `${integer(omitted)} characters in the middle were left out here. The attempt's directory has all of it.`),
-    list.element,
-  );
+      copyButton(text, "Copy the output")),
+    omitted > 0 && note("info", `${integer(omitted)} characters in the middle were left out here. The attempt's directory has all of it.`),
+    list.element);
 }

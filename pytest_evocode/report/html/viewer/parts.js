@@ -7,17 +7,15 @@ const SLICE = 8;
 /** @typedef {ReturnType<typeof trajectoryParts>} TrajectoryParts */
 
 /** Give the browser a turn, so that it can draw and take keys. */
-function breathe() {
-  return new Promise((resolve) => {
-    // Timers wait at least 4 ms once they are nested; messages do not.
-    const channel = new MessageChannel();
-    channel.port1.onmessage = () => {
-      channel.port1.close();
-      resolve(undefined);
-    };
-    channel.port2.postMessage(0);
-  });
-}
+const breathe = () => new Promise((resolve) => {
+  // Timers wait at least 4 ms once they are nested; messages do not.
+  const channel = new MessageChannel();
+  channel.port1.onmessage = () => {
+    channel.port1.close();
+    resolve(undefined);
+  };
+  channel.port2.postMessage(0);
+});
 
 /**
  * @param {string} id of the attempt
@@ -47,20 +45,11 @@ function trajectoryParts(id, round) {
         kept.delete(old);
       }
     } catch (error) {
-      failed.set(part, error instanceof Error ? error.message : String(error));
+      failed.set(part, messageOf(error));
     }
   }
   /** @param {number} index of a step, from 0 */
-  function partOf(index) {
-    let low = 0;
-    let high = parts - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if ((first[middle] ?? 0) <= index) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  }
+  const partOf = (index) => Math.max(0, first.findLastIndex((start) => start <= index));
   /** Go through all parts, beginning with `from`, forwards or backwards.
    * @param {number} from @param {1 | -1} direction @param {AbortSignal} stop
    * @returns {AsyncGenerator<{ steps: Step[], start: number, part: number }>} */
@@ -98,15 +87,13 @@ function trajectoryParts(id, round) {
       /** @type {number | null} */
       let gap = null;
       // Ids mostly count from 1, so the part that would hold it then is asked first.
-      const guess = partOf(Math.min(Math.max(step - 1, 0), Math.max(count - 1, 0)));
-      for (const order of [[guess], Array.from({ length: parts }, (_, part) => part)]) {
-        for (const part of order) {
-          if (stop.aborted) return null;
-          const steps = await read(part).catch(() => null);
-          if (steps === null) gap ??= part;
-          const at = steps?.findIndex((each) => each.id === step) ?? -1;
-          if (at >= 0) return { index: (first[part] ?? 0) + at, missing: false };
-        }
+      const guess = partOf(within(step - 1, 0, Math.max(count - 1, 0)));
+      for (const part of [guess, ...first.keys()]) {
+        if (stop.aborted) return null;
+        const steps = await read(part).catch(() => null);
+        if (steps === null) gap ??= part;
+        const at = steps?.findIndex((each) => each.id === step) ?? -1;
+        if (at >= 0) return { index: (first[part] ?? 0) + at, missing: false };
       }
       return gap === null ? null : { index: first[gap] ?? 0, missing: true };
     },

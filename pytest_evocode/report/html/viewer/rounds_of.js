@@ -1,5 +1,11 @@
 // What the pages of an attempt, a round and a trajectory share: where they lead back to, and to the next round.
 
+/** What an address of a round names. @param {Place} place */
+async function loadedRound({ path: [id = "", number = ""] }) {
+  const attempt = await load(`attempts/${id}`);
+  return { attempt, number, round: attempt.rounds.find((each) => each.index === Number(number)) };
+}
+
 /** Links from the overview down to a round. @param {AttemptData} attempt @param {RoundData} [round]
  * @returns {[string, string][]} */
 function roundTrail(attempt, round) {
@@ -26,10 +32,14 @@ function besideRound(attempt, round, direction) {
   return others[0];
 }
 
-/** @param {AttemptData} attempt @param {RoundData} round @param {1 | -1} direction @param {string} page */
-function goToRound(attempt, round, direction, page) {
-  const other = besideRound(attempt, round, direction);
-  if (other) go(link(page, [attempt.id, other.index]));
+/** @param {AttemptData} attempt @param {RoundData} round @param {string} page */
+function roundKeys(attempt, round, page) {
+  /** @param {1 | -1} direction */
+  const to = (direction) => () => {
+    const other = besideRound(attempt, round, direction);
+    if (other) go(link(page, [attempt.id, other.index]));
+  };
+  return { ">": { help: "Next round", run: to(1) }, "<": { help: "Previous round", run: to(-1) } };
 }
 
 /** Previous and next round, and the other page of this one. @param {AttemptData} attempt @param {RoundData} round
@@ -39,24 +49,14 @@ function roundLinks(attempt, round, page) {
   const after = besideRound(attempt, round, 1);
   const path = [attempt.id, round.index];
   return h(
-    "nav",
-    { class: "round-links", "aria-label": "Rounds of this attempt" },
+    "nav.round-links",
+    { label: "Rounds of this attempt" },
     before && h("a", { href: link(page, [attempt.id, before.index]), title: "Key: <" }, `‹ Round ${before.index}`),
     after && h("a", { href: link(page, [attempt.id, after.index]), title: "Key: >" }, `Round ${after.index} ›`),
-    page === "trajectory" && h("a", { href: link("round", path) }, "Verdict of this round"),
+    page === "trajectory" && anchor(link("round", path), "Verdict of this round"),
     page === "round" &&
       round.trajectory &&
-      h("a", { href: link("trajectory", path) }, `Trajectory (${integer(round.trajectory.steps)} steps)`),
+      anchor(link("trajectory", path), `Trajectory (${integer(round.trajectory.steps)} steps)`),
   );
 }
 
-/** A list of terms. @param {[string, Child][]} terms those without a description are left out */
-function terms(terms) {
-  return h(
-    "dl",
-    { class: "terms" },
-    terms
-      .filter(([, what]) => what !== null && what !== undefined && what !== false && what !== "")
-      .map(([term, what]) => h("div", null, h("dt", null, term), h("dd", null, what))),
-  );
-}

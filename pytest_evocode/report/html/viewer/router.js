@@ -6,6 +6,7 @@ const pages = new Map();
 const shown = {
   place: /** @type {Place} */ ({ page: "", path: [], settings: {} }),
   page: /** @type {Page | null} */ (null),
+  live: /** @type {LivePage} */ ({}),
   leave: new AbortController(),
   /** The history entry, for scroll positions. */
   entry: "",
@@ -16,18 +17,21 @@ const shown = {
 const scrolled = new Map();
 const HOME = "overview";
 
-/** @param {Page} page */
-function definePage(page) {
-  pages.set(page.name, page);
+/** @param {string} name @param {string} title in the navigation, or "" for a page that is reached by links only @param {Page["show"]} show */
+function definePage(name, title, show) {
+  pages.set(name, { name, title, show });
 }
 
-/** @param {string} page @param {(string | number)[]} [path] @param {{ [name: string]: string | null | undefined }} [settings] */
+/** @param {string} page @param {(string | number)[]} [path] @param {{ [name: string]: string | number | null | undefined }} [settings] */
 function link(page, path = [], settings = {}) {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(settings)) if (value !== null && value !== undefined) query.set(name, value);
+  for (const [name, value] of entries(settings)) if (value !== null && value !== undefined) query.set(name, String(value));
   const where = [page, ...path].map((part) => encodeURIComponent(String(part).replace(/\p{Cs}/gu, "\ufffd"))).join("/");
   return `#/${where}${query.size ? `?${query}` : ""}`;
 }
+
+/** The page that is shown with some other settings. @param {{ [name: string]: string | number | null | undefined }} settings */
+const here = (settings) => link(shown.place.page, shown.place.path, { ...shown.place.settings, ...settings });
 
 /** @param {string} hash @returns {Place} */
 function placeOf(hash) {
@@ -45,11 +49,10 @@ function placeOf(hash) {
 
 /** Change settings of the current place; a step of the history unless `replace`. The page is not shown anew: its
  * `update` is called if it has one, else it is shown anew. With `quiet`, what called has shown the change itself.
- * @param {{ [name: string]: string | null }} settings @param {{ replace?: boolean, quiet?: boolean }} [options] */
+ * @param {{ [name: string]: string | number | null }} settings @param {{ replace?: boolean, quiet?: boolean }} [options] */
 function setSettings(settings, { replace = false, quiet = false } = {}) {
-  const { page, path } = shown.place;
-  const url = link(page, path, { ...shown.place.settings, ...settings });
-  if (url === link(page, path, shown.place.settings)) return;
+  const url = here(settings);
+  if (url === here({})) return;
   keepScroll();
   if (!replace) shown.entry = newEntry();
   history[replace ? "replaceState" : "pushState"]({ entry: shown.entry }, "", url);
@@ -76,14 +79,13 @@ const keepScroll = () => scrolled.set(shown.entry, window.scrollY);
  * @param {HTMLElement} main @param {string} title @param {[string, string][]} [trail] titles and links */
 function heading(main, title, trail = []) {
   const top = h("h1", { tabindex: "-1" }, title);
-  main.prepend(h("div", { class: "heading" },
-    trail.length > 0 && h("nav", { class: "trail", "aria-label": "Above this page" },
-      h("ol", null, trail.map(([text, href]) => h("li", null, h("a", { href }, text))))), top));
-  const name = report.index.title || "Report";
+  main.prepend(h("div", trail.length > 0 && h("nav.trail", { label: "Above this page" },
+      h("ol", trail.map(([text, href]) => h("li", anchor(href, text))))), top));
+  const name = report.title || "Report";
   document.title = visible(title === name ? name : `${title} · ${name}`);
   if (!shown.focus) return;
   shown.focus = false;
-  top.focus({ preventScroll: true });
+  focusStill(top);
 }
 
 /** Show where the address says. */
@@ -107,7 +109,7 @@ async function navigate() {
 
 async function update() {
   markNavigation();
-  if (shown.page?.update) return shown.page.update(shown.place);
+  if (shown.live.update) return shown.live.update(shown.place);
   const focus = focusKey();
   await show(window.scrollY);
   refocus(focus);
@@ -120,16 +122,18 @@ async function show(scroll) {
   const { place } = shown;
   const page = pages.get(place.page) ?? NO_PAGE;
   shown.page = page;
-  const holder = h("div", { class: `page page-${page.name}`, "aria-busy": "true" });
+  const holder = h(`div.page.page-${page.name}`, { "aria-busy": "true" });
   document.getElementById("main")?.replaceChildren(holder);
   markNavigation();
   if (!scroll) window.scrollTo(0, 0);
   try {
-    await page.show(holder, place, leave.signal);
+    shown.live = {};
+    const live = await page.show(holder, place, leave.signal);
+    if (!leave.signal.aborted) shown.live = live ?? {};
   } catch (error) {
     if (leave.signal.aborted) return;
     if (!holder.querySelector("h1")) heading(holder, page.title || "Not shown");
-    holder.append(note("error", error instanceof Error ? error.message : String(error)));
+    holder.append(note("error", messageOf(error)));
     console.warn(error);
   }
   if (leave.signal.aborted) return;
@@ -170,7 +174,7 @@ function refocus(focus) {
   const main = /** @type {HTMLElement} */ (document.getElementById("main"));
   const same = [...main.querySelectorAll(focus.element.tagName)].filter((each) => keyOf(each) === focus.key);
   const element = same[focus.place] ?? same[0];
-  if (element instanceof HTMLElement) element.focus({ preventScroll: true });
+  if (element instanceof HTMLElement) focusStill(element);
 }
 
 /** @type {Page} */
@@ -178,10 +182,7 @@ const NO_PAGE = {
   name: "none", title: "",
   show(main, place) {
     heading(main, "There is no such page");
-    main.append(
-      h("p", null, "This report has no page “", shownText(place.page, { tag: "span", limit: 100 }), "”. It has these:"),
-      h("ul", null, [...pages.values()].filter((page) => page.title).map((page) => h("li", null, h("a", { href: link(page.name) }, page.title)))),
-    );
+    main.append(h("p", "This report has no page “", named(place.page), "”. Choose one of those above."));
   },
 };
 
@@ -190,8 +191,8 @@ function pageLinks() {
   const titled = [...pages.values()].filter((page) => page.title);
   // Scripts are joined by name; people look for the overview first.
   titled.sort((one, other) => Number(other.name === HOME) - Number(one.name === HOME));
-  return h("nav", { class: "pages", "aria-label": "Pages" },
-    h("ul", null, titled.map((page) => h("li", null, h("a", { href: link(page.name), "data-page": page.name }, page.title)))));
+  return h("nav.pages", { label: "Pages" },
+    h("ul", titled.map((page) => h("li", h("a", { href: link(page.name), "data-page": page.name }, page.title)))));
 }
 
 function markNavigation() {
@@ -203,7 +204,7 @@ function markNavigation() {
 
 function startRouter() {
   history.scrollRestoration = "manual";
-  for (const [entry, scroll] of Object.entries(remembered("scrolled", {}))) scrolled.set(entry, Number(scroll));
+  for (const [entry, scroll] of entries(remembered("scrolled", {}))) scrolled.set(entry, Number(scroll));
   window.addEventListener("pagehide", () => {
     keepScroll();
     remember("scrolled", Object.fromEntries([...scrolled].slice(-100)), true);

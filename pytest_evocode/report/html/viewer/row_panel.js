@@ -5,29 +5,27 @@
 function rowPart(place, left) {
   if (!place.settings.row) return null;
   const row = report.row(place.settings.row);
-  const close = h("button", { type: "button", onclick: () => setSettings({ row: null }) }, "Close");
-  if (!row) return h("section", { class: "panel" }, note("warning", "This report has no such row. "), close);
-  const attempts = report.index.attempts.filter((one) => one.row === row.id);
-  const title = h("h2", { tabindex: "-1" }, named(row.name));
-  // It is below the table that led here, so it has to be gone to; the router does so only for pages.
-  requestAnimationFrame(() => { if (title.isConnected && !left.aborted) { title.focus({ preventScroll: true }); title.scrollIntoView({ block: "nearest" }); } });
-  return h("section", { class: "panel", "aria-label": "Row" },
-    h("div", { class: "panel-head" }, title, close),
+  const close = h("button", { onclick: () => setSettings({ row: null }) }, "Close");
+  if (!row) return h("section.panel", note("warning", "This report has no such row. "), close);
+  const attempts = report.attempts.filter((one) => one.row === row.id);
+  const title = goToPart(h("h2", named(row.name)), left);
+  return h("section.panel", { label: "Row" },
+    h("div.panel-head", title, close),
     facts([
       ["Agent", named(row.agent)], ["Mode", row.mode], ["From round", row.from_round && named(row.from_round)], ["Harness", named(row.harness || NO_HARNESS)],
-      ["Environment", row.environment && named(row.environment)], ["Strict", row.strict === null ? "" : row.strict ? "yes" : "no"],
+      ["Environment", row.environment && named(row.environment)], ["Strict", yesNo(row.strict)],
       ["Over", `${counted(row.scores.rounds, "round")} of ${counted(row.scores.tasks, "task")}`], ["k", attemptsEach(row)],
     ]),
     MARKS.filter((mark) => mark.sign !== "i notes" && mark.count(row) > 0)
-      .map((mark) => note("warning", h("strong", null, `${mark.sign} ${integer(mark.count(row))}`), ` ${mark.means}`)),
-    row.notes.map((text) => note("info", shownText(text, { tag: "span" }))),
-    row.without_faults && withoutFaults(row, row.without_faults, place),
+      .map((mark) => note("warning", h("strong", `${mark.sign} ${integer(mark.count(row))}`), ` ${mark.means}`)),
+    row.notes.map((text) => note("info", named(text, 1000))),
+    row.without_faults && withoutFaults(row, row.without_faults),
     failureKinds(row),
-    attempts.length > 0 && [h("h3", null, "Attempts"), attemptGrid("Attempts and their rounds", attempts, left, (one) => `${one.task} #${one.attempt}`)]);
+    attempts.length > 0 && [h("h3", "Attempts"), attemptGrid("Attempts and their rounds", attempts, left, (one) => `${one.task} #${one.attempt}`)]);
 }
 
-/** @param {Row} row @param {Partial<ScoreValues>} without @param {Place} place */
-function withoutFaults(row, without, place) {
+/** @param {Row} row @param {Partial<ScoreValues>} without */
+function withoutFaults(row, without) {
   const fields = [...MAIN_SCORES, ...MORE_SCORES].filter((field) => isKnown(without[field]) && isKnown(row.scores[field]));
   return fields.length > 0 && plainTable("Scores with and without rounds that have a fault", ["Score", "All rounds", "Without faults"],
     fields.map((field) => [titleOf(field), score(row.scores[field]), score(without[field])]));
@@ -38,44 +36,32 @@ function failureKinds({ failures: { rounds, cases, not_reached: missed } }) {
   const kinds = [...new Set([...Object.keys(rounds), ...Object.keys(cases)])].filter((kind) => own(rounds, kind) || own(cases, kind));
   if (!kinds.length) return null;
   return plainTable("Failures by kind", ["Kind", "Rounds", "Cases"], [
-    ...kinds.map((kind) => [named(kind), integer(own(rounds, kind) ?? 0), own(cases, kind) === undefined ? "–" : integer(cases[kind])]),
-    ...(missed ? [["not reached", integer(missed), "–"]] : []),
+    ...kinds.map((kind) => [kind === "cases" ? "failing cases" : named(kind), integer(own(rounds, kind) ?? 0), integer(own(cases, kind))]),
+    ...(missed ? [["not reached", integer(missed), UNKNOWN]] : []),
   ]);
-}
-
-/** A small table that needs no sorting: the first of each row names it, the others are numbers.
- * @param {string} caption @param {string[]} titles @param {Child[][]} rows */
-function plainTable(caption, titles, rows) {
-  return h("div", { class: "wide" }, h("table", { class: "small-table" },
-    h("caption", null, caption),
-    h("thead", null, h("tr", null, titles.map((title, at) => h("th", { scope: "col", class: at ? "number" : null }, title)))),
-    h("tbody", null, rows.map(([first, ...others]) => h("tr", null,
-      h("th", { scope: "row" }, first), others.map((cell) => h("td", { class: "number" }, cell)))))));
 }
 
 /** Attempts as lines of cells, a cell for each round, which leads to the round.
  * @param {string} caption @param {AttemptSummary[]} attempts @param {AbortSignal} left
- * @param {(attempt: AttemptSummary) => string} label */
-function attemptGrid(caption, attempts, left, label) {
-  const longest = attempts.reduce((most, one) => Math.max(most, one.cells.length), 0);
-  const columns = Array.from({ length: longest }, (_, at) => ({ label: String(at + 1), title: `round ${at + 1}` }));
-  const rows = attempts.map((one) => {
-    const changed = new Set(one.changed_tools);
-    return {
-      label: label(one), href: link("attempt", [one.id]), cells: one.cells, first: firstFailure(one.cells) - 1,
-      /** @param {number} at */
-      titles: (at) => cellTitle(one, at) + (changed.has(at + 1) ? "; rests on changed tools" : ""),
-      /** @param {number} at */
-      hrefs: (at) => link("round", [one.id, at + 1]),
-    };
-  });
-  return h("div", null, cellLegend([...new Set(attempts.map((one) => one.cells).join(""))].join("")), cellGrid({ caption, rows, columns, left }));
+ * @param {(attempt: AttemptSummary) => string} label @param {(attempt: AttemptSummary) => number} [marked] a round, or 0 */
+function attemptGrid(caption, attempts, left, label, marked = (one) => firstFailure(one.cells)) {
+  return [cellLegend(attempts.map((one) => one.cells).join("")), cellGrid({
+    caption, left,
+    columns: highest(attempts.map((one) => one.cells.length)),
+    rows: attempts.map((one) => ({
+      label: label(one), href: link("attempt", [one.id]), cells: one.cells, first: marked(one) - 1,
+      titles: (/** @type {number} */ at) => cellTitle(one, at),
+      hrefs: (/** @type {number} */ at) => link("round", [one.id, at + 1]),
+    })),
+  })];
 }
 
 /** @param {AttemptSummary} attempt @param {number} at */
-function cellTitle(attempt, at) {
-  const name = report.task(attempt.task)?.rounds[at];
-  const [passed, of] = attempt.cases[at] ?? [0, 0];
-  return `round ${at + 1}${name ? ` (${name})` : ""}: ${cellName(attempt.cells[at])}${of ? `, ${passed} of ${of} cases passed` : ""}`
-    + (firstFailure(attempt.cells) === at + 1 ? "; the first failure" : "");
+function cellTitle({ task, cells, cases, changed_tools: changed }, at) {
+  const name = report.task(task)?.rounds[at];
+  const [passed, of] = cases[at] ?? [0, 0];
+  return [
+    `round ${at + 1}${name ? ` (${name})` : ""}: ${cellName(cells[at])}`, of && `, ${passed} of ${of} cases passed`,
+    firstFailure(cells) === at + 1 && "; the first failure", changed.includes(at + 1) && "; rests on changed tools",
+  ].filter(Boolean).join("");
 }

@@ -1,52 +1,44 @@
 /** Runs: how each was started, with what, where its time went, and the commands that continue or repeat it. */
 
-definePage({
-  name: "runs",
-  title: "Runs",
-  show(main, place) {
-    heading(main, "Runs");
-    const { runs } = report.index;
-    if (!runs.length) {
-      main.append(empty("No run is in this report.", "Results of other programs have none. Others come with: pytest --evocode-agent=oracle TASKS"));
-      return;
-    }
-    /** @type {Column<RunSummary>[]} */
-    const columns = [
-      { id: "run", title: "Run", value: (run) => run.name, cell: (run) => h("a", { href: link("run", [run.id]) }, named(run.name)) },
-      { id: "started", title: "Started", value: (run) => run.started, cell: (run) => timeOfDay(run.started) },
-      { id: "took", title: "Took", number: true, value: wallSeconds, cell: (run) => duration(wallSeconds(run)) },
-      { id: "state", title: "State", value: runState, cell: (run) => runBadge(run) },
-      { id: "mode", title: "Mode", value: (run) => run.mode },
-      { id: "environment", title: "Environment", value: (run) => run.environment, cell: (run) => named(run.environment) },
-      { id: "shard", title: "Shard", value: (run) => (run.shard ? run.shard.join(" of ") : "–") },
-      { id: "attempts", title: "Attempts", number: true, value: (run) => run.attempts.length },
-      { id: "faults", title: "Faults", number: true, value: (run) => run.faults.length },
-    ];
-    main.append(table({ caption: "Runs of this report", columns, items: runs, place, open: (run) => link("run", [run.id]) }));
-    const timed = runs.filter((run) => Object.values(run.phases).some(Boolean)).slice(0, 30);
-    if (timed.length) main.append(h("h2", null, "Where the time went"), phaseBars(timed));
-  },
+definePage("runs", "Runs", (main) => {
+  heading(main, "Runs");
+  const { runs } = report;
+  if (!runs.length) {
+    main.append(empty("No run is in this report.", "Results of other programs have none."));
+    return;
+  }
+  /** @type {Column<RunSummary>[]} */
+  const columns = [
+    textColumn("Run", (run) => run.name),
+    { title: "Started", value: (run) => run.started, cell: (run) => timeOfDay(run.started) },
+    { title: "Took", number: duration, value: wallSeconds },
+    { title: "State", value: runState, cell: runBadge },
+    textColumn("Mode", (run) => run.mode),
+    textColumn("Environment", (run) => run.environment),
+    textColumn("Shard", (run) => (run.shard ? run.shard.join(" of ") : "–")),
+    countColumn("Attempts", (run) => run.attempts.length),
+    countColumn("Faults", (run) => run.faults.length),
+  ];
+  main.append(table({ caption: "Runs of this report", columns, items: runs, open: (run) => link("run", [run.id]) }));
+  const timed = runs.filter((run) => Object.values(run.phases).some(Boolean)).slice(0, 30);
+  if (timed.length) main.append(h("h2", "Where the time went"), phaseBars(timed));
 });
 
-definePage({
-  name: "run",
-  title: "",
-  show(main, place) {
-    const run = report.index.runs.find((each) => each.id === place.path[0]);
-    if (!run) {
-      heading(main, "No such run", [["Runs", link("runs")]]);
-      main.append(empty("This report has no such run.", "Choose one in the list of runs."));
-      return;
-    }
-    heading(main, run.name, [["Runs", link("runs")]]);
-    main.append(facts([
-      ["State", runBadge(run)], ["Started", timeOfDay(run.started)], ["Finished", timeOfDay(run.finished)], ["Took", duration(wallSeconds(run))],
-      ["Mode", run.mode], ["Environment", named(run.environment)], ["Strict", run.strict === null ? "" : run.strict ? "yes" : "no"],
-      ["Verify", run.verify && named(run.verify)], ["Shard", run.shard && `${run.shard[0]} of ${run.shard[1]}`], ["Attempts", integer(run.attempts.length)],
-    ]));
-    main.append(...[commandsPart(run), timesPart(run), faultsPart(run), warningsPart(run), agentsPart(run), versionsPart(run), attemptsPart(run, place)]
-      .map((part) => h("section", null, part)).filter((part) => part.hasChildNodes()));
-  },
+definePage("run", "", (main, place) => {
+  const run = report.runs.find((each) => each.id === place.path[0]);
+  if (!run) {
+    heading(main, "No such run", [["Runs", link("runs")]]);
+    main.append(empty("This report has no such run.", "Choose one in the list of runs."));
+    return;
+  }
+  heading(main, run.name, [["Runs", link("runs")]]);
+  main.append(facts([
+    ["State", runBadge(run)], ["Started", timeOfDay(run.started)], ["Finished", timeOfDay(run.finished)], ["Took", duration(wallSeconds(run))],
+    ["Mode", run.mode], ["Environment", named(run.environment)], ["Strict", yesNo(run.strict)],
+    ["Verify", run.verify && named(run.verify)], ["Shard", run.shard && `${run.shard[0]} of ${run.shard[1]}`], ["Attempts", integer(run.attempts.length)],
+  ]));
+  main.append(...[commandsPart(run), timesPart(run), faultsPart(run), warningsPart(run), agentsPart(run), versionsPart(run), attemptsPart(run)]
+    .map((part) => h("section", part)).filter((part) => part.hasChildNodes()));
 });
 
 /** Seconds from start to end.
@@ -71,17 +63,15 @@ function runBadge(run) {
   return badge(runState(run), run.exit_status === null ? "It ended without saying how, or is under way" : `Exit status ${run.exit_status}`, kind);
 }
 
-/** Phases by who takes the time. */
-const PHASES = /** @type {[string, string[]][]} */ ([
-  ["agent", ["agent"]], ["verifier", ["fork", "suite", "reading"]], ["harness", ["setup", "snapshot", "bookkeeping"]], ["waiting", ["waiting"]],
-]);
+/** Phases in the order in which a round goes through them, and whose time each is. @type {{ [phase: string]: string }} */
+const PHASES = {
+  setup: "harness", agent: "agent", snapshot: "harness", bookkeeping: "harness", waiting: "waiting", fork: "verifier", suite: "verifier", reading: "verifier",
+};
 
-/** The phases that any of some runs has, in the order in which a round goes through them.
- * @param {RunSummary[]} runs */
+/** The phases that any of some runs has. @param {RunSummary[]} runs */
 function phasesOf(runs) {
-  const order = ["setup", "agent", "snapshot", "bookkeeping", "waiting", "fork", "suite", "reading"];
   const there = new Set(runs.flatMap((run) => Object.keys(run.phases)));
-  return [...order.filter((phase) => there.has(phase)), ...[...there].filter((phase) => !order.includes(phase))];
+  return [...Object.keys(PHASES).filter((phase) => there.has(phase)), ...[...there].filter((phase) => !PHASES[phase])];
 }
 
 /** @param {RunSummary[]} runs */
@@ -95,88 +85,59 @@ function phaseBars(runs) {
 function timesPart(run) {
   const total = Object.values(run.phases).reduce((sum, seconds) => sum + seconds, 0);
   if (!total) return null;
-  /** @param {string} phase */
-  const who = (phase) => PHASES.find(([, phases]) => phases.includes(phase))?.[0] ?? "other";
   return [
-    h("h2", null, "Where the time went"),
-    h("p", { class: "quiet" }, "Summed over rounds: attempts that run beside each other take less on the clock."),
-    phaseBars([run]),
-    h("div", { class: "wide" }, h("table", { class: "small-table" },
-      h("caption", null, "Time by phase"),
-      h("thead", null, h("tr", null, ["Phase", "Whose", "Time", "Share"].map((title, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, title)))),
-      h("tbody", null, phasesOf([run]).map((phase) => h("tr", null,
-        h("th", { scope: "row" }, phase), h("td", null, who(phase)), h("td", { class: "number" }, duration(run.phases[phase])),
-        h("td", { class: "number" }, `${score((100 * run.phases[phase]) / total)} %`)))))),
+    h("h2", "Where the time went"),
+    h("p.quiet", "Summed over rounds; attempts that run at the same time take less on the clock."),
+    plainTable("Time by phase", ["Phase", "Whose", "Time", "Share"], phasesOf([run]).map((phase) => [
+      phase, PHASES[phase] ?? "other", duration(run.phases[phase]), `${score((100 * (run.phases[phase] ?? 0)) / total)} %`,
+    ]), 2),
   ];
 }
 
 /** @param {RunSummary} run */
-function commandsPart(run) {
-  const started = startLine(run.arguments);
-  /** @type {[string, string][]} */
-  const lines = run.commands.some(([, command]) => command === started) ? run.commands : [["as it was started", started], ...run.commands];
-  return [h("h2", null, "Commands"), h("dl", { class: "commands" }, lines.map(([what, command]) => {
-    const copy = copyButton(command, "Copy");
-    copy.setAttribute("aria-label", visible(`Copy: ${what}`));
-    return h("div", null, h("dt", null, named(what)), h("dd", null, h("code", null, shownText(command, { tag: "span" })), copy));
-  }))];
-}
-
-/** Arguments as a shell takes them.
- * @param {string[]} words */
-function startLine(words) {
-  const quoted = words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`));
-  return ["pytest", ...quoted].join(" ");
+function commandsPart({ arguments: words, commands }) {
+  const started = ["pytest", ...words.map(quoted)].join(" ");
+  const known = commands.some(([, command]) => command === started);
+  return [h("h2", "Commands"), h("div.commands", (known ? commands : [["As it was started", started], ...commands]).map(
+    ([what = "", command = ""]) => [h("p", named(capital(what))), commandLine(command, what)]))];
 }
 
 /** @param {RunSummary} run */
-function faultsPart({ faults }) {
-  return faults.length > 0 && [h("h2", null, "Faults"), longList(faults, ({ attempt, round, cause }) => {
-    const found = report.attempt(attempt);
-    return [h("a", { href: link("round", [attempt, round]) }, found ? [named(attemptLabel(found)), " at ", named(found.task)] : "attempt", `, round ${round}`), ": ", shownText(cause, { tag: "span", limit: 2000 })];
-  }, 20)];
-}
+const faultsPart = ({ faults }) => faults.length > 0 && [h("h2", "Faults"), longList(faults, ({ attempt, round, cause }) => {
+  const found = report.attempt(attempt);
+  return [found && [attemptAt(found), ", "], anchor(link("round", [attempt, round]), `round ${round}`), ": ", named(cause, 2000)];
+}, 20)];
 
-/** What to be careful about: attempts that do not count or rest on changed tools, and what could not be read.
+/** @param {AttemptSummary} attempt */
+const attemptAt = (attempt) => [anchor(link("attempt", [attempt.id]), named(attemptLabel(attempt))), " at ", named(attempt.task)];
+
+/** What to be careful about: what the run said, attempts that do not count or rest on changed tools, and what could not be read.
  * @param {RunSummary} run */
-function warningsPart(run) {
-  const attempts = run.attempts.map((id) => report.attempt(id)).filter((one) => one !== undefined);
-  /** @type {[AttemptSummary, string][]} */
-  const found = attempts.flatMap((one) => [
-    ...(one.left_out ? [`does not count: ${one.left_out}`] : []),
-    ...(one.finished ? [] : ["not finished"]),
-    ...(one.changed_tools.length ? [`changed tools in round ${one.changed_tools.slice(0, 20).join(", ")}`] : []),
-  ].map((text) => /** @type {[AttemptSummary, string]} */ ([one, text])));
-  const unread = report.index.problems.filter((problem) => problem.includes(run.name));
-  if (!found.length && !unread.length) return null;
-  return [h("h2", null, "Warnings"),
-    unread.length > 0 && longList(unread, (problem) => shownText(problem, { tag: "span" }), 20),
-    longList(found, ([one, text]) => [h("a", { href: link("attempt", [one.id]) }, named(attemptLabel(one)), " at ", named(one.task)), ": ", named(text)], 20)];
+function warningsPart({ name, warnings = [], attempts }) {
+  /** @type {[AttemptSummary | null, string][]} */
+  const found = [...warnings, ...report.problems.filter((problem) => problem.includes(name))].map((text) => [null, text]);
+  for (const id of attempts) {
+    const one = report.attempt(id);
+    if (one?.left_out) found.push([one, `does not count: ${one.left_out}`]);
+    if (one && !one.finished) found.push([one, "not finished"]);
+    if (one?.changed_tools.length) found.push([one, `changed tools in round ${one.changed_tools.slice(0, 20).join(", ")}`]);
+  }
+  return found.length > 0 && [h("h2", "Warnings"), longList(found, ([one, text]) => [one && [attemptAt(one), ": "], named(text, 1000)], 20)];
 }
 
 /** @param {RunSummary} run */
 function agentsPart({ agents }) {
-  const names = Object.keys(agents);
-  return names.length > 0 && [h("h2", null, "Agents"), names.map((name) => h("details", { open: names.length < 4 },
-    h("summary", null, named(name)), facts(Object.entries(agents[name]).map(([key, value]) => [key, madeBy(value)]))))];
-}
-
-/** A value of JSON in a few words.
- * @param {unknown} value @returns {Child} */
-function madeBy(value) {
-  if (value === null || value === undefined || value === "") return "–";
-  if (typeof value === "object") return shownText(JSON.stringify(value, null, 1), { tag: "pre" });
-  return shownText(String(value), { tag: "span" });
+  const names = entries(agents);
+  return names.length > 0 && [h("h2", "Agents"), names.map(([name, made]) => h("details", { open: names.length < 4 },
+    h("summary", named(name)), facts(entries(made).map(([key, value]) => [key, madeBy(value)]))))];
 }
 
 /** @param {RunSummary} run */
 function versionsPart({ versions }) {
-  const names = Object.keys(versions);
-  return names.length > 0 && [h("h2", null, "Versions"), facts(names.map((name) => [name, named(versions[name])]))];
+  const names = entries(versions);
+  return names.length > 0 && [h("h2", "Versions"), facts(names.map(([name, version]) => [name, named(version)]))];
 }
 
-/** @param {RunSummary} run @param {Place} place */
-function attemptsPart(run, place) {
-  const attempts = run.attempts.map((id) => report.attempt(id)).filter((one) => one !== undefined);
-  return [h("h2", null, "Attempts"), attemptTable("Attempts of this run", attempts, place)];
-}
+/** @param {RunSummary} run */
+const attemptsPart = (run) =>
+  [h("h2", "Attempts"), attemptTable("Attempts of this run", run.attempts.flatMap((id) => report.attempt(id) ?? []))];

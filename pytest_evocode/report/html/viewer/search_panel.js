@@ -4,10 +4,10 @@
  * @param {{ query: string, regular: boolean, changed(query: string, regular: boolean): void, show(hit: StepHit): void,
  *   drawn(): void }} options */
 function searchPanel(parts, left, options) {
-  const box = h("input", { type: "search", id: "step-search", value: options.query, "data-search": true });
+  const box = h("input", { type: "search", value: options.query });
   const regular = h("input", { type: "checkbox", checked: options.regular });
   const status = h("span", { role: "status" });
-  const panel = h("details", { class: "hits", hidden: true, open: true }, h("summary", null, "Hits"));
+  const panel = h("details.hits", { hidden: true, open: true }, h("summary", "Hits"));
   /** @type {StepHit[]} */
   let hits = [];
   let chosen = -1;
@@ -25,12 +25,11 @@ function searchPanel(parts, left, options) {
       const hit = hits[index];
       return h(
         "div",
-        null,
         hit &&
           h(
-            "button",
-            { type: "button", class: "hit", "aria-current": index === chosen ? "true" : null, onclick: () => choose(index) },
-            h("b", null, `${hit.step} ${hit.field}`),
+            "button.hit",
+            { "aria-current": index === chosen ? "true" : null, onclick: () => choose(index) },
+            h("b", `${hit.step} ${hit.field}`),
             " ",
             hitExcerpt(hit),
           ),
@@ -55,7 +54,7 @@ function searchPanel(parts, left, options) {
   /** @param {1 | -1} direction */
   function step(direction) {
     if (!hits.length) return;
-    choose(chosen < 0 && direction < 0 ? hits.length - 1 : (chosen + direction + hits.length) % hits.length);
+    choose(cycled(chosen, hits.length, direction));
   }
   /** @param {boolean} [jump] whether to go to the first hit */
   function start(jump = false) {
@@ -97,20 +96,15 @@ function searchPanel(parts, left, options) {
     }).catch((error) => {
       if (signal.aborted) return;
       pattern = null;
-      whole = error instanceof Error ? error.message : String(error);
+      whole = messageOf(error);
       options.drawn();
       say();
     });
   }
-  /** @param {string} title @param {string} sign @param {1 | -1} direction */
-  const button = (title, sign, direction) =>
-    h("button", { type: "button", "aria-label": title, title, onclick: () => step(direction) }, sign);
-  const form = h(
-    "form",
+  const form = h("form.tools.step-search",
     {
       role: "search",
-      class: "step-search",
-      onsubmit: (event) => {
+      onsubmit(event) {
         event.preventDefault();
         // Enter once more goes on to the next hit.
         if (pattern && hits.length && box.value === options.query && regular.checked === options.regular) return step(1);
@@ -120,13 +114,11 @@ function searchPanel(parts, left, options) {
         start(true);
       },
     },
-    h("label", { for: "step-search" }, "Search "),
-    box,
-    h("label", null, regular, " regular expression"),
+    h("label.field", h("span", "Search"), box),
+    h("label", regular, " regular expression"),
     h("button", { type: "submit" }, "Search"),
-    button("Previous hit (N)", "‹", -1),
-    button("Next hit (n)", "›", 1),
-    status,
-  );
+    iconButton("‹", "Previous hit", "N", () => step(-1)),
+    iconButton("›", "Next hit", "n", () => step(1)),
+    status);
   return { form, list: panel, go: step, pattern: () => pattern, start };
 }

@@ -21,7 +21,7 @@ function showSections(main, sections, place) {
       const key = JSON.stringify(each.uses.map((name) => now.settings[name] ?? ""));
       if (key === each.key) continue;
       each.key = key;
-      each.holder.replaceChildren(h("div", null, each.make(now)));
+      each.holder.replaceChildren(h("div", each.make(now)));
     }
     for (const control of main.querySelectorAll("[data-setting]")) {
       const field = /** @type {HTMLInputElement | HTMLSelectElement | null} */ (control.querySelector("select, input"));
@@ -37,14 +37,13 @@ function showSections(main, sections, place) {
 /**
  * @param {string} label
  * @param {string} setting
- * @param {Place} place
  * @param {[string, string][]} choices
  * @param {string[]} [cleared] settings that mean nothing after a change
  */
-function settingSelect(label, setting, place, choices, cleared = []) {
+function settingSelect(label, setting, choices, cleared = []) {
   const none = Object.fromEntries(cleared.map((name) => [name, null]));
   return h("span", { "data-setting": setting }, select({
-    label, choices, value: place.settings[setting] ?? "",
+    label, choices, value: shown.place.settings[setting] ?? "",
     change: (value) => setSettings({ ...none, [setting]: value || null }),
   }));
 }
@@ -53,76 +52,119 @@ function settingSelect(label, setting, place, choices, cleared = []) {
  * A field whose text is a setting; it filters while one types.
  * @param {string} label
  * @param {string} setting
- * @param {Place} place
  */
-function settingSearch(label, setting, place) {
+function settingSearch(label, setting) {
   let waiting = 0;
   const field = h("input", {
-    type: "search", value: place.settings[setting] ?? "", autocomplete: "off", spellcheck: "false", "data-search": true,
+    type: "search", value: shown.place.settings[setting], autocomplete: "off", spellcheck: "false",
     oninput: () => {
       clearTimeout(waiting);
       waiting = setTimeout(() => setSettings({ [setting]: field.value || null }, { replace: true }), 150);
     },
   });
-  return h("label", { class: "field", "data-setting": setting }, h("span", null, label), field);
-}
-
-/** A name that somebody else gave, in one line.
- * @param {string} text */
-function named(text) {
-  return shownText(text, { tag: "span", limit: 300 });
+  return h("label.field", { "data-setting": setting }, h("span", label), field);
 }
 
 /** @param {number} count @param {string} one @param {string} [many] */
-function counted(count, one, many = `${one}s`) {
-  return `${integer(count)} ${count === 1 ? one : many}`;
-}
-
-/** @template T, K
- * @param {T[]} items
- * @param {(item: T) => K} key
- * @returns {Map<K, T[]>} */
-function grouped(items, key) {
-  const groups = new Map();
-  for (const item of items) {
-    const group = groups.get(key(item));
-    if (group) group.push(item);
-    else groups.set(key(item), [item]);
-  }
-  return groups;
-}
+const counted = (count, one, many = `${one}s`) => `${integer(count)} ${count === 1 ? one : many}`;
 
 /** Items of a list, those beyond `limit` behind a button.
  * @template T
  * @param {T[]} items
  * @param {(item: T) => Child} shown
  * @param {number} [limit] */
-function longList(items, shown, limit = 50) {
-  const list = h("ul", { class: "plain-list" }, items.slice(0, limit).map((item) => h("li", null, shown(item))));
-  if (items.length <= limit) return list;
-  let at = limit;
-  const more = h("button", {
-    type: "button",
-    onclick: () => {
-      list.append(...items.slice(at, at + 500).map((item) => h("li", null, shown(item))));
-      at += 500;
-      if (at >= items.length) more.remove();
-    },
-  }, `Show more of ${integer(items.length)}`);
-  return h("div", null, list, more);
+const longList = (items, shown, limit = 50) => inPortions(h("ul.plain-list"), items, (item) => h("li", shown(item)), limit, 500);
+
+/** Fill an element with items, those beyond the first ones behind a button that gives the next.
+ * @template T
+ * @param {HTMLElement} element @param {T[]} items @param {(item: T) => HTMLElement} shown @param {number} first @param {number} next */
+function inPortions(element, items, shown, first, next) {
+  let at = 0;
+  const more = h("button.more", { onclick: () => add(next) });
+  const holder = h("div", element, more);
+  /** @param {number} count */
+  function add(count) {
+    element.append(...items.slice(at, at + count).map(shown));
+    at += count;
+    more.textContent = `Show more (${integer(items.length - at)})`;
+    if (at >= items.length) more.remove();
+  }
+  add(first);
+  return holder;
+}
+
+/** What unfolds, filled when it does so first. @param {"details" | `details.${string}`} tag @param {Child} summary
+ * @param {boolean} open @param {() => Child} fill */
+function unfolding(tag, summary, open, fill) {
+  let filled = false;
+  const element = h(tag, { open, ontoggle: unfold }, h("summary", summary));
+  function unfold() {
+    if (filled || !element.open) return;
+    filled = true;
+    appendAll(element, [fill()]);
+  }
+  unfold();
+  return element;
+}
+
+/** @param {Child[]} items */
+const commaList = (items) => [
+  items.slice(0, 50).map((item, at) => [at > 0 && ", ", typeof item === "string" ? named(item) : item]),
+  items.length > 50 && ` and ${integer(items.length - 50)} more`,
+];
+
+/** What says of a text whether it has all words of a search. @param {string | undefined} query */
+function wordSearch(query = "") {
+  const words = query.toLowerCase().split(/\s+/);
+  return (/** @type {string} */ text) => words.every((word) => text.toLowerCase().includes(word));
 }
 
 /** Terms with what they are; pairs without a value are left out.
- * @param {[string, Child][]} pairs */
-function facts(pairs) {
-  const there = pairs.filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false);
-  return h("dl", { class: "facts" }, there.map(([term, value]) => h("div", null, h("dt", null, term), h("dd", null, value))));
+ * @param {[string, Child][]} pairs @param {"facts" | "terms"} [look] beside each other, or below */
+const facts = (pairs, look = "facts") =>
+  h(`dl.${look}`, pairs.filter(([, value]) => value || value === 0).map(([term, value]) => h("div", h("dt", term), h("dd", value))));
+
+/** @param {[string, Child][]} pairs */
+const terms = (pairs) => facts(pairs, "terms");
+
+/** @param {string} command @param {string} [what] it is for */
+function commandLine(command, what = "") {
+  const copy = copyButton(command, "Copy");
+  if (what) copy.setAttribute("aria-label", visible(`Copy: ${what}`));
+  return h("div.command", h("code", named(command, 4000)), copy);
+}
+
+/** A part of a page that is there when its data are, or says why they are not.
+ * @template T
+ * @param {Promise<T>} loaded @param {AbortSignal} left @param {(data: T) => Child} shown */
+function waitingPart(loaded, left, shown) {
+  const part = h("div", { "aria-busy": "true" });
+  void loaded.then(shown, (error) => note("error", messageOf(error))).then((content) => {
+    part.removeAttribute("aria-busy");
+    if (!left.aborted) appendAll(part, [content]);
+  });
+  return part;
+}
+
+/** Go to what a link opened below it; the router does so only for pages. @param {HTMLElement} title @param {AbortSignal} left */
+function goToPart(title, left) {
+  title.tabIndex = -1;
+  requestAnimationFrame(() => {
+    if (left.aborted || !title.isConnected) return;
+    focusStill(title);
+    title.scrollIntoView({ block: "nearest" });
+  });
+  return title;
+}
+
+/** Show what the address selects: the page is filled before it is shown, and scrolls only then.
+ * @param {HTMLElement} element @param {string} selector */
+function scrollToSelected(element, selector) {
+  requestAnimationFrame(() => element.querySelector(selector)?.scrollIntoView({ block: "center" }));
 }
 
 /** @param {AttemptSummary} attempt */
-function attemptLabel(attempt) {
-  return `${report.row(attempt.row)?.name ?? attempt.agent} #${attempt.attempt}`;
-}
+const attemptLabel = (attempt) => `${report.row(attempt.row)?.name ?? attempt.agent} #${attempt.attempt}`;
 
 /** Rounds that were passed, and how many were selected.
  * @param {AttemptSummary} attempt
@@ -139,31 +181,27 @@ function roundsPassed(attempt) {
 
 /** The round that an attempt fails first, or 0.
  * @param {string} cells */
-function firstFailure(cells) {
-  return cells.search(/[^p.?-]/) + 1;
-}
+const firstFailure = (cells) => cells.search(/[^p.?-]/) + 1;
 
 /** A table of attempts.
  * @param {string} caption
- * @param {AttemptSummary[]} attempts
- * @param {Place} place */
-function attemptTable(caption, attempts, place) {
+ * @param {AttemptSummary[]} attempts */
+function attemptTable(caption, attempts) {
   /** @type {Column<AttemptSummary>[]} */
   const columns = [
-    { id: "attempt", title: "Attempt", value: attemptLabel, cell: (one) => h("a", { href: link("attempt", [one.id]) }, named(attemptLabel(one))) },
-    { id: "task", title: "Task", value: (one) => one.task, cell: (one) => named(one.task) },
-    { id: "mode", title: "Mode", value: (one) => one.mode },
-    { id: "passed", title: "Rounds passed", number: true, value: (one) => roundsPassed(one)[0], cell: (one) => roundsPassed(one).join(" of ") },
-    { id: "first", title: "Fails first in", number: true, value: (one) => firstFailure(one.cells) || null, cell: (one) => firstFailure(one.cells) ? `round ${firstFailure(one.cells)}` : "–" },
-    { id: "cost", title: "Cost", number: true, value: (one) => one.cost_usd, cell: (one) => money(one.cost_usd) },
-    { id: "tokens", title: "Tokens", number: true, value: (one) => one.tokens, cell: (one) => integer(one.tokens) },
-    { id: "time", title: "Time", number: true, value: (one) => one.seconds, cell: (one) => duration(one.seconds) },
-    { id: "state", title: "State", value: attemptState, cell: (one) => named(attemptState(one)) },
+    textColumn("Attempt", attemptLabel),
+    textColumn("Task", (one) => one.task),
+    textColumn("Mode", (one) => one.mode),
+    { title: "Rounds passed", number: integer, value: (one) => roundsPassed(one)[0], cell: (one) => roundsPassed(one).join(" of ") },
+    countColumn("Fails first in round", (one) => firstFailure(one.cells) || null),
+    { title: "Cost", number: money, value: (one) => one.cost_usd },
+    countColumn("Tokens", (one) => one.tokens),
+    { title: "Time", number: duration, value: (one) => one.seconds },
+    textColumn("State", attemptState),
   ];
-  return table({ caption, columns, items: attempts, place, open: (one) => link("attempt", [one.id]), empty: "No attempts." });
+  return table({ caption, columns, items: attempts, open: (one) => link("attempt", [one.id]) });
 }
 
 /** @param {AttemptSummary} attempt */
-function attemptState(attempt) {
-  return attempt.left_out ? `does not count: ${attempt.left_out}` : attempt.finished ? "finished" : "not finished";
-}
+const attemptState = (attempt) =>
+  attempt.left_out ? `does not count: ${attempt.left_out}` : attempt.finished ? "finished" : "not finished";

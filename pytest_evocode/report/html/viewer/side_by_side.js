@@ -4,22 +4,20 @@
 
 /** @param {Place} place @param {RowPair | null} pair @param {TaskPair[]} tasks @param {AbortSignal} left */
 function sideBySide(place, pair, tasks, left) {
-  const section = h("section", { id: "side-by-side" }, h("h2", null, "Side by side"));
+  const section = h("section", { id: "side-by-side" }, h("h2", "Side by side"));
   const sides = chosenSides(place, pair, tasks);
   if (!sides) {
     section.append(empty("No task has two attempts.", "Choose rows that have a task in common, or run one more attempt."));
     return section;
   }
-  const body = h("div", { "aria-busy": "true" });
-  section.append(sidesChoice(sides), body);
-  void fillSides(body, sides, place, left);
+  section.append(sidesChoice(sides), waitingPart(shownSides(sides, left), left, (shown) => shown));
   return section;
 }
 
 /** What the place chooses, filled up with the first task that has two attempts, and with where they part.
  * @param {Place} place @param {RowPair | null} pair @param {TaskPair[]} tasks @returns {Sides | null} */
 function chosenSides({ settings }, pair, tasks) {
-  const all = report.index.tasks;
+  const all = report.tasks;
   const several = (/** @type {TaskSummary} */ task) => report.attemptsAt(task.name).length > 1;
   const task = all.find((each) => each.id === settings.task)
     ?? tasks.find((each) => each.parts !== null)?.task ?? tasks.find((each) => several(each.task))?.task ?? all.find(several);
@@ -37,130 +35,120 @@ function chosenSides({ settings }, pair, tasks) {
 /** @param {Sides} sides */
 function sidesChoice({ task, attempts, first, second, round }) {
   /** @type {[string, string][]} */
-  const tasks = report.index.tasks.filter((each) => report.attemptsAt(each.name).length > 1).map((each) => [each.id, each.name]);
+  const tasks = report.tasks.filter((each) => report.attemptsAt(each.name).length > 1).map((each) => [each.id, each.name]);
   /** @type {[string, string][]} */
-  const choices = attempts.map((each) => [each.id, attemptName(each)]);
+  const choices = attempts.map((each) => [each.id, attemptLabel(each)]);
   /** @type {[string, string][]} */
   const rounds = task.rounds.map((name, place) => [String(place + 1), `${place + 1}: ${name}`]);
-  return h("div", { class: "controls" },
-    select({ label: "Task", value: task.id, choices: tasks, change: (id) => setSettings({ task: id, a: null, b: null, round: null }) }),
-    select({ label: "First attempt", value: first.id, choices, change: (a) => setSettings({ task: task.id, a, b: second.id }) }),
-    select({ label: "Second attempt", value: second.id, choices, change: (b) => setSettings({ task: task.id, a: first.id, b }) }),
-    select({ label: "Round", value: String(round), choices: rounds, change: (number) => setSettings({ task: task.id, a: first.id, b: second.id, round: number }) }));
+  /** @param {{ [name: string]: string | null }} changed */
+  const choose = (changed) => setSettings({ task: task.id, a: first.id, b: second.id, round: null, ...changed });
+  return h("div.controls",
+    select({ label: "Task", value: task.id, choices: tasks, change: (id) => choose({ task: id, a: null, b: null }) }),
+    select({ label: "First attempt", value: first.id, choices, change: (a) => choose({ a }) }),
+    select({ label: "Second attempt", value: second.id, choices, change: (b) => choose({ b }) }),
+    select({ label: "Round", value: String(round), choices: rounds, change: (number) => choose({ round: number }) }));
 }
 
-/** @param {AttemptSummary} attempt */
-function attemptName(attempt) {
-  const name = report.row(attempt.row)?.name ?? `${attempt.agent} (counts in no row)`;
-  return `${name}, attempt ${attempt.attempt}`;
-}
-
-/** @param {HTMLElement} body @param {Sides} sides @param {Place} place @param {AbortSignal} left */
-async function fillSides(body, sides, place, left) {
-  const loaded = await Promise.allSettled([load(`attempts/${sides.first.id}`), load(`attempts/${sides.second.id}`)]);
-  if (left.aborted) return;
-  body.removeAttribute("aria-busy");
-  /** @type {(AttemptData | null)[]} */
-  const data = loaded.map((each) => (each.status === "fulfilled" ? each.value : null));
-  for (const each of loaded) if (each.status === "rejected") body.append(note("error", String(each.reason?.message ?? each.reason)));
-  const rounds = data.map((each) => each?.rounds.find((round) => round.index === sides.round) ?? null);
-  const both = [sides.first, sides.second].map((attempt, side) => ({ attempt, round: rounds[side] ?? null }));
-  if (sides.first === sides.second) body.append(note("info", "Both sides are the same attempt."));
-  body.append(
-    partingLine(sides, place),
+/** @param {Sides} sides @param {AbortSignal} left @returns {Promise<Child>} */
+async function shownSides(sides, left) {
+  const attempts = [sides.first, sides.second];
+  const loaded = await Promise.allSettled(attempts.map((each) => load(`attempts/${each.id}`)));
+  const both = loaded.map((each, side) => ({
+    attempt: /** @type {AttemptSummary} */ (attempts[side]),
+    round: (each.status === "fulfilled" && each.value.rounds.find((round) => round.index === sides.round)) || null,
+  }));
+  return [
+    loaded.map((each) => each.status === "rejected" && note("error", messageOf(each.reason))),
+    sides.first === sides.second && note("info", "Both sides are the same attempt."),
+    partingLine(sides),
     tabs({
-      label: "What to see side by side", place, setting: "tab",
+      label: "What to see side by side", setting: "tab",
       items: [
         { id: "verdicts", title: "Verdicts", show: () => verdictsBeside(both) },
         { id: "trajectories", title: "Trajectories", show: () => beside(both, (side) => outline(side, left)) },
         { id: "workspaces", title: "Workspaces", show: () => workspacesBeside(both) },
       ],
-    }));
+    }),
+  ];
 }
 
 /** @typedef {{attempt: AttemptSummary, round: RoundData | null}} Side */
 
-/** @param {Sides} sides @param {Place} place */
-function partingLine({ first, second, round }, place) {
+/** @param {Sides} sides */
+function partingLine({ first, second, round }) {
   const parts = firstParting([first], [second]);
-  if (parts === null) return h("p", null, "Both pass and fail the same rounds, as far as both have verdicts.");
-  const there = link("compare", [], { ...place.settings, round: String(parts) });
-  return h("p", null, "They part at ", round === parts ? h("strong", null, `round ${parts}`) : h("a", { href: there }, `round ${parts}`), ", the first that only one of them passes.");
+  if (parts === null) return h("p", "Both pass and fail the same rounds, as far as both have verdicts.");
+  const there = here({ round: parts });
+  return h("p", "They part at ", round === parts ? h("strong", `round ${parts}`) : anchor(there, `round ${parts}`), ", the first that only one of them passes.");
 }
 
 /** Two columns with the names of the attempts above. @param {Side[]} sides @param {(side: Side) => Child} show */
-function beside(sides, show) {
-  return h("div", { class: "beside" }, sides.map((side) => {
-    const { attempt, round } = side;
-    const cell = attempt.cells[(round?.index ?? 0) - 1];
-    return h("section", null,
-      h("h3", null, h("a", { href: link("attempt", [attempt.id]) }, named(attemptName(attempt)))),
-      round
-        ? h("p", null, h("a", { href: link("round", [attempt.id, round.index]) }, `Round ${round.index}`), `: ${cell ? cellName(cell) : round.outcome}, ${integer(round.counts[0])} of ${integer(round.counts[1])} cases passed`)
-        : empty("This round is not recorded.", "See the attempt for what could not be read."),
-      round && show(side));
-  }));
-}
+const beside = (sides, show) => h("div.beside", sides.map((side) => {
+  const { attempt, round } = side;
+  const cell = attempt.cells[(round?.index ?? 0) - 1];
+  return h("section", h("h3", anchor(link("attempt", [attempt.id]), named(attemptLabel(attempt)))),
+    round
+      ? h("p", anchor(link("round", [attempt.id, round.index]), `Round ${round.index}`), `: ${cell ? cellName(cell) : round.outcome}, ${integer(round.counts[0])} of ${integer(round.counts[1])} cases passed`)
+      : empty("This round is not recorded.", "See the attempt for what could not be read."),
+    round && show(side));
+}));
 
-/** @param {Side[]} sides */
+/** @param {Side[]} sides @returns {Child} */
 function verdictsBeside(sides) {
   const [first, second] = sides.map(({ round }) => new Map(round?.cases.map((each) => [each.id, each]) ?? []));
   if (!first || !second) return null;
   const ids = [...new Set([...first.keys(), ...second.keys()])];
   const differing = ids.filter((id) => first.get(id)?.status !== second.get(id)?.status);
-  const state = (/** @type {CaseData | undefined} */ each, /** @type {Side | undefined} */ side) =>
-    h("td", null, !each || !side?.round ? "not run"
-      : each.failure ? h("a", { href: link("round", [side.attempt.id, side.round.index], { case: each.id }) }, `failed, ${each.failure}`) : each.status);
   return [
-    beside(sides, ({ round }) => round && round.cause && h("p", null, shownText(round.cause, { tag: "span", limit: 500 }))),
-    !first.size || !second.size
-      ? h("p", null, first.size || second.size ? "Cases ran on one side only, so there is nothing to compare case by case." : "No case ran on either side.")
-      : differing.length
-      ? h("div", { class: "wide" }, h("table", null,
-        h("caption", null, `Cases with different results: ${differing.length} of ${ids.length}`),
-        h("thead", null, h("tr", null, ["Case", "First", "Second", "What it checks"].map((head) => h("th", { scope: "col" }, head)))),
-        h("tbody", null, differing.slice(0, 500).map((id) => {
-          const [ours, theirs] = [first.get(id), second.get(id)];
-          return h("tr", null, h("th", { scope: "row" }, shownText(id, { tag: "span", limit: 300 })), state(ours, sides[0]), state(theirs, sides[1]),
-            h("td", null, shownText(ours?.intent || theirs?.intent || "", { tag: "span", limit: 300 })));
-        }))))
-      : h("p", null, "All cases have the same result on both sides."),
+    beside(sides, ({ round }) => round?.cause && h("p", named(round.cause, 1000))),
+    !first.size || !second.size ? h("p", "Cases ran on one side at most.")
+    : differing.length ? plainTable(`Cases with different results: ${differing.length} of ${ids.length}`, ["Case", "First", "Second", "What it checks"],
+      differing.slice(0, 500).map((id) => {
+        const [ours, theirs] = [first.get(id), second.get(id)];
+        return [named(id), caseState(ours, sides[0]), caseState(theirs, sides[1]), named(ours?.intent || theirs?.intent || "")];
+      }), 4)
+    : h("p", "All cases have the same result on both sides."),
   ];
+}
+
+/** @param {CaseData | undefined} each @param {Side | undefined} side */
+function caseState(each, side) {
+  if (!each || !side?.round) return "not run";
+  const href = link("round", [side.attempt.id, side.round.index], { case: each.id });
+  return each.failure ? anchor(href, `failed, ${each.failure}`) : each.status;
 }
 
 /** A line for each step, of a trajectory of any length. @param {Side} side @param {AbortSignal} left @returns {Child} */
 function outline({ attempt, round }, left) {
   if (!round?.trajectory?.steps) {
-    return empty("There is no trajectory of this round.", "Recordings are there for agents that record, or that can be recorded; see the agents' page of the documentation.");
+    return empty("There is no trajectory of this round.", "Agents that can be recorded leave one; see the agents' page of the documentation.");
   }
   const parts = trajectoryParts(attempt.id, round);
   const list = virtualList({
-    count: parts.count, estimate: 44, label: `Steps of ${attemptName(attempt)}`, left,
+    count: parts.count, estimate: 44, label: `Steps of ${attemptLabel(attempt)}`, left,
     render(index) {
       const step = parts.step(index);
       if (step) return outlineStep(step, attempt, round);
       const part = parts.partOf(index);
-      if (parts.has(part)) return h("div", { class: "outline-step" }, parts.problem(part) ?? "");
+      if (parts.has(part)) return h("div.outline-step", parts.problem(part) ?? "");
       void parts.keep(part).then(() => left.aborted || list.refresh());
-      return h("div", { class: "outline-step" }, "Loading…");
+      return h("div.outline-step", "Loading…");
     },
   });
-  list.element.classList.add("outline");
   return list.element;
 }
 
 /** @param {Step} step @param {AttemptSummary} attempt @param {RoundData} round */
 function outlineStep(step, attempt, round) {
-  const text = (/** @type {string} */ long) => shownText(long.length > 160 ? `${long.slice(0, 160).trimEnd()}…` : long, { tag: "span", limit: 200 });
+  const text = (/** @type {string} */ long) => named(long.length > 160 ? `${long.slice(0, 160).trimEnd()}…` : long);
   const changes = step.calls.flatMap((call) => call.changes);
-  return h("div", { class: "outline-step" },
-    h("a", { href: link("trajectory", [attempt.id, round.index], { step: String(step.id) }) }, `${(SOURCES[step.source] ?? [step.source, step.source])[1]}, step ${step.id}`),
-    step.copied && [" ", badge("copied", "Repeats a step of an earlier round as context")], " ",
+  return h("div.outline-step", anchor(link("trajectory", [attempt.id, round.index], { step: step.id }), `${(SOURCES[step.source] ?? [step.source, step.source])[1]}, step ${step.id}`),
+    " ", copiedBadge(step), " ",
     step.calls.length
-      ? step.calls.map((call) => h("div", null, badge(call.purpose || call.name, "What the call is for"), " ",
+      ? step.calls.map((call) => h("div", badge(call.purpose || call.name, "What the call is for"), " ",
         text(callArguments(call)[0]?.[1] ?? ""), exitBadge(call.exit_code)))
       : text(step.text || step.reasoning),
-    changes.length > 0 && h("div", { class: "outline-files" }, changes.slice(0, 5).map((change) => [text(change.path), ` +${change.added} −${change.removed} `])));
+    changes.length > 0 && h("div.outline-files", changes.slice(0, 5).map((change) => [text(change.path), ` +${change.added} −${change.removed} `])));
 }
 
 /** @param {Side[]} sides */
@@ -170,17 +158,17 @@ function workspacesBeside(sides) {
   const unknown = sides.filter(({ round }) => round && round.changes === null);
   const shown = paths.slice(0, 200);
   return [
-    unknown.map(({ attempt }) => note("info", `What ${attemptName(attempt)} changed in this round was not recorded.`)),
-    shown.length === 0 && unknown.length === 0 && h("p", null, "Neither changed a file in this round."),
+    unknown.map(({ attempt }) => note("info", `What ${attemptLabel(attempt)} changed in this round was not recorded.`)),
+    shown.length === 0 && unknown.length === 0 && h("p", "Neither changed a file in this round."),
     shown.length < paths.length && note("info", `The first ${shown.length} of ${paths.length} files are shown.`),
     shown.map((path) => h("details", { open: shown.length < 6 },
-      h("summary", null, shownText(path, { tag: "span", limit: 300 }), unknown.length === 0 && ` ${whoChanged(path, files)}`),
-      h("div", { class: "beside" }, sides.map(({ attempt, round }, side) => {
+      h("summary", named(path), unknown.length === 0 && ` ${whoChanged(path, files)}`),
+      h("div.beside", sides.map(({ attempt, round }, side) => {
         const change = files[side]?.get(path);
-        const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round?.index ?? 0], { step: String(number) });
-        return h("section", { "aria-label": attemptName(attempt) },
-          h("h3", null, named(attemptName(attempt))),
-          change ? fileChanges([change], { step }) : h("p", null, round?.changes === null ? "Not recorded." : "Not changed."));
+        const step = (/** @type {number} */ number) => link("trajectory", [attempt.id, round?.index ?? 0], { step: number });
+        return h("section", { label: attemptLabel(attempt) },
+          h("h3", named(attemptLabel(attempt))),
+          change ? fileChanges([change], step) : h("p", round?.changes === null ? "Not recorded." : "Not changed."));
       })))),
   ];
 }

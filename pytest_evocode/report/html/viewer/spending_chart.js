@@ -5,13 +5,13 @@ const AGAINST = { cost_usd: "cost, $", tokens: "tokens", agent_seconds: "agent's
 
 /** @param {Place} place */
 function spendingPart(place) {
-  const { pareto } = report.index;
+  const { pareto } = report;
   const there = pareto.filter((each) => each.points.length > 0);
   if (!there.length) return null;
-  const chosen = there.find((each) => each.score === (place.settings.points ?? each.score) && each.against === (place.settings.against ?? each.against)) ?? there[0];
+  const chosen = there.find((each) => paretoName(each) === place.settings.chart) ?? there[0];
   const rows = filteredRows(place);
   // Each ranking has a front of its own: points of two in one chart would be compared.
-  const rankings = [...grouped(rows, (row) => row.ranking).values()].sort((one, other) => other.length - one.length);
+  const rankings = [...Map.groupBy(rows, (row) => row.ranking).values()].sort((one, other) => other.length - one.length);
   const ranking = rankings.find(([row]) => String(row.ranking) === place.settings.of) ?? rankings[0] ?? [];
   const ids = new Set(ranking.map((row) => row.id));
   const points = chosen.points.filter((point) => ids.has(point.row)).map((point) => ({
@@ -21,31 +21,24 @@ function spendingPart(place) {
   const without = ranking.filter((row) => !onChart.has(row.id));
   const xs = points.map((point) => point.x).filter((x) => x > 0);
   return [
-    h("h2", null, "Score against what it takes"),
-    h("div", { class: "controls" },
-      paretoChoice("Score", "points", place, there, chosen, "score", (score_) => titleOf(score_)),
-      paretoChoice("Against", "against", place, there, chosen, "against", (against) => AGAINST[/** @type {Pareto["against"]} */ (against)]),
-      rankings.length > 1 && h("span", null, select({
+    h("h2", "Score against what it takes"),
+    overAll(place),
+    h("div.controls", there.length > 1 && select({
+        label: "Chart", value: paretoName(chosen), choices: there.map((each) => same(paretoName(each))), change: (chart) => setSettings({ chart }),
+      }),
+      rankings.length > 1 && select({
         label: "Ranking", value: String(ranking[0].ranking), change: (value) => setSettings({ of: value }),
         choices: rankings.map(([row, ...others]) => [String(row.ranking), `${rankingName(row, "")} (${counted(others.length + 1, "row")})`]),
-      }))),
+      })),
     points.length === 0 ? empty("No row of this ranking has both numbers.", "Choose another ranking or amount.") : scatterChart({
-      title: `${titleOf(chosen.score)} against ${AGAINST[chosen.against]}`, x: `${AGAINST[chosen.against]} for each attempt at a task`, y: titleOf(chosen.score), points,
+      title: paretoName(chosen), x: `${AGAINST[chosen.against]} for each attempt at a task`, y: titleOf(chosen.score), points,
       // Cheap and expensive agents differ by factors; on a linear axis the cheap ones are one heap.
       logarithmic: xs.length === points.length && xs.length > 1 && Math.max(...xs) > 20 * Math.min(...xs),
     }),
-    h("p", { class: "quiet" }, "Marked rows are on the Pareto front: no other row scores as much for less."),
-    without.length > 0 && h("details", null,
-      h("summary", null, `Not shown, because an amount is not known (${integer(without.length)})`), longList(without, (row) => named(row.name))),
+    h("p.quiet", "Marked rows are on the Pareto front: no other row scores as much for less."),
+    without.length > 0 && h("details", h("summary", `Not shown, because an amount is not known (${integer(without.length)})`), longList(without, (row) => named(row.name))),
   ];
 }
 
-/** @param {string} label @param {string} setting @param {Place} place @param {Pareto[]} all @param {Pareto} chosen
- * @param {"score" | "against"} part @param {(value: string) => string} title */
-function paretoChoice(label, setting, place, all, chosen, part, title) {
-  const values = [...new Set(all.map((each) => each[part]))];
-  return values.length > 1 && h("span", null, select({
-    label, value: chosen[part], choices: values.map((value) => /** @type {[string, string]} */ ([value, title(value)])),
-    change: (value) => setSettings({ [setting]: value }),
-  }));
-}
+/** @param {Pareto} chart */
+const paretoName = ({ score: what, against }) => `${titleOf(what)} against ${AGAINST[against]}`;

@@ -16,10 +16,10 @@ const TOO_LONG = 500;
 /** What to look for, or the text that says why it cannot be. @param {string} query @param {boolean} regular */
 function searchPattern(query, regular) {
   try {
-    if (regular && isEndless(query)) return "This may take forever: it repeats what repeats itself or has alternatives. Write it without, such as a+ for (a+)+.";
+    if (regular && isEndless(query)) return "This may take forever, as it repeats what repeats itself or has alternatives. Write a+ for (a+)+.";
     return new RegExp(regular ? query : query.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), "gim");
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 
@@ -71,7 +71,7 @@ function* matches(pattern, text, overlap, regular = false) {
       if (at > last) yield { at, match: found[0] };
       last = at;
     }
-    if (regular && performance.now() - begun > TOO_LONG) throw new Error("This takes too long: the search was given up. Look for something more exact.");
+    if (regular && performance.now() - begun > TOO_LONG) throw new Error("This takes too long. Look for something more exact.");
     yield null;
   }
 }
@@ -121,15 +121,12 @@ function stepHit(step, index, field, text, at, match) {
 }
 
 /** @param {StepHit} hit */
-function hitExcerpt(hit) {
-  return h(
-    "span",
-    { class: "excerpt" },
-    shownText(hit.before.replace(/\s+/g, " "), { tag: "span" }),
-    h("mark", null, shownText(hit.match, { tag: "span" })),
-    shownText(hit.after.replace(/\s+/g, " "), { tag: "span" }),
-  );
-}
+const hitExcerpt = (hit) => h(
+  "span.excerpt",
+  named(hit.before.replace(/\s+/g, " "), 1000),
+  h("mark", named(hit.match, 1000)),
+  named(hit.after.replace(/\s+/g, " "), 1000),
+);
 
 /** Mark what is found in the steps that are drawn. Ranges leave the nodes as they are, so nothing has to be undone.
  * @param {HTMLElement} element @param {RegExp | null} pattern */

@@ -18,12 +18,10 @@ const isFailure = (step) => step.calls.some((call) => call.exit_code !== null &&
 
 /** The arguments of a call as texts with names; a shell command alone needs none.
  * @param {Call} call @returns {[string, string][]} */
-function callArguments(call) {
-  return Object.entries(call.arguments).map(([name, value]) => [
-    name,
-    typeof value === "string" ? value : JSON.stringify(value, null, 1) ?? "",
-  ]);
-}
+const callArguments = (call) => entries(call.arguments).map(([name, value]) => [
+  name,
+  typeof value === "string" ? value : JSON.stringify(value, null, 1) ?? "",
+]);
 
 /** What a search goes through, in the order in which it is shown. @param {Step} step @returns {Iterable<[string, string]>} */
 function* stepTexts(step) {
@@ -41,32 +39,28 @@ function* stepTexts(step) {
   }
 }
 
+/** @param {Step} step */
+const copiedBadge = (step) => step.copied && badge("copied", "Repeats a step of an earlier round as context");
+
 /** @param {Step} step @param {StepContext} context */
 function stepView(step, context) {
   const { hidden } = context;
   const [letter, source] = SOURCES[step.source] ?? ["?", step.source];
   const folded = step.copied && hidden.has("copied");
   const selected = context.selected === step.id;
-  const tokens =
-    step.prompt_tokens === null && step.completion_tokens === null
-      ? null
-      : `${integer(step.prompt_tokens)} tokens in, ${integer(step.completion_tokens)} out`;
   const facts = [
     step.time && timeOfDay(step.time),
-    step.model && shownText(step.model, { tag: "span", limit: 80 }),
-    tokens,
+    step.model && named(step.model),
+    (step.prompt_tokens ?? step.completion_tokens) !== null && `${integer(step.prompt_tokens)} tokens in, ${integer(step.completion_tokens)} out`,
     step.cost_usd !== null && money(step.cost_usd),
   ].filter(Boolean);
   return h(
-    "div",
-    { class: `step from-${step.source}${selected ? " selected" : ""}${folded ? " folded" : ""}` },
+    `div.step.from-${step.source}${selected ? ".selected" : ""}${folded ? ".folded" : ""}`,
     h(
-      "div",
-      { class: "step-head" },
-      h("span", { class: "step-source", "aria-hidden": "true" }, letter),
+      "div.step-head",
+      h("span.step-source", UNHEARD, letter),
       h(
         "h2",
-        null,
         h(
           "a",
           {
@@ -78,45 +72,38 @@ function stepView(step, context) {
           `${source}, step ${step.id}`,
         ),
       ),
-      step.copied && badge("copied", "Repeats a step of an earlier round as context"),
+      copiedBadge(step),
       isEdit(step) && badge("edit", "Changes files"),
       isTest(step) && badge("test", "Runs tests"),
       isFailure(step) && badge("failed", "A command ended with another exit code than 0", "bad"),
-      h("span", { class: "step-facts" }, facts.map((fact) => h("span", null, /** @type {Child} */ (fact)))),
+      h("span.step-facts", facts.map((fact) => h("span", (fact)))),
     ),
-    selected && context.hit && h("p", { class: "step-hit" }, `Found in ${context.hit.field}: `, hitExcerpt(context.hit)),
+    selected && context.hit && h("p", `Found in ${context.hit.field}: `, hitExcerpt(context.hit)),
     (context.evidence.get(step.id) ?? []).map((each) => evidenceOfStep(each, context)),
-    !folded && step.remarks.map((remark) => note("warning", shownText(remark, { tag: "span", limit: 500 }))),
+    !folded && step.remarks.map((remark) => note("warning", named(remark, 1000))),
     !folded && stepBody(step, hidden),
   );
 }
 
 /** @param {StepEvidence} each @param {StepContext} context */
-function evidenceOfStep(each, context) {
-  return h(
-    "p",
-    { class: "step-evidence" },
-    h("a", { href: context.pillar(each.pillar, each.measure) }, `Evidence for ${pillarTitle(each.pillar)}, ${each.measure}`),
-    ": ",
-    shownText(each.evidence.what, { tag: "span", limit: 300 }),
-  );
-}
+const evidenceOfStep = (each, context) => h(
+  "p",
+  anchor(context.pillar(each.pillar, each.measure), `Evidence for ${pillarTitle(each.pillar)}, ${each.measure}`),
+  ": ",
+  named(each.evidence.what),
+);
 
 /** @param {Step} step @param {Set<string>} hidden @returns {Child} */
-function stepBody(step, hidden) {
-  return [
-    !hidden.has("reasoning") &&
-      step.reasoning &&
-      h("details", { class: "reasoning", open: true }, h("summary", null, "Reasoning"), stepText(step.reasoning)),
-    !hidden.has("text") && step.text && stepText(step.text),
-    step.calls.map((call) => callView(call, hidden)),
-  ];
-}
+const stepBody = (step, hidden) => [
+  !hidden.has("reasoning") &&
+    step.reasoning &&
+    h("details.reasoning", { open: true }, h("summary", "Reasoning"), stepText(step.reasoning)),
+  !hidden.has("text") && step.text && stepText(step.text),
+  step.calls.map((call) => callView(call, hidden)),
+];
 
 /** @param {string} text @param {boolean} [ansi] */
-function stepText(text, ansi = false) {
-  return shownText(text, { tag: "pre", limit: STEP_LIMIT, ansi });
-}
+const stepText = (text, ansi = false) => shownText(text, { limit: STEP_LIMIT, ansi });
 
 /** @param {Call} call @param {Set<string>} hidden @returns {Child} */
 function callView(call, hidden) {
@@ -127,22 +114,20 @@ function callView(call, hidden) {
   const given = callArguments(call);
   const alone = given.length === 1 && given[0]?.[0] === "command";
   return h(
-    "div",
-    { class: "call" },
+    "div.call",
     h(
       "h3",
-      null,
-      shownText(call.name, { tag: "span", limit: 100 }),
+      named(call.name),
       call.purpose && call.purpose !== "other" && [" ", badge(call.purpose, "What the call is for")],
       exitBadge(call.exit_code),
-      call.seconds !== null && h("span", { class: "step-facts" }, duration(call.seconds)),
+      call.seconds !== null && h("span.step-facts", duration(call.seconds)),
     ),
     calls &&
       given.map(([name, text]) => [
-        !alone && h("div", { class: "label" }, shownText(name, { tag: "span", limit: 100 })),
-        h("div", { class: "argument" }, stepText(text)),
+        !alone && h("div.label", named(name)),
+        h("div.argument", stepText(text)),
       ]),
-    output && [h("div", { class: "label" }, "Output"), h("div", { class: "output" }, stepText(call.output, true))],
+    output && [h("div.label", "Output"), h("div.output", stepText(call.output, true))],
     changes && fileChanges(call.changes),
   );
 }

@@ -2,53 +2,57 @@
 
 /** @template T
  * @typedef {object} Column
- * @property {string} id
- * @property {string} title
+ * @property {string} title unique in its table: the order in an address names it
  * @property {string} [help]
- * @property {boolean} [number]
+ * @property {(value: number | null) => Child} [number] how the value is written, if it is a number
  * @property {(item: T) => string | number | null} value what it is sorted by
- * @property {(item: T) => Child} [cell] the value as text unless given */
+ * @property {(item: T) => Child} [cell] the value unless given */
 /** @template T
  * @typedef {object} TableOptions
  * @property {string} caption
  * @property {Column<T>[]} columns
  * @property {T[]} items
  * @property {(item: T) => string} [open] the link that a row opens
- * @property {Place} place
  * @property {string} [empty]
- * @property {string} [sort] a column's id, with "-" before it for the largest first
+ * @property {string} [sort] a column's title, with "-" before it for the largest first
  * @property {string} [csv] the file that has the table */
 
 /** Tables with more rows draw only those that are seen. */
 const ALL_ROWS = 300;
 const ORDER = new Intl.Collator("en", { numeric: true });
 
+/** @template T @param {string} title @param {(item: T) => string | number | null} value @returns {Column<T>} */
+const textColumn = (title, value) => ({ title, value });
+
+/** @template T @param {string} title @param {(item: T) => number | null} value @param {string} [help] @returns {Column<T>} */
+const countColumn = (title, value, help) => ({ title, help, number: integer, value });
+
 /** A table whose order is a setting of its own, with rows that j and k go through and Enter opens.
  * @template T
  * @param {TableOptions<T>} options
  * @returns {HTMLElement} */
 function table(options) {
-  const { caption, columns, open, place } = options;
+  const { caption, columns, open } = options;
   const heads = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null, title: column.help },
-    h("button", { type: "button", class: "sort", onclick: () => sortBy(column) }, column.title, h("span", { class: "arrow", "aria-hidden": "true" }))));
+    h("button.sort", { onclick: () => sortBy(column) }, column.title, h("span.arrow", UNHEARD))));
   const body = h("tbody");
-  const element = h("table", { class: "sorted", "data-rows": true, "aria-rowcount": options.items.length + 1 },
-    h("caption", null, caption, options.csv && !inPage.size && [" ", h("a", { href: options.csv, download: true }, "CSV")]),
-    h("thead", null, h("tr", { "aria-rowindex": 1 }, heads)), body);
+  const element = h("table.sorted", { "data-rows": true, "aria-rowcount": options.items.length + 1 },
+    h("caption", caption, options.csv && !inPage.size && [" ", h("a", { href: options.csv, download: true }, "CSV")]),
+    h("thead", h("tr", { "aria-rowindex": 1 }, heads)), body);
   // Tables of one page differ by their captions.
   const setting = `sort-${caption.toLowerCase().match(/[a-z0-9]+/g)?.slice(0, 5).join("-") ?? ""}`;
-  const current = () => sortOf(columns, place.settings[setting] ?? options.sort);
+  const current = () => sortOf(columns, shown.place.settings[setting] ?? options.sort);
   const named = Math.max(0, columns.findIndex((column) => !column.number));
   let items = options.items;
   const long = items.length > ALL_ROWS;
-  const scroller = h("div", { class: `table-scroll${long ? " table-long" : ""}`, tabindex: long ? "0" : null, role: long ? "region" : null, "aria-label": long ? caption : null }, element);
+  const scroller = h("div.wide", { class: long && "table-long", tabindex: long ? "0" : null, role: long ? "region" : null, label: long ? caption : null }, element);
   const rows = rowWindow(scroller, body, long, (index) => tableRow(/** @type {T} */ (items[index]), index, columns, named, open));
 
   /** @param {Column<T>} column */
   function sortBy(column) {
     const now = current();
     const down = now?.column === column ? !now.down : Boolean(column.number);
-    setSettings({ [setting]: (down ? "-" : "") + column.id }, { replace: true, quiet: true });
+    setSettings({ [setting]: (down ? "-" : "") + column.title }, { replace: true, quiet: true });
     sorted();
     announce(`Sorted by ${column.title}, ${down ? "descending" : "ascending"}`);
   }
@@ -64,8 +68,19 @@ function table(options) {
   }
   sorted();
   rowLists.set(element, rows.move);
-  if (!items.length) return h("div", { class: "table-block" }, element, h("p", { class: "empty" }, options.empty ?? "There is nothing to list here."));
-  return h("div", { class: "table-block" }, scroller);
+  if (!items.length) return h("div", element, h("p.empty", options.empty ?? "There is nothing to list here."));
+  return h("div", scroller);
+}
+
+/** A small table that needs no sorting, whose rows are named by their first cells.
+ * @param {Child} caption @param {string[]} heads @param {Child[][]} rows @param {number} [texts] how many columns are no numbers */
+function plainTable(caption, heads, rows, texts = 1) {
+  /** @param {number} at */
+  const look = (at) => at >= texts && "number";
+  return h("div.wide", h("table",
+    h("caption", caption),
+    h("thead", h("tr", heads.map((head, at) => h("th", { scope: "col", class: look(at) }, head)))),
+    h("tbody", rows.map((row) => h("tr", row.map((cell, at) => h(at ? "td" : "th", { scope: at ? null : "row", class: look(at) }, cell)))))));
 }
 
 /** @template T
@@ -73,7 +88,7 @@ function table(options) {
  * @returns {{ column: Column<T>, down: boolean } | null} */
 function sortOf(columns, setting = "") {
   const down = setting.startsWith("-");
-  const column = columns.find((each) => each.id === setting.slice(down ? 1 : 0));
+  const column = columns.find((each) => each.title === setting.slice(down ? 1 : 0));
   return column ? { column, down } : null;
 }
 
@@ -91,21 +106,21 @@ function sortedItems(items, { column, down }) {
 
 /** @template T
  * @param {T} item @param {number} index @param {Column<T>[]} columns
- * @param {number} named the column that names the row @param {((item: T) => string) | undefined} open */
-function tableRow(item, index, columns, named, open) {
+ * @param {number} naming the column that names the row @param {((item: T) => string) | undefined} open */
+function tableRow(item, index, columns, naming, open) {
   const href = open?.(item);
   const cells = columns.map((column, place) => {
-    const content = column.cell ? column.cell(item) : column.value(item);
-    const cell = h(place === named ? "th" : "td", { class: column.number ? "number" : null, scope: place === named ? "row" : null }, content ?? UNKNOWN);
-    if (place === named && href && !cell.querySelector("a")) cell.replaceChildren(h("a", { href }, ...cell.childNodes));
+    const value = column.value(item);
+    const content = column.cell ? column.cell(item) : typeof value === "string" ? named(value) : typeof value === "number" ? column.number?.(value) : value;
+    const cell = h(place === naming ? "th" : "td", { class: column.number && "number", scope: place === naming && "row" }, content ?? UNKNOWN);
+    if (place === naming && href && !cell.querySelector("a")) cell.replaceChildren(anchor(href, ...cell.childNodes));
     return cell;
   });
-  const row = h("tr", { tabindex: "-1", "data-index": index, "aria-rowindex": index + 2 }, cells);
-  if (href) {
-    row.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && event.target === row) go(href);
-    });
-  }
+  /** @type {HTMLElement} */
+  const row = h("tr", {
+    tabindex: "-1", "data-index": index, "aria-rowindex": index + 2,
+    onkeydown: (event) => href && event.target === row && /** @type {KeyboardEvent} */ (event).key === "Enter" && go(href),
+  }, cells);
   return row;
 }
 
@@ -125,13 +140,13 @@ function rowWindow(scroller, body, long, render) {
     const focused = indexOf(document.activeElement);
     const rows = Array.from({ length: to - from }, (_, at) => render(from + at));
     body.replaceChildren(gap(from), ...rows, gap(count - to));
-    if (focused !== null && focused >= from && focused < to) rows[focused - from]?.focus({ preventScroll: true });
+    if (focused !== null && focused >= from && focused < to) focusStill(rows[focused - from]);
     // The first rows tell how high one is; later ones would make the list jump.
     const first = rows[0];
     if (long && first?.offsetHeight && anew) height = (rows.at(-1)?.offsetTop ?? 0) > first.offsetTop ? (/** @type {HTMLElement} */ (rows.at(-1)).offsetTop - first.offsetTop) / (rows.length - 1) : first.offsetHeight;
   }
   /** @param {number} hidden how many rows */
-  const gap = (hidden) => style(h("tr", { "aria-hidden": "true", class: "gap" }), { height: `${hidden * height}px`, display: hidden ? "" : "none" });
+  const gap = (hidden) => style(h("tr.gap", UNHEARD), { height: `${hidden * height}px`, display: hidden ? "" : "none" });
   /** @param {Element | null} element */
   const indexOf = (element) => (element && body.contains(element) ? Number(element.closest("tr")?.getAttribute("data-index")) : null);
   /** @param {1 | -1} by */
@@ -142,7 +157,7 @@ function rowWindow(scroller, body, long, render) {
     }
     draw();
     const row = /** @type {HTMLElement | null} */ (body.querySelector(`[data-index="${index}"]`));
-    row?.focus({ preventScroll: true });
+    focusStill(row);
     row?.scrollIntoView({ block: "nearest" });
   }
   if (long) scroller.addEventListener("scroll", () => draw());

@@ -3,70 +3,56 @@
 /** @param {Place} place */
 function taskGridPart(place) {
   const rows = filteredRows(place);
-  const dimension = dimensionOf(place);
-  const { group } = place.settings;
-  const tasks = report.index.tasks.filter((task) => !dimension || group === undefined || taskIsIn(task, dimension, group));
+  const tasks = report.tasks.filter((task) => task.rounds.some((_, at) => roundIsIn(task, at, place)));
   if (!rows.length || !tasks.length) return null;
-  const cells = taskCells();
-  /** @param {TaskSummary} task @param {Row} row */
-  const cell = (task, row) => cells.get(row.id)?.get(task.name);
   /** @type {Column<TaskSummary>[]} */
   const columns = [
-    { id: "task", title: "Task", value: (task) => task.name, cell: (task) => h("a", { href: link("task", [task.id]) }, named(task.name)) },
-    { id: "rounds", title: "Rounds", number: true, value: (task) => task.rounds.length },
+    textColumn("Task", (task) => task.name),
+    countColumn("Rounds", (task) => task.rounds.length),
   ];
   for (const row of rows) {
     columns.push({
-      id: `at-${row.id}`, title: row.name, number: true,
-      value: (task) => { const its = cell(task, row); return its?.of ? its.passed / its.of : null; },
-      cell: (task) => { const its = cell(task, row); return its ? gridCell(task, row, its) : h("span", { class: "quiet" }, "–"); },
+      title: row.name, number: integer,
+      value(task) {
+        const { passed, of } = cellOf(task, row);
+        return of ? passed / of : null;
+      },
+      cell: (task) => gridCell(task, row),
     });
   }
   return [
-    h("h2", null, "Tasks and agents"),
-    h("p", { class: "quiet" }, "Passed rounds, of all attempts that count. A cell leads to the task."),
-    table({ caption: "Rounds passed at each task", columns, items: tasks, place, open: (task) => link("task", [task.id]), csv: "csv/tasks.csv" }),
+    h("h2", "Tasks and agents"),
+    h("p.quiet", "Passed rounds, of all attempts that count. A cell leads to the task."),
+    table({ caption: "Rounds passed at each task", columns, items: tasks, open: (task) => link("task", [task.id]), csv: "csv/tasks.csv" }),
   ];
 }
 
-/** @typedef {{passed: number, of: number, attempts: AttemptSummary[]}} GridCell */
-
-/** By row and task; made once, as it goes through the cells of all attempts.
- * @type {Map<string, Map<string, GridCell>> | null} */
-let madeTaskCells = null;
-
-function taskCells() {
-  if (madeTaskCells) return madeTaskCells;
-  madeTaskCells = new Map();
-  for (const attempt of report.index.attempts) {
-    if (!attempt.row) continue;
-    const ofRow = madeTaskCells.get(attempt.row) ?? new Map();
-    madeTaskCells.set(attempt.row, ofRow);
-    const cell = ofRow.get(attempt.task) ?? { passed: 0, of: 0, attempts: [] };
-    ofRow.set(attempt.task, cell);
-    const [passed, of] = roundsPassed(attempt);
-    cell.passed += passed;
-    cell.of += of;
-    cell.attempts.push(attempt);
-  }
-  return madeTaskCells;
+/** Rounds that were passed and selected, of a row's attempts at a task. @param {TaskSummary} task @param {Row} row */
+function cellOf(task, row) {
+  const attempts = report.attemptsAt(task.name).filter((one) => one.row === row.id);
+  const cells = attempts.map((one) => one.cells.replaceAll(".", "")).join("");
+  return { attempts, of: cells.length, passed: cells.split("p").length - 1 };
 }
 
-/** @param {TaskSummary} task @param {Row} row @param {GridCell} cell */
-function gridCell(task, row, { passed, of, attempts }) {
-  const firsts = attempts.map((one) => (firstFailure(one.cells) ? `#${one.attempt} fails first in round ${firstFailure(one.cells)}` : `#${one.attempt} fails none`));
-  const title = `${row.name} at ${task.name}: ${firsts.slice(0, 5).join(", ")}${firsts.length > 5 ? ", …" : ""}`;
-  return h("a", { href: link("task", [task.id], { attempt: attempts[0].id }), title, class: "share-link" },
-    shareCell(of ? (100 * passed) / of : null, `${integer(passed)}/${integer(of)}`));
+/** @param {TaskSummary} task @param {Row} row @returns {Child} */
+function gridCell(task, row) {
+  const { attempts, passed, of } = cellOf(task, row);
+  if (!attempts[0]) return UNKNOWN;
+  const firsts = attempts.slice(0, 5).map(({ attempt, cells }) => `#${attempt} fails ${firstFailure(cells) ? `first in round ${firstFailure(cells)}` : "none"}`);
+  const title = `${row.name} at ${task.name}: ${firsts.join(", ")}${attempts.length > 5 ? ", …" : ""}`;
+  return h("a.share-link", { href: link("task", [task.id], { attempt: attempts[0].id }), title }, shareCell(of ? (100 * passed) / of : null, `${integer(passed)}/${integer(of)}`));
 }
 
-/** @param {TaskSummary} task @param {Dimension} dimension @param {string} group */
-function taskIsIn(task, dimension, group) {
-  const given = group !== "not given";
+/** Whether a round is in the group that is chosen, if any is. @param {TaskSummary | undefined} task @param {number} at @param {Place} place */
+function roundIsIn(task, at, place) {
+  const dimension = dimensionOf(place);
+  const { group } = place.settings;
+  if (!dimension || group === undefined || !task) return true;
+  const its = group === "not given" ? "" : group;
   switch (dimension) {
     case "task": return task.name === group;
-    case "round": return task.rounds.length >= Number(group);
-    case "change": return task.change_types.some((types) => (given ? types.includes(group) : !types.length));
-    default: return task[dimension] === (given ? group : "");
+    case "round": return at + 1 === Number(group);
+    case "change": return its ? Boolean(task.change_types[at]?.includes(its)) : !task.change_types[at]?.length;
+    default: return task[dimension] === its;
   }
 }

@@ -41,7 +41,7 @@ function shownText(text, { ansi = false, limit = 20000, tag = "pre" } = {}) {
   const look = new Set();
   let from = 0;
   let step = limit;
-  const more = h("button", { type: "button", class: "more", onclick: () => append() });
+  const more = h("button.more", { onclick: () => append() });
   function append() {
     const to = cutAt(text, from + step, ansi);
     const part = text.slice(from, to).replaceAll("\r\n", "\n");
@@ -61,6 +61,12 @@ function shownText(text, { ansi = false, limit = 20000, tag = "pre" } = {}) {
   return element;
 }
 
+/** A name or a remark that somebody else gave, within a line. @param {string} text @param {number} [limit] */
+const named = (text, limit = 300) => shownText(text, { tag: "span", limit });
+
+/** What an error says. @param {unknown} error */
+const messageOf = (error) => (error instanceof Error ? error.message : String(error));
+
 /** A place near one where a text can be cut: not within a pair of surrogates, a line's end or a sequence.
  * @param {string} text @param {number} at @param {boolean} ansi */
 function cutAt(text, at, ansi) {
@@ -74,22 +80,19 @@ function cutAt(text, at, ansi) {
   return (code >= 0xdc00 && code <= 0xdfff) || code === 10 ? end + 1 : end;
 }
 
-/** @param {Node} parent @param {string} text */
+/** @param {Element | DocumentFragment} parent @param {string} text */
 function appendMarked(parent, text) {
   let done = 0;
-  if (!HIDDEN.test(text)) {
-    parent.appendChild(document.createTextNode(text));
-    return;
-  }
+  if (!HIDDEN.test(text)) return parent.append(text);
   for (const found of text.matchAll(HIDDEN_RUNS)) {
-    if (found.index > done) parent.appendChild(document.createTextNode(text.slice(done, found.index)));
-    parent.appendChild(h("span", { class: "code-point" }, codePoints(found[0])));
+    if (found.index > done) parent.append(text.slice(done, found.index));
+    parent.append(h("span.code-point", codePoints(found[0])));
     done = found.index + found[0].length;
   }
-  if (done < text.length) parent.appendChild(document.createTextNode(text.slice(done)));
+  if (done < text.length) parent.append(text.slice(done));
 }
 
-/** @param {Node} parent @param {string} text @param {Set<string>} look classes that are on; changed */
+/** @param {Element | DocumentFragment} parent @param {string} text @param {Set<string>} look classes that are on; changed */
 function appendTerminal(parent, text, look) {
   let done = 0;
   /** @param {number} end */
@@ -99,13 +102,13 @@ function appendTerminal(parent, text, look) {
     if (!look.size) return appendMarked(parent, plain);
     const span = h("span", { class: [...look].join(" ") });
     appendMarked(span, plain);
-    parent.appendChild(span);
+    parent.append(span);
   };
   for (const found of text.matchAll(ESCAPES)) {
     upTo(found.index);
     done = found.index + found[0].length;
     if (found[1] !== undefined) changeLook(look, found[1]);
-    else parent.appendChild(h("span", { class: "code-point", title: found[0].slice(0, 200) }, "␛"));
+    else parent.append(h("span.code-point", { title: found[0].slice(0, 200) }, "␛"));
   }
   upTo(text.length);
 }
@@ -127,32 +130,32 @@ function changeLook(look, codes) {
       const colour = numbers[at + 1] === 5 ? of256(numbers[at + 2] ?? 0) : ofRgb(numbers.slice(at + 2, at + 5));
       at += numbers[at + 1] === 5 ? 2 : 4;
       setColour(look, code === 38 ? "fg" : "bg", colour);
-    } else if ((code >= 30 && code <= 37) || code === 39) setColour(look, "fg", code === 39 ? null : code - 30);
-    else if ((code >= 40 && code <= 47) || code === 49) setColour(look, "bg", code === 49 ? null : code - 40);
-    else if (code >= 90 && code <= 97) setColour(look, "fg", code - 82);
-    else if (code >= 100 && code <= 107) setColour(look, "bg", code - 92);
+    } else {
+      // Bright colours are the same as others, which the themes make legible.
+      const ground = code % 20 < 10 ? "bg" : "fg";
+      const colour = code % 10;
+      if (code >= 30 && code < 50 && colour !== 8) setColour(look, ground, colour === 9 ? null : colour);
+      else if (code >= 90 && code < 108 && colour < 8) setColour(look, ground, colour);
+    }
   }
 }
 
-/** @param {Set<string>} look @param {"fg" | "bg"} ground @param {number | null} colour 0 to 15 */
+/** @param {Set<string>} look @param {"fg" | "bg"} ground @param {number | null} colour 0 to 7 */
 function setColour(look, ground, colour) {
   for (const name of look) if (name.startsWith(`ansi-${ground}-`)) look.delete(name);
   if (colour !== null) look.add(`ansi-${ground}-${colour}`);
 }
 
-/** The nearest of 16 colours, which the themes make legible, of one of 256. @param {number} colour */
+/** The nearest of 8 colours, which the themes make legible, of one of 256. @param {number} colour */
 function of256(colour) {
-  if (!(colour >= 0 && colour < 256)) return 7;
-  if (colour < 16) return colour;
-  if (colour >= 232) return ofRgb(Array(3).fill((colour - 232) * 10 + 8));
+  if (colour < 16) return colour & 7;
+  if (!(colour < 232)) return 7;
   const place = colour - 16;
-  return ofRgb([Math.floor(place / 36), Math.floor(place / 6) % 6, place % 6].map((level) => level * 51));
+  return ofRgb([Math.floor(place / 36), Math.floor(place / 6) % 6, place % 6]);
 }
 
-/** @param {number[]} rgb each 0 to 255 */
+/** @param {number[]} rgb levels of any scale */
 function ofRgb([red = 0, green = 0, blue = 0]) {
   const most = Math.max(red, green, blue);
-  if (most - Math.min(red, green, blue) < 32) return most < 64 ? 0 : most < 144 ? 8 : most < 216 ? 7 : 15;
-  const bits = [red, green, blue].reduce((sum, part, place) => sum + (part > most * 0.6 ? 1 << place : 0), 0);
-  return bits + (most > 180 ? 8 : 0);
+  return [red, green, blue].reduce((sum, part, place) => sum + (part > most * 0.6 ? 1 << place : 0), 0);
 }

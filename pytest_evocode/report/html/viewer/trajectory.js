@@ -7,52 +7,18 @@ const JUMPS = /** @type {[string, string, (step: Step) => boolean][]} */ ([
   ["failure", "f", isFailure],
 ]);
 
-/** The trajectory that is shown, for keys and for changes of the place.
- * @type {{ jump(test: (step: Step) => boolean, direction: 1 | -1, what: string): void, hit(direction: 1 | -1): void,
- *   move(direction: 1 | -1): void, round(direction: 1 | -1): void, update(place: Place): void } | null} */
-let shownTrajectory = null;
-
-definePage({
-  name: "trajectory",
-  title: "",
-  async show(main, place, left) {
-    shownTrajectory = null;
-    const [id = "", number = ""] = place.path;
-    const attempt = await load(`attempts/${id}`);
-    if (left.aborted) return;
-    const round = attempt.rounds.find((each) => each.index === Number(number));
-    heading(main, round ? `Trajectory of round ${round.index}: ${round.name}` : "Trajectory", roundTrail(attempt, round));
-    if (!round?.trajectory?.steps) {
-      main.append(
-        empty(
-          "No trajectory of this round can be shown.",
-          attempt.problems.length
-            ? `See what could not be read of this attempt: ${attempt.problems[0]}`
-            : "Agents that keep a trajectory leave one, and oracle and nop do not.",
-        ),
-      );
-      return;
-    }
-    main.append(roundLinks(attempt, round, "trajectory"));
-    showTrajectory(main, place, left, attempt, round);
-  },
-  update(place) {
-    shownTrajectory?.update(place);
-  },
-  keys: {
-    ...Object.fromEntries(
-      JUMPS.flatMap(([what, key, test]) => [
-        [key, { help: `Next ${what}`, run: () => shownTrajectory?.jump(test, 1, what) }],
-        [key.toUpperCase(), { help: `Previous ${what}`, run: () => shownTrajectory?.jump(test, -1, what) }],
-      ]),
-    ),
-    j: { help: "Next step", run: () => shownTrajectory?.move(1) },
-    k: { help: "Previous step", run: () => shownTrajectory?.move(-1) },
-    n: { help: "Next hit of the search", run: () => shownTrajectory?.hit(1) },
-    N: { help: "Previous hit of the search", run: () => shownTrajectory?.hit(-1) },
-    ">": { help: "Next round", run: () => shownTrajectory?.round(1) },
-    "<": { help: "Previous round", run: () => shownTrajectory?.round(-1) },
-  },
+definePage("trajectory", "", async (main, place, left) => {
+  const { attempt, round } = await loadedRound(place);
+  if (left.aborted) return;
+  heading(main, round ? `Trajectory of round ${round.index}: ${round.name}` : "Trajectory", roundTrail(attempt, round));
+  if (!round?.trajectory?.steps) {
+    main.append(empty("No trajectory of this round can be shown.", attempt.problems.length
+      ? `Not all could be read: ${attempt.problems[0]}`
+      : "Oracle and nop leave none."));
+    return;
+  }
+  main.append(roundLinks(attempt, round, "trajectory"));
+  return showTrajectory(main, place, left, attempt, round);
 });
 
 /** @param {RoundData} round */
@@ -79,14 +45,14 @@ function showTrajectory(main, place, left, attempt, round) {
     selected: null,
     hit: null,
     evidence: evidenceByStep(round),
-    href: (step) => link("trajectory", path, { ...current.settings, step: String(step) }),
+    href: (step) => link("trajectory", path, { ...current.settings, step }),
     pillar: (pillar, measure) => link("round", path, { tab: "process", measure: `${pillar}.${measure}` }),
     select: (step) => void goTo(step),
   };
   let current = place;
   /** Index of the selected step, or null. @type {number | null} */
   let at = null;
-  const said = h("span", { role: "status", class: "said" });
+  const said = h("span.said", { role: "status" });
   const search = searchPanel(parts, left, {
     query: place.settings.q ?? "",
     regular: place.settings.regex === "1",
@@ -137,7 +103,7 @@ function showTrajectory(main, place, left, attempt, round) {
       }
       want(parts.partOf(index));
       const problem = parts.problem(parts.partOf(index));
-      return h("div", { class: "step pending" }, problem ? note("error", problem) : `Step ${index + 1} is being loaded …`);
+      return h("div.step.pending", problem ? note("error", problem) : `Step ${index + 1} is being loaded …`);
     },
   });
 
@@ -168,7 +134,7 @@ function showTrajectory(main, place, left, attempt, round) {
     jumping = new AbortController();
     const { signal } = jumping;
     const from = at ?? (direction > 0 ? list.first() - 1 : list.first());
-    const part = parts.partOf(Math.min(Math.max(from + direction, 0), parts.count - 1));
+    const part = parts.partOf(within(from + direction, 0, parts.count - 1));
     said.textContent = "";
     for await (const { steps, start } of parts.through(part, direction, signal)) {
       const index = nextIndex(steps, start, from, direction, test);
@@ -182,12 +148,29 @@ function showTrajectory(main, place, left, attempt, round) {
     if (!signal.aborted) said.textContent = `There is no ${direction > 0 ? "later" : "earlier"} ${what}.`;
   }
 
-  shownTrajectory = {
-    jump: (test, direction, what) => void jump(test, direction, what),
-    hit: search.go,
-    move: (direction) => void jump(() => true, direction, "step"),
-    round: (direction) => goToRound(attempt, round, direction, "trajectory"),
-    update(now) {
+  main.append(
+    trajectoryFacts(round),
+    h("div.trajectory-bar",
+      h("div.tools", showToggles(context.hidden), jumpButtons((...how) => void jump(...how)), search.form, said),
+      search.list),
+    list.element);
+  if (place.settings.step) void goTo(Number(place.settings.step));
+  search.start();
+  /** @param {string} help @param {() => unknown} run */
+  const act = (help, run) => ({ help, run: () => void run() });
+  return {
+    keys: {
+      ...Object.fromEntries(JUMPS.flatMap(([what, key, test]) => [
+        [key, act(`Next ${what}`, () => jump(test, 1, what))],
+        [key.toUpperCase(), act(`Previous ${what}`, () => jump(test, -1, what))],
+      ])),
+      j: act("Next step", () => jump(() => true, 1, "step")),
+      k: act("Previous step", () => jump(() => true, -1, "step")),
+      n: act("Next hit of the search", () => search.go(1)),
+      N: act("Previous hit of the search", () => search.go(-1)),
+      ...roundKeys(attempt, round, "trajectory"),
+    },
+    update(/** @type {Place} */ now) {
       const step = Number(now.settings.step ?? 0);
       const hidden = hiddenKinds(now);
       const changed = [...hidden].join() !== [...context.hidden].join();
@@ -197,111 +180,53 @@ function showTrajectory(main, place, left, attempt, round) {
       else if (changed) list.refresh();
     },
   };
-  main.append(
-    trajectoryFacts(round),
-    h(
-      "div",
-      { class: "trajectory-bar" },
-      h("div", { class: "trajectory-tools" }, showToggles(context.hidden), jumpButtons(jump), search.form, said),
-      search.list,
-    ),
-    list.element,
-  );
-  if (place.settings.step) void goTo(Number(place.settings.step));
-  search.start();
 }
 
 /** @param {Step[]} steps @param {number} start @param {number} from @param {1 | -1} direction
  * @param {(step: Step) => boolean} test @returns {number | null} */
 function nextIndex(steps, start, from, direction, test) {
-  const last = start + steps.length - 1;
-  const first = direction > 0 ? Math.max(from + 1, start) : Math.min(from - 1, last);
-  for (let index = first; index >= start && index <= last; index += direction) {
-    const step = steps[index - start];
-    if (step && test(step)) return index;
-  }
-  return null;
+  const at = direction > 0
+    ? steps.findIndex((step, index) => start + index > from && test(step))
+    : steps.findLastIndex((step, index) => start + index < from && test(step));
+  return at < 0 ? null : start + at;
 }
 
 /** @param {Place} place @returns {Set<string>} */
 function hiddenKinds(place) {
-  const named = (place.settings.hide ?? "copied").split(",");
-  return new Set(SHOWN_KINDS.filter((kind) => named.includes(kind)));
+  return new Set((place.settings.hide ?? "copied").split(","));
 }
 
 /** @param {Set<string>} hidden */
 function showToggles(hidden) {
   const chosen = new Set(hidden);
-  return h(
-    "fieldset",
-    { class: "toggles" },
-    h("legend", null, "Show"),
-    SHOWN_KINDS.map((kind) =>
-      h(
-        "label",
-        null,
-        h("input", {
-          type: "checkbox",
-          checked: !chosen.has(kind),
-          onchange: (event) => {
-            if (/** @type {HTMLInputElement} */ (event.target).checked) chosen.delete(kind);
-            else chosen.add(kind);
-            const names = SHOWN_KINDS.filter((each) => chosen.has(each)).join();
-            setSettings({ hide: names === "copied" ? null : names || "none" }, { replace: true });
-          },
-        }),
-        kind === "copied" ? " Copied context" : ` ${capital(kind)}`,
-      ),
-    ),
-  );
+  /** @param {string} kind */
+  const toggle = (kind) => h("label",
+    h("input", {
+      type: "checkbox", checked: !chosen.has(kind),
+      onchange() {
+        if (!chosen.delete(kind)) chosen.add(kind);
+        const names = SHOWN_KINDS.filter((each) => chosen.has(each)).join();
+        setSettings({ hide: names === "copied" ? null : names || "none" }, { replace: true });
+      },
+    }), kind === "copied" ? " Copied context" : ` ${capital(kind)}`);
+  return h("fieldset.toggles", h("legend", "Show"), SHOWN_KINDS.map(toggle));
 }
 
-/** @param {(test: (step: Step) => boolean, direction: 1 | -1, what: string) => Promise<void>} jump */
-function jumpButtons(jump) {
-  return h(
-    "div",
-    { class: "jumps", role: "group", "aria-label": "Jump between steps" },
-    JUMPS.map(([what, key, test]) =>
-      h(
-        "span",
-        null,
-        h(
-          "button",
-          {
-            type: "button",
-            "aria-label": `Previous ${what}`,
-            title: `Previous ${what} (${key.toUpperCase()})`,
-            onclick: () => void jump(test, -1, what),
-          },
-          "‹",
-        ),
-        ` ${what} `,
-        h(
-          "button",
-          {
-            type: "button",
-            "aria-label": `Next ${what}`,
-            title: `Next ${what} (${key})`,
-            onclick: () => void jump(test, 1, what),
-          },
-          "›",
-        ),
-      ),
-    ),
-  );
-}
+/** @param {(test: (step: Step) => boolean, direction: 1 | -1, what: string) => void} jump */
+const jumpButtons = (jump) => h("div.jumps", { role: "group", label: "Jump between steps" }, JUMPS.map(([what, key, test]) => h("span",
+  iconButton("‹", `Previous ${what}`, key.toUpperCase(), () => jump(test, -1, what)), ` ${what} `,
+  iconButton("›", `Next ${what}`, key, () => jump(test, 1, what)))));
 
 /** @param {RoundData} round */
 function trajectoryFacts(round) {
   const { usage, trajectory } = round;
   return h(
-    "p",
-    { class: "facts" },
+    "p.facts",
     `${integer(trajectory?.steps)} steps, ${integer(round.tool_calls)} tool calls`,
     usage && `, ${integer(usage.prompt_tokens)} tokens in and ${integer(usage.completion_tokens)} out, ${money(usage.cost_usd)}`,
     round.agent_seconds !== null && `, ${duration(round.agent_seconds)}`,
     ".",
-    round.stopped && [" The turn was stopped: ", shownText(round.stopped, { tag: "span", limit: 300 })],
-    trajectory?.notes && [" ", shownText(trajectory.notes, { tag: "span", limit: 1000 })],
+    round.stopped && [" The turn was stopped: ", named(round.stopped)],
+    trajectory?.notes && [" ", named(trajectory.notes, 1000)],
   );
 }

@@ -17,7 +17,6 @@ function heightsOf(count, guess) {
     if (next <= count) sums[next] = /** @type {number} */ (sums[next]) + /** @type {number} */ (sums[at]);
   }
   return {
-    count,
     /** @param {number} index @param {number} height */
     set(index, height) {
       const more = height - /** @type {number} */ (heights[index]);
@@ -26,8 +25,6 @@ function heightsOf(count, guess) {
       for (let at = index + 1; at <= count; at += at & -at) sums[at] = /** @type {number} */ (sums[at]) + more;
       return true;
     },
-    /** @param {number} index */
-    get: (index) => heights[index] ?? 0,
     /** Where an item begins. @param {number} index */
     above(index) {
       let sum = 0;
@@ -55,9 +52,9 @@ function heightsOf(count, guess) {
 /** @param {{ count: number, render(index: number): HTMLElement, estimate: number, label: string, left: AbortSignal }} options
  * @returns {VirtualList} */
 function virtualList({ count, render, estimate, label, left }) {
-  const items = h("div", { class: "virtual-items", role: "presentation" });
-  const inner = h("div", { class: "virtual-inner", role: "presentation" }, items);
-  const element = h("div", { class: "virtual", role: "list", tabindex: "0", "aria-label": label }, inner);
+  const items = h("div.virtual-items", { role: "presentation" });
+  const inner = h("div.virtual-inner", { role: "presentation" }, items);
+  const element = h("div.virtual", { role: "list", tabindex: "0", label: label }, inner);
   const guess = () => Math.min(estimate, TALLEST / Math.max(count, 1));
   let heights = heightsOf(count, guess());
   /** Items that are there. @type {Map<number, HTMLElement>} */
@@ -108,8 +105,7 @@ function virtualList({ count, render, estimate, label, left }) {
       if (drawn.has(index)) continue;
       const node = item(index);
       drawn.set(index, node);
-      const after = drawn.get(index + 1) ?? nextDrawn(index, to);
-      items.insertBefore(node, after);
+      items.insertBefore(node, [...items.children].find((each) => Number(/** @type {HTMLElement} */ (each).dataset.index) > index) ?? null);
       changed = true;
     }
     items.style.top = `${heights.above(from)}px`;
@@ -120,17 +116,9 @@ function virtualList({ count, render, estimate, label, left }) {
     // At once and not in the next frame, before which it would be painted in the wrong place.
     if (moved && again < 5) settle(again + 1);
   }
-  /** @param {number} index @param {number} to */
-  function nextDrawn(index, to) {
-    for (let next = index + 1; next < to; next++) {
-      const node = drawn.get(next);
-      if (node) return node;
-    }
-    return null;
-  }
   /** @param {number} index */
   function item(index) {
-    const node = h("div", { class: "virtual-item", role: "listitem", "aria-posinset": index + 1, "aria-setsize": count, "data-index": index }, render(index));
+    const node = h("div.virtual-item", { role: "listitem", "aria-posinset": index + 1, "aria-setsize": count, "data-index": index }, render(index));
     sizes.observe(node);
     return node;
   }
@@ -156,7 +144,7 @@ function virtualList({ count, render, estimate, label, left }) {
     element,
     first: () => heights.at(element.scrollTop),
     scrollTo(index) {
-      wanted = Math.min(Math.max(index, 0), Math.max(count - 1, 0));
+      wanted = within(index, 0, Math.max(count - 1, 0));
       anchor = { index: wanted, above: 0 };
       element.scrollIntoView({ block: "nearest" });
       settle();
@@ -169,12 +157,8 @@ function virtualList({ count, render, estimate, label, left }) {
       if (key) refocus(key);
     },
     setCount(now) {
-      const before = heights;
       count = now;
       heights = heightsOf(count, guess());
-      for (let index = 0; index < Math.min(before.count, count); index++) {
-        if (before.get(index) !== estimate) heights.set(index, before.get(index));
-      }
       clearDrawn();
       if (anchor.index >= count) anchor = { index: 0, above: 0 };
       wanted = null;

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.report.html.browser.viewing import Viewer, file_base
+from tests.report.html.browser.viewing import PATIENCE, Viewer, file_base
 from tests.report.html.sample import sample_report, write_sample
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def chromium() -> Iterator[Browser]:
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.skip("there is no chromium on the PATH")
+    sync_api.expect.set_options(timeout=PATIENCE)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program)
         yield browser
@@ -73,15 +74,28 @@ def served(folders: Callable[[str], Path]) -> Iterator[str]:
     server.server_close()
 
 
+@pytest.fixture(scope="module")
+def usual(chromium: Browser) -> Iterator[Viewer]:
+    """A viewer with the usual settings, for one test after the other: starting takes longer than opening a report."""
+    viewer = Viewer.start(chromium, "about:blank")
+    yield viewer
+    viewer.close()
+
+
 @pytest.fixture
-def view(chromium: Browser, folders: Callable[[str], Path]) -> Iterator[Open]:
+def view(chromium: Browser, usual: Viewer, folders: Callable[[str], Path]) -> Iterator[Open]:
     """Start viewers, whose problems fail the test at its end."""
     viewers: list[Viewer] = []
 
     def start(kind: str = "plain", base: str | None = None, **settings: Any) -> Viewer:
-        viewers.append(Viewer.start(chromium, base or file_base(folders(kind)), **settings))
+        base = base or file_base(folders(kind))
+        if settings or usual in viewers:
+            viewers.append(Viewer.start(chromium, base, **settings))
+        else:
+            usual.base = base
+            viewers.append(usual)
         return viewers[-1]
 
     yield start
-    problems = [problem for viewer in viewers for problem in viewer.close()]
+    problems = [problem for viewer in viewers for problem in (viewer.leave() if viewer is usual else viewer.close())]
     assert problems == []

@@ -6,11 +6,15 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.report.html.browser.conftest import Open
 from tests.report.html.browser.viewing import Viewer, file_base
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
 
 ROUND = "#/round/t0-ledger-0-1/8"
 TRAJECTORY = "#/trajectory/t0-ledger-0-1/2"
@@ -143,16 +147,20 @@ def test_jumps_go_from_one_edit_to_the_next(view: Open) -> None:
 def test_the_rows_that_are_compared_are_a_part_of_the_address(view: Open) -> None:
     viewer = view()
     page = viewer.open("#/compare")
-    before = page.locator(".compare-differences tbody tr").first.inner_text()
+    before = _differences(page).first.inner_text()
     page.get_by_role("button", name="Swap").click()
     page.wait_for_function("() => location.hash.includes('first=row-1')")
     page.get_by_role("heading", name="Differences").wait_for()
-    swapped = page.locator(".compare-differences tbody tr").first.inner_text()
+    swapped = _differences(page).first.inner_text()
     assert _numbers(swapped)[:2] == _numbers(before)[:2][::-1]
     assert _numbers(swapped)[2] == -_numbers(before)[2]
     other = anew(viewer, view).page
     assert other.locator(".compare-rows select").first.input_value() == "row-1"
-    assert other.locator(".compare-differences tbody tr").first.inner_text() == swapped
+    assert _differences(other).first.inner_text() == swapped
+
+
+def _differences(page: Page) -> Locator:
+    return page.get_by_role("table", name="paired by task").locator("tbody tr")
 
 
 def _numbers(row: str) -> list[float]:

@@ -89,3 +89,15 @@ def test_what_was_left_out_is_listed(view: Open) -> None:
     page = view().open("#/overview")
     expect(page.get_by_text("it is no JSON; the round is left out")).to_be_visible()
     expect(page.get_by_text("#2 at ledger")).to_be_visible()
+
+
+def test_failed_rounds_follow_the_group_and_other_charts_say_that_they_do_not(view: Open) -> None:
+    viewer = view()
+    page = viewer.open("#/overview?by=task&group=ledger")
+    failed = page.locator("figure", has_text="Failed rounds by what went wrong").get_by_role("table").first
+    sum_of_row = failed.get_by_role("row").filter(has_text="claude-code").get_by_role("cell").last
+    expect(sum_of_row).to_have_text("3")
+    assert page.get_by_text("Over all rounds, not only the chosen group.").count() == 3
+    viewer.go("#/overview")
+    expect(sum_of_row).to_have_text("16")
+    assert page.get_by_text("Over all rounds, not only the chosen group.").count() == 0

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
 from tests.report.html.browser.conftest import Open
+from tests.report.html.browser.viewing import file_base
+from tests.report.html.sample import sample_report, write_sample
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+FAILED = {"status": "failed", "failure": "new miss"}
 #: A round of the sample with a new miss, regressions and carried cases.
 BROKEN = "#/round/t0-ledger-1-1/6"
 PASSED = "#/round/t0-ledger-0-1/2"
@@ -123,7 +127,8 @@ def test_commands_run_the_round_again(view: Open) -> None:
     assert "pytest tasks/ledger/task.toml::" in text
     assert "--evocode-agent=" in text
     page.get_by_role("button", name="Copy").first.click()
-    page.get_by_role("button", name="Copied").wait_for()
+    # The button says so for two seconds, and who listens hears it.
+    expect(page.locator("#live")).to_have_text("Copied")
 
 
 def test_a_round_without_a_record_says_where_to_go(view: Open) -> None:
@@ -136,3 +141,19 @@ def test_a_round_without_recordings_says_so(view: Open) -> None:
     page.get_by_text("was not recorded").wait_for()
     page = view().open("#/trajectory/t0-ledger-2-1/1")
     page.get_by_text("No trajectory of this round").wait_for()
+
+
+def test_of_many_failing_cases_the_first_are_listed_and_the_others_one_click_away(view: Open, tmp_path: Path) -> None:
+    values = sample_report(rows=1, tasks=1, rounds=2)
+    broken = values["attempts/t0-ledger-0-1"]["rounds"][0]
+    broken["cases"] = [broken["cases"][0] | FAILED | {"id": f"test_{number}"} for number in range(40)]
+    write_sample(tmp_path, values)
+    viewer = view(base=file_base(tmp_path))
+    page = viewer.open("#/round/t0-ledger-0-1/1")
+    expect(page.locator("details.case")).to_have_count(10)
+    expect(page.locator("details.case[open]")).to_have_count(3)
+    page.get_by_role("button", name="Show more (30)").click()
+    expect(page.locator("details.case")).to_have_count(40)
+    # An address of a case that is not among the first shows it all the same.
+    viewer.go("#/round/t0-ledger-0-1/1?case=test_33")
+    expect(page.locator("details.case.selected .case-id")).to_have_text("test_33")

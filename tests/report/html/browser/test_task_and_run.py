@@ -73,3 +73,11 @@ def test_a_run_says_how_it_was_started_and_how_to_continue(view: Open) -> None:
     expect(page.get_by_text("pytest --evocode-resume=run-0")).to_be_visible()
     expect(page.get_by_role("button", name="Copy: Continue it")).to_be_visible()
     expect(page.get_by_role("table", name="Time by phase").last).to_contain_text("agent")
+
+
+def test_a_run_says_what_it_was_made_with_and_what_to_be_careful_about(view: Open) -> None:
+    page = view().open("#/run/run-1")
+    versions = page.locator("section", has=page.get_by_role("heading", name="Versions"))
+    expect(versions).to_contain_text("28.1")
+    warnings = page.locator("section", has=page.get_by_role("heading", name="Warnings"))
+    expect(warnings).to_contain_text("the suite of round 3 has no cases of its own")

@@ -21,6 +21,9 @@ _HAPPENED = "() => [...window.violations.splice(0), ...(window.PWNED ? ['a text 
 #: A page is there when it has a heading and waits for nothing.
 _READY = "() => document.querySelector('main h1') && !document.querySelector('[aria-busy=true]')"
 
+#: What is shown is marked, so that one can tell when it is gone.
+_GO = "(place) => { document.querySelector('main .page').dataset.left = ''; location.hash = place; }"
+
 
 @dataclass
 class Place:
@@ -49,7 +52,7 @@ PLACES = [
 ]
 
 
-@dataclass
+@dataclass(eq=False)
 class Viewer:
     """A page of a browser that shows a report, with all that it did and should not have done."""
 
@@ -79,6 +82,13 @@ class Viewer:
         self.page.goto(f"{self.base}/index.html{place}")
         return self.ready()
 
+    def go(self, place: str) -> Page:
+        """Go to another place within the page that is open, as a link does: nothing is loaded that is there already."""
+        for each in ("#/elsewhere", place):
+            self.page.evaluate(_GO, each)
+            self.page.wait_for_function("() => !document.querySelector('.page[data-left]')")
+        return self.ready()
+
     def ready(self) -> Page:
         self.page.wait_for_function(_READY)
         return self.page
@@ -92,6 +102,14 @@ class Viewer:
         if self.page.url.startswith(self.base):
             self.problems += self.page.evaluate(_HAPPENED)
         found, self.problems = self.problems, []
+        return found
+
+    def leave(self) -> list[str]:
+        """Forget what the report keeps in the browser, and return all that should not have happened."""
+        found = self.not_allowed()
+        if self.page.url.startswith(self.base):
+            self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        self.page.goto("about:blank")
         return found
 
     def close(self) -> list[str]:

@@ -1,0 +1,200 @@
+"""What the proxy does with one connection from inside: tunnels by CONNECT, and plain HTTP by absolute addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Iterable
+
+import h11
+
+from pytest_evocode.environments.egress.client_hello import ClientHello
+from pytest_evocode.environments.egress.connections import EgressConnection
+from pytest_evocode.environments.egress.gate import EgressGate
+from pytest_evocode.environments.egress.routes import Refusal, Resolve, Route, find_route, parse_authority
+from pytest_evocode.tasks.allowlist import parse_name
+
+_HEAD = 2**16  # bytes of a request's head at most
+_PATIENCE = 60.0  # seconds for the head of the first request
+_ABSOLUTE = re.compile(r"http://([^/?#]+)([^#]*)", re.IGNORECASE)
+# They are about one connection, and not passed on. How a body ends is h11's business.
+_OF_ONE_CONNECTION = {
+    *(b"connection", b"proxy-connection", b"keep-alive", b"te", b"trailer", b"upgrade"),
+    *(b"proxy-authorization", b"proxy-authenticate", b"proxy-authentication-info"),
+}
+
+
+class Exchange:
+    """One connection from inside, which may carry several requests."""
+
+    def __init__(self, client: EgressConnection, gate: EgressGate, resolve: Resolve) -> None:
+        self._client = client
+        self._gate = gate
+        self._resolve = resolve
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD)
+
+    async def run(self) -> None:
+        """Serve until either side ends; what is broken is closed without a word."""
+        try:
+            await self._serve()
+        except (OSError, TimeoutError, h11.ProtocolError):
+            with contextlib.suppress(OSError, h11.ProtocolError):
+                await self._refuse(Refusal(400, "no request that a proxy understands"))
+        finally:
+            self._client.close()
+
+    async def _serve(self) -> None:
+        while True:
+            event = await asyncio.wait_for(self._next_event(self._http, self._client), _PATIENCE)
+            if not isinstance(event, h11.Request):
+                return
+            goes_on = await (self._tunnel(event) if event.method == b"CONNECT" else self._forward(event))
+            if not goes_on or self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+                return
+            self._http.start_next_cycle()
+
+    async def _next_event(self, http: h11.Connection, connection: EgressConnection) -> object:
+        while True:
+            event = http.next_event()
+            if event is not h11.NEED_DATA:
+                return event
+            http.receive_data(await connection.read())
+
+    async def _refuse(self, refusal: Refusal) -> bool:
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = f"evocode: {refusal.why}\n".encode()
+            headers = [
+                ("Content-Type", "text/plain; charset=utf-8"),
+                ("Content-Length", str(len(body))),
+                ("Connection", "close"),
+            ]
+            for event in (
+                h11.Response(status_code=refusal.status, headers=headers),
+                h11.Data(body),
+                h11.EndOfMessage(),
+            ):
+                await self._client.write(self._http.send(event) or b"")
+            with contextlib.suppress(OSError):
+                await self._client.end()
+        return False
+
+    # Tunnels.
+
+    async def _tunnel(self, request: h11.Request) -> bool:
+        target = parse_authority(request.target.decode("latin-1"), None)
+        if target is None:
+            return await self._refuse(Refusal(400, "CONNECT needs HOST:PORT"))
+        route = await find_route(self._gate, self._resolve, *target)
+        if isinstance(route, Refusal):
+            return await self._refuse(route)
+        try:
+            ready = h11.Response(status_code=200, headers=[], reason=b"Connection established")
+            await self._client.write(self._http.send(ready) or b"")
+            begun, _ = self._http.trailing_data
+            ways = [
+                asyncio.ensure_future(self._pass_up(route, begun)),
+                asyncio.ensure_future(_pass_on(route.upstream, self._client)),
+            ]
+            try:
+                await asyncio.gather(*ways)
+            finally:
+                for way in ways:
+                    way.cancel()
+        finally:
+            route.upstream.close()
+        return False
+
+    async def _pass_up(self, route: Route, begun: bytes) -> None:
+        """Pass on what the client sends, the beginning only when it names no other server than the tunnel may have."""
+        hello, held = ClientHello(), bytearray()
+        piece = begun or await self._client.read()
+        while piece:
+            held += piece
+            if hello.feed(piece):
+                break
+            piece = await self._client.read()
+        if route.name is not None and not self._may_be_asked(hello.server_name, route.name):
+            why = f"TLS asks for this name in a connection to {route.name}"
+            self._gate.note(hello.server_name or "(no name)", route.port, why)
+            raise ConnectionAbortedError
+        if held:
+            await route.upstream.write(bytes(held))
+        await _pass_on(self._client, route.upstream)
+
+    def _may_be_asked(self, server_name: str | None, name: str) -> bool:
+        if server_name is None or self._gate.is_open:
+            return True
+        asked = parse_name(server_name)
+        return asked is not None and (asked == name or self._gate.hosts.has_name(asked))
+
+    # Plain HTTP.
+
+    async def _forward(self, request: h11.Request) -> bool:
+        match = _ABSOLUTE.fullmatch(request.target.decode("latin-1"))
+        target = parse_authority(match[1], 80) if match else None
+        if match is None or target is None:
+            return await self._refuse(Refusal(400, "this is a proxy: it takes CONNECT, and http:// in full"))
+        route = await find_route(self._gate, self._resolve, *target)
+        if isinstance(route, Refusal):
+            return await self._refuse(route)
+        path = match[2] if match[2].startswith("/") else f"/{match[2]}"
+        # Whatever Host the client sent: the server is the one that was looked at.
+        headers = [(b"Host", match[1].encode("latin-1")), (b"Connection", b"close"), *_kept(request.headers, b"host")]
+        http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
+        try:
+            passed_on = h11.Request(method=request.method, target=path.encode("latin-1"), headers=headers)
+            await route.upstream.write(http.send(passed_on) or b"")
+            upload = asyncio.ensure_future(self._upload(http, route.upstream))
+            try:
+                await self._answer(http, route.upstream)
+            finally:
+                upload.cancel()
+                await asyncio.wait([upload])  # What it ended with says nothing that the answer does not.
+                _ = upload.cancelled() or upload.exception()
+        except (OSError, h11.RemoteProtocolError) as error:
+            return await self._refuse(Refusal(502, f"{route.host} broke off: {error}"))
+        finally:
+            route.upstream.close()
+        return True
+
+    async def _upload(self, http: h11.Connection, upstream: EgressConnection) -> None:
+        while True:
+            event = await self._next_event(self._http, self._client)
+            if isinstance(event, h11.Data | h11.EndOfMessage):
+                sent = h11.EndOfMessage() if isinstance(event, h11.EndOfMessage) else event
+                await upstream.write(http.send(sent) or b"")
+            if not isinstance(event, h11.Data):
+                return
+
+    async def _answer(self, http: h11.Connection, upstream: EgressConnection) -> None:
+        while True:
+            event = await self._next_event(http, upstream)
+            if isinstance(event, h11.InformationalResponse | h11.Response):
+                kind = type(event)
+                headers = _kept(event.headers)
+                event = kind(status_code=event.status_code, headers=headers, reason=event.reason)
+            elif isinstance(event, h11.EndOfMessage):
+                event = h11.EndOfMessage()
+            elif not isinstance(event, h11.Data):
+                raise ConnectionAbortedError("no whole answer")
+            await self._client.write(self._http.send(event) or b"")
+            if isinstance(event, h11.EndOfMessage):
+                return
+
+
+def _kept(headers: Iterable[tuple[bytes, bytes]], *others: bytes) -> list[tuple[bytes, bytes]]:
+    """Return the headers that are passed on."""
+    headers = list(headers)
+    named = {word.strip().lower() for name, value in headers if name == b"connection" for word in value.split(b",")} - {
+        b"content-length",
+        b"transfer-encoding",
+    }
+    dropped = _OF_ONE_CONNECTION | named | {*others}
+    return [(name, value) for name, value in headers if name not in dropped]
+
+
+async def _pass_on(source: EgressConnection, target: EgressConnection) -> None:
+    while piece := await source.read():
+        await target.write(piece)
+    await target.end()

@@ -1,0 +1,127 @@
+"""The proxy of one engine: one thread of the session, which serves all environments that have an allowlist."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import threading
+from collections.abc import Coroutine
+from typing import Any
+
+from pytest_evocode.environments.egress.connections import EgressConnection, SocketConnection
+from pytest_evocode.environments.egress.gate import EgressGate
+from pytest_evocode.environments.egress.routes import Resolve, system_resolver
+
+logger = logging.getLogger(__name__)
+
+_MOST = 256  # connections of one environment at once
+_ENDING = 10.0  # seconds for the thread to end
+
+
+class EgressProxy:
+    """Serves connections; nothing is started before the first environment needs it. Any thread may call."""
+
+    def __init__(self, resolve: Resolve = system_resolver) -> None:
+        """Resolve names by ``resolve``."""
+        self.resolve = resolve
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop of the proxy's thread, which is started when it is first needed."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="egress-proxy", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    def close(self) -> None:
+        """End the thread; what it served must have been closed."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+        if loop is None or self._thread is None:
+            return
+        asyncio.run_coroutine_threadsafe(_end_all(), loop).result(_ENDING)
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join(_ENDING)
+        loop.close()
+
+
+async def _end_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_default_executor()
+
+
+class ServedEnvironment:
+    """The connections of one environment, which end with it, or when its gate allows something else."""
+
+    def __init__(self, proxy: EgressProxy, gate: EgressGate) -> None:
+        self._proxy = proxy
+        self._gate = gate
+        self._loop = proxy.loop
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        gate.changed = self.drop
+
+    def listen(self, listener: socket.socket) -> None:
+        """Serve a socket that listens in the environment's network, in place of an earlier one."""
+        self._call(self._listen(listener))
+
+    async def _listen(self, listener: socket.socket) -> None:
+        if self._server is not None:
+            self._server.close()
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.begin(SocketConnection(reader, writer))
+
+        self._server = await asyncio.start_server(accept, sock=listener)
+
+    def begin(self, connection: EgressConnection) -> None:
+        """Serve a connection; to be called in the proxy's thread."""
+        if len(self._tasks) >= _MOST:
+            connection.close()
+            return
+        from pytest_evocode.environments.egress.exchange import Exchange
+
+        task = self._loop.create_task(Exchange(connection, self._gate, self._proxy.resolve).run())
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.info("a connection of the proxy failed: %r", error)
+
+    def drop(self) -> None:
+        """End all connections."""
+        self._call(self._drop())
+
+    async def _drop(self) -> None:
+        tasks = set(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def close(self) -> None:
+        """End all connections, and take no more."""
+        self._call(self._close())
+
+    async def _close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        await self._drop()
+
+    def _call(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        if self._loop.is_closed():
+            coroutine.close()
+            return
+        with contextlib.suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(_ENDING)

@@ -1,0 +1,66 @@
+"""The network of one sandbox: none, the host's, or a loopback with the proxy's port on it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from pytest_evocode.environments.egress import PROXY_PORT, PROXY_VARIABLES, EgressGate
+from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks import Allowlist, Network
+
+if TYPE_CHECKING:
+    from pytest_evocode.environments.egress.proxy import EgressProxy, ServedEnvironment
+
+_LISTENING = 30.0  # seconds for a worker to make a socket
+
+
+class SandboxNetwork:
+    """The network of one sandbox.
+
+    The proxy's port is a socket of the session itself, made in the sandbox's network: nothing inside takes part, and
+    nothing inside can end it.
+    """
+
+    def __init__(self, proxy: Callable[[], EgressProxy] | None, network: Network | None) -> None:
+        self._proxy = proxy
+        self.gate = EgressGate(network, default="no-network") if isinstance(network, Allowlist) else None
+        # The host's network includes its loopback services, so only a task that asks for it gets it.
+        self.is_shared = network == "public"
+        self._served: ServedEnvironment | None = None
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The variables by which programs find the way out."""
+        return {} if self.gate is None else PROXY_VARIABLES
+
+    def open(self, begin: Callable[..., int]) -> None:
+        """Serve the proxy's port of a sandbox that has been started; ``begin`` sends it a request."""
+        if self.gate is None:
+            return
+        if self._proxy is None:
+            raise EnvironmentFault("this sandbox has no proxy, which its allowlist needs")
+        from pytest_evocode.environments.egress.proxy import ServedEnvironment
+
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours:
+            with theirs:
+                control = theirs.fileno()
+                begin("listen", [control], control=control, port=PROXY_PORT)
+            ours.settimeout(_LISTENING)
+            try:
+                message, fds, _, _ = socket.recv_fds(ours, 2**16, 1)
+            except TimeoutError:
+                raise EnvironmentFault("a sandbox could not be given the proxy's port") from None
+        if not fds:
+            why = message.decode("utf-8", "replace")
+            raise EnvironmentFault(f"a sandbox could not be given the proxy's port {PROXY_PORT}: {why}")
+        self._served = self._served or ServedEnvironment(self._proxy(), self.gate)
+        self._served.listen(socket.socket(fileno=fds[0]))
+
+    def close(self) -> None:
+        """End all connections."""
+        served, self._served = self._served, None
+        if served is not None:
+            served.close()

@@ -1,0 +1,164 @@
+"""Tasks as Harbor's authors write them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.models import at
+from tests.model_scripts import Asked, Run, Say, Step
+from tests.model_server import ModelServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.tasks import WriteTask
+
+
+def single(root: Path, name: str, toml: str = "", **files: str) -> Path:
+    """Write a task without steps, whose suite passes."""
+    task = root / "tasks" / name
+    for path, text in {
+        "task.toml": toml,
+        "instruction.md": "Write the program.",
+        "environment/Dockerfile": "FROM python:3.11-slim-bookworm\nWORKDIR /app\n",
+        "tests/test.sh": "echo 1 > /logs/verifier/reward.txt",
+        "solution/solve.sh": "true",
+        **files,
+    }.items():
+        (task / path).parent.mkdir(parents=True, exist_ok=True)
+        (task / path).write_text(text + "\n")
+    return task
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_limits_that_are_not_set_are_told_once(
+    pytester: pytest.Pytester, run_tasks: RunTasks, workers: tuple[str, ...]
+) -> None:
+    for name in "ab":
+        single(pytester.path, name, "[environment]\nstorage_mb = 100\n")
+    session = run_tasks(*workers, "tasks", "--evocode-attempts=2")
+    assert session.outcomes == {"passed": 4}
+    session.has("evocode: the sandbox environment sets no limit of storage, which 2 tasks ask for*")
+    assert session.text.count("limit of storage") == 1
+    session.lacks("*warning*")
+
+
+def test_entry_points_that_are_not_run_are_told(pytester: pytest.Pytester, run_tasks: RunTasks) -> None:
+    image = "FROM python:3.11-slim-bookworm\nWORKDIR /app\n"
+    single(pytester.path, "a", **{"environment/Dockerfile": f'{image}entrypoint ["python3", "-m", "http.server"]'})
+    single(pytester.path, "b", **{"environment/Dockerfile": f"{image}ENTRYPOINT []"})
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 2}
+    session.has("evocode: no ENTRYPOINT is run, and 1 task has one in the Dockerfile: what it starts is missing")
+
+
+def test_a_name_with_spaces_is_played_recorded_and_reported(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    task = write_task("a", 1)
+    (task / "steps/round-1").rename(task / "steps/First step (é)")
+    toml = task / "task.toml"
+    toml.write_text(toml.read_text().replace("round-1", "First step (é)"))
+    session = run_tasks("-v", "tasks/a/task.toml::oracle::First step (é)", "--evocode-report", "--junitxml=junit.xml")
+    assert session.outcomes == {"passed": 1}
+    session.has("tasks/a/task.toml::oracle::First step (é) PASSED*")
+    assert (session.attempt() / "steps/First step (é)/round.json").is_file()
+    assert [round_.round for round_ in session.record().rounds] == ["First step (é)"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outcomes"),
+    [
+        ((), {"errors": 2}),
+        (("--evocode-reward-key=tests",), {"passed": 2}),
+        (("-o", "evocode_reward_key=style"), {"failed": 2}),
+        (("-o", "evocode_reward_key=style", "--evocode-reward-key=tests"), {"passed": 2}),
+    ],
+)
+def test_the_session_names_the_reward_that_decides(
+    write_task: WriteTask, run_tasks: RunTasks, arguments: tuple[str, ...], outcomes: dict[str, int]
+) -> None:
+    rewards = """echo '{"tests": 1, "style": 0.5}' > /logs/verifier/reward.json"""
+    write_task("a", 2, test={1: rewards, 2: rewards})
+    session = run_tasks("tasks", *arguments)
+    assert session.outcomes == outcomes
+    facts = session.record().facts
+    assert facts is not None
+    assert facts.reward_key == (arguments[-1].rpartition("=")[2] if arguments else "")
+
+
+PRIOR = json.dumps(
+    {
+        "schema_version": "ATIF-v1.7",
+        "agent": {"name": "somebody", "version": "1"},
+        "steps": [
+            {"step_id": 1, "source": "system", "message": "You are somebody else."},
+            {"step_id": 2, "source": "agent", "message": "I look around."},
+            {
+                "step_id": 3,
+                "source": "agent",
+                "message": "",
+                "tool_calls": [
+                    {"tool_call_id": "call.1", "function_name": "fs.read", "arguments": {"path": "word"}},
+                    {"tool_call_id": "call.2", "function_name": "fs.read", "arguments": {}},
+                ],
+                "observation": {"results": [{"source_call_id": "call.1", "content": "The word is cormorant."}]},
+            },
+            {"step_id": 4, "source": "user", "message": [{"type": "text", "text": "Remember the word."}]},
+        ],
+    }
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["openai/gpt-5.4", "anthropic/claude-opus-4-8"])
+def test_a_model_goes_on_from_the_conversation_of_the_task(
+    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch, spec: str
+) -> None:
+    for name in ("OPENAI", "ANTHROPIC"):
+        monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-tests")
+    suite = "grep -qx cormorant word.txt; echo $((1 - $?)) > /logs/verifier/reward.txt"
+    write_task("a", 1, test={1: suite}, files={"steps/round-1/trajectory.json": PRIOR})
+    heard: list[str] = []
+
+    def remembers(asked: Asked) -> Step:
+        heard.append(str(asked))
+        word = re.search(r"The word is (\w+)", heard[-1])
+        return Say("Done.") if len(heard) > 1 else Run(f"echo {word[1] if word else 'forgotten'} > word.txt")
+
+    with ModelServer(remembers) as server:
+        session = run_tasks(*at(server, spec), "tasks", agent=None)
+    assert session.outcomes == {"passed": 1}
+    assert "Remember the word." in heard[0]
+    assert "You are somebody else." not in heard[0]
+
+
+def test_an_agent_that_cannot_begin_from_a_conversation_refuses_the_task(
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
+) -> None:
+    task = write_task("a", 2, files={"steps/round-2/trajectory.json": PRIOR})
+    assert run_tasks("tasks").outcomes == {"passed": 2}
+    pytester.makeconftest(
+        """
+        from pytest_evocode.agents import RoundTranscript
+
+        class Other:
+            name = "other"
+
+            def run_round(self, context):
+                return RoundTranscript()
+
+        def pytest_evocode_make_agent(name):
+            return Other() if name == "other" else None
+        """
+    )
+    session = run_tasks("tasks", agent="other")
+    assert session.outcomes == {"errors": 1, "skipped": 1}
+    session.has(f"*{task}/steps/round-2/trajectory.json: the round begins from this conversation, and other can begin*")
+    (task / "steps/round-2/trajectory.json").write_text("{}")
+    session = run_tasks("tasks")
+    assert session.outcomes == {"errors": 1, "skipped": 1}
+    session.has(f"*{task}/steps/round-2/trajectory.json: this is not an ATIF trajectory: *agent*")

@@ -1,0 +1,50 @@
+"""What a script suite leaves in /logs/verifier is kept, and reports of cases are found there and elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.tasks import WriteTask
+
+REWARD = """echo '{"reward": 1, "style": 0.5}' > /logs/verifier/reward.json"""
+SUITES = {
+    1: f"""{REWARD}; mkdir /logs/verifier/judge; echo said > /logs/verifier/judge/transcript.txt
+echo '{{"why": "good"}}' > /logs/verifier/reward_details.json; ln -s /etc/passwd /logs/verifier/link
+printf '1..2\\nok 1 - a\\nok 2 - b\\n' > /logs/verifier/run.tap""",
+    2: "echo 1 > /logs/verifier/reward.txt",
+}
+
+
+@pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+def test_what_a_suite_leaves_is_kept_as_it_wrote_it(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
+    write_task("a", 2, test=SUITES)
+    session = run_tasks("tasks", env=env)
+    assert session.outcomes == {"passed": 2}
+    verifier = session.attempt() / "steps/round-1/verifier"
+    kept = {str(path.relative_to(verifier / "logs")) for path in (verifier / "logs").rglob("*") if path.is_file()}
+    assert kept == {"reward.json", "reward_details.json", "judge/transcript.txt", "run.tap"}
+    assert (verifier / "logs/reward.json").read_text() == '{"reward": 1, "style": 0.5}\n'
+    assert "log of the suite" not in session.text
+    first, second = session.record().rounds
+    assert (first.case_counts, second.case_counts) == ((2, 2), (0, 0))
+    assert first.verdict is not None
+    assert any("suite log left out: " in flag and "link" in flag for flag in first.verdict.flags)
+    assert not (session.attempt() / "steps/round-2/verifier/logs").exists()
+
+
+def test_cases_are_read_where_the_task_says(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    report = """echo '{"results": {"tests": [{"name": "%s", "status": "passed"}]}}' > %s"""
+    suite = "; ".join(
+        [REWARD, report % ("a", "/tmp/a.json"), report % ("b", "/tmp/b"), "echo 'CASE_RESULT case_id=no'"]
+    )
+    write_task("a", 1, test={1: suite}, toml='[metadata.evocode]\ncase_reports = ["/tmp/a.json", "/tmp/b", "/tmp/c"]\n')
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 1}
+    verdict = session.record().rounds[0].verdict
+    assert verdict is not None
+    assert verdict.flags == ("cases: /tmp/c, which case_reports in task.toml names, is not there",)
+    assert session.record().rounds[0].case_counts == (2, 2)

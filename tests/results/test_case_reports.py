@@ -1,0 +1,46 @@
+"""Reports of any name are told by their text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_evocode.errors import VerifierFault
+from pytest_evocode.results.case_reports import parse_report
+from pytest_evocode.results.cases import MOST_CASES
+
+CTRF = json.dumps({"results": {"tests": [{"name": "a", "status": "passed"}, {"name": "b", "status": "failed"}]}})
+PYTEST = json.dumps({"tests": [{"nodeid": "a", "outcome": "passed"}, {"nodeid": "b", "outcome": "failed"}]})
+JUNIT = '<?xml version="1.0"?><testsuite><testcase name="a"/><testcase name="b"><failure/></testcase></testsuite>'
+TAP = "TAP version 13\n1..2\nok 1 - a\nnot ok 2 - b\n  ---\n  at: x\n  ...\n"
+
+
+@pytest.mark.parametrize("text", [CTRF, PYTEST, JUNIT, TAP])
+def test_the_format_is_told_by_the_text(text: str) -> None:
+    cases = parse_report("any", text)
+    assert [(case.id, case.status) for case in cases or ()] == [("a", "passed"), ("b", "failed")]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1]", '{"score": 1}', '{"tests": 3}', "<html></html>", "all ok", "<testsuite>", "\0"]
+)
+def test_what_is_no_report_has_no_cases(text: str) -> None:
+    assert parse_report("any", text) is None
+
+
+def test_what_tap_skips_or_is_still_to_do_is_skipped() -> None:
+    cases = parse_report(
+        "any", "1..4\nok 1 - a # SKIP no network\nnot ok 2 - b # TODO later\nok 3\n    not ok 1 - inner\nok\n"
+    )
+    assert [(case.id, case.status, case.reason) for case in cases or ()] == [
+        ("a", "skipped", "no network"),
+        ("b", "skipped", "later"),
+        ("test 3", "passed", ""),
+        ("test 4", "passed", ""),
+    ]
+
+
+def test_a_flood_of_tap_is_refused() -> None:
+    with pytest.raises(VerifierFault, match="flooded"):
+        parse_report("any", "ok\n" * (MOST_CASES + 1))
