@@ -58,9 +58,18 @@ class ClusterPlugin:
                 continue
             while unit.items and unit.trial.is_ready(unit.items[0].index, is_last=len(unit.items) == 1):
                 item = unit.items.pop(0)
+                unit.reported.append(item)
                 left -= 1
                 unit.trial.is_reported = not unit.items
                 self._run(session, item, _later(session, goes_on=bool(unit.items)) if left else None)
+                if not unit.items:
+                    self._take_repeated(unit)
+
+    def _take_repeated(self, unit: AttemptUnit) -> None:
+        """Count the rounds that were repeated after they were reported as the results directory has them."""
+        for item in unit.reported:
+            if (record := unit.trial.record_of(item.index)) is not None:
+                self._session.add_record(item.nodeid, record)
 
     def _run(self, session: pytest.Session, item: pytest.Item, following: pytest.Item | None) -> None:
         """Run a test, and end the session where the test or whoever heard of it wants that."""

@@ -71,6 +71,11 @@ class RemoteTrial:
             known = index in self._records or (self._first is not None and index < self._first)
             return known and (self.has_ended or not is_last)
 
+    def record_of(self, index: int) -> RoundRecord | None:
+        """Return the record that a round has now, None where it has none."""
+        with self._lock:
+            return self._records.get(index)
+
     # For items.
 
     def first_played(self) -> int:

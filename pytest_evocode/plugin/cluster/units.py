@@ -48,6 +48,8 @@ class AttemptUnit:
     tries: int = 0
     losses: list[str] = field(default_factory=list)
     """Why earlier tries were lost."""
+    reported: list[RoundItem] = field(default_factory=list)
+    """Those that have been run."""
     refused: str = ""
     """Why this try cannot go on with what an earlier one left; what else it sends does not count."""
     order: AttemptOrder | None = None
