@@ -28,6 +28,7 @@ NAMES = (
     "snapshots",
     "correlation",
     "report",
+    "scale",
 )
 
 

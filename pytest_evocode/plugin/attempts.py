@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +20,7 @@ from pytest_evocode.tasks.task import RoundSelection
 
 if TYPE_CHECKING:
     from pytest_evocode.environments import Environment
+    from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
     from pytest_evocode.plugin.session_agents import SessionAgent
     from pytest_evocode.trial.trial import Trial
 
@@ -42,8 +43,11 @@ class AttemptCollector(pytest.Collector):
         self.task = task
         self.rounds = RoundSelection(begin_with=first, first_wanted=len(task.rounds), last=0)
         """The rounds that were selected; ``begin_with`` is the one that ``--evocode-from`` names."""
-        self.trial: Trial | None = None
-        """The trial under way, None before the first round and after the last."""
+        self.trial: Trial | RemoteTrial | None = None
+        """The trial under way, None before the first round and after the last.
+
+        One on a node of a cluster is there for one round after the other.
+        """
         self._evocode = session_of(self.config)
         self._rounds: list[RoundItem] = []
 
@@ -78,6 +82,9 @@ class AttemptCollector(pytest.Collector):
     def begin(self, alone: RoundItem | None = None) -> None:
         """Start a trial, through the last round that was selected, or of one round by itself."""
         session = self._evocode
+        if session.cluster is not None:
+            self.trial = session.cluster.trial_of(self, alone)
+            return
         if not session.settings.pin:
             self._warn_of_stale_pins()
         try:
@@ -89,10 +96,12 @@ class AttemptCollector(pytest.Collector):
     def _make_trial(self, alone: RoundItem | None) -> Trial:
         from pytest_evocode.llm.budget import RunSpending
         from pytest_evocode.plugin.single_cases import cases_by_round
-        from pytest_evocode.trial.attempt_storage import AttemptStorage
         from pytest_evocode.trial.trial import Trial, TrialOptions
 
         session, settings = self._evocode, self._evocode.settings
+        spending = RunSpending(settings.results / "runs" / f"{session.run_name}.spent")
+        # What a worker finds of this run is from one that was lost.
+        resume = settings.resume is not None or session.worker_input is not None
         rounds = self.rounds if alone is None else RoundSelection.single(alone.index)
         cases = cases_by_round(self.task.rounds[rounds.first_wanted - 1 : rounds.last], settings.case)
         return Trial(
@@ -107,28 +116,35 @@ class AttemptCollector(pytest.Collector):
             else session.attempt_directory(
                 self.task.name, self.agent.id, self.number, only_round=alone.name if alone is not None else ""
             ),
-            options=TrialOptions(
-                mode=settings.mode,
-                speculate=settings.speculate,
-                agent=self.agent.description,
-                cases=cases,
-                budget=settings.budget,
-                run_spending=RunSpending(settings.results / "runs" / f"{session.run_name}.spent"),
-                timeout_multiplier=settings.timeout_multiplier,
-                references=not settings.replay,
-                reuse=settings.reuse,
-                warm_caches=not settings.replay,
-                hold_forks=settings.holds_forks,
-                hold_all_forks=settings.shell == "always",
-                keep_snapshots=settings.snapshots,
-                verifiers=settings.verifiers,
-                verify_times=settings.verify_times,
-                strict=settings.strict,
-                # What a worker finds of this run is from one that was lost.
-                resume=settings.resume is not None or session.worker_input is not None,
-                storage=AttemptStorage(settings.storage) if settings.storage is not None else None,
-            ),
+            options=TrialOptions(**self.trial_options(cases), run_spending=spending, resume=resume),
         )
+
+    def trial_options(self, cases: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+        """Return how the attempt is run, as arguments of TrialOptions that do not depend on the machine.
+
+        ``cases`` are the patterns of the only cases that are run, by round; none to run all.
+        """
+        from pytest_evocode.trial.attempt_storage import AttemptStorage
+
+        settings = self._evocode.settings
+        return {
+            "mode": settings.mode,
+            "speculate": settings.speculate,
+            "agent": self.agent.description,
+            "cases": cases,
+            "budget": settings.budget,
+            "timeout_multiplier": settings.timeout_multiplier,
+            "references": not settings.replay,
+            "reuse": settings.reuse,
+            "warm_caches": not settings.replay,
+            "hold_forks": settings.holds_forks,
+            "hold_all_forks": settings.shell == "always",
+            "keep_snapshots": settings.snapshots,
+            "verifiers": settings.verifiers,
+            "verify_times": settings.verify_times,
+            "strict": settings.strict,
+            "storage": AttemptStorage(settings.storage) if settings.storage is not None else None,
+        }
 
     def _warn_of_stale_pins(self) -> None:
         from pytest_evocode.tasks.lockfile import read_pins
@@ -174,6 +190,25 @@ def _container_fixture(attempt: AttemptCollector) -> Callable[[pytest.FixtureReq
             return None
 
     return evocode_container
+
+
+class Later(pytest.Item):
+    """Stands for the item that follows a round as long as that is not known, where attempts are made elsewhere."""
+
+    def __init__(self, *, goes_on: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.goes_on = goes_on
+        """Whether rounds of the same attempt are still to come."""
+
+    def runtest(self) -> None:
+        """Do nothing; it is never run."""
+
+
+def is_last_of_attempt(item: RoundItem, nextitem: pytest.Item | None) -> bool:
+    """Tell whether no round of the same attempt comes after one."""
+    if isinstance(nextitem, Later):
+        return not nextitem.goes_on
+    return getattr(nextitem, "parent", None) is not item.parent
 
 
 class RoundItem(pytest.Function):

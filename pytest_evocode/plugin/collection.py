@@ -174,7 +174,9 @@ class CollectionHooks:
         """Tell what there is of a run that is resumed, how long shards should take, and what is not limited."""
         session = self._session
         shards = describe_shards(session.selected, session.settings.shard, session.expected_seconds)
-        limits = describe_limits(session.selected, session.engine) if session.selected else ""
+        limits = (
+            describe_limits(session.selected, session.engine) if session.selected and session.cluster is None else ""
+        )
         return [f"evocode: {line}" for line in (self._resuming, shards, limits) if line]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:

@@ -137,17 +137,18 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
         metavar="DIR",
         help="write an HTML report to DIR, or beside the results",
     )
+    group.addoption("--evocode-cluster", metavar="ray[:ADDR]", help="make attempts on the nodes of a Ray cluster")
     group.addoption("--evocode-shard", metavar="I/N", help="make only the I-th of N equal parts of the attempts")
     group.addoption(
         "--evocode-shard-times",
         metavar="DIR",
-        help="with --evocode-shard: make parts equally long by the times of the results in DIR, the same for all parts",
+        help="make shards equally long by the times in DIR",
     )
     group.addoption(
         "--evocode-fail-under",
         type=float,
         metavar="SCORE",
-        help="exit with 0 if every Dataset Score is at least SCORE (0 to 100), whichever rounds fail",
+        help="exit with 0 if all Dataset Scores reach SCORE (0-100)",
     )
     group.addoption(
         "--evocode-process",
@@ -211,6 +212,12 @@ def _add_ini_settings(parser: pytest.Parser) -> None:
         default="summary",
         help="show a suite's cases in the report of a failed round (summary, the default), or each as a subtest "
         "(subtests)",
+    )
+    parser.addini(
+        "evocode_cluster_resources",
+        type="linelist",
+        default=[],
+        help="with --evocode-cluster: resources that an agent's attempts need, one AGENT: NAME=AMOUNT a line",
     )
     parser.addini(
         "evocode_process_budget",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.errors import EvocodeError, UsageError
-from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
+from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem, is_last_of_attempt
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.report.printable import printable
 from pytest_evocode.tasks.atomic_write import write_atomically
@@ -46,7 +46,7 @@ class ProcessPlugin:
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
         """Score an attempt after its last round, when its environment is gone."""
         yield
-        if isinstance(item, RoundItem) and getattr(nextitem, "parent", None) is not item.parent:
+        if isinstance(item, RoundItem) and is_last_of_attempt(item, nextitem):
             self._score(item.parent)
 
     def _score(self, attempt: AttemptCollector) -> None:

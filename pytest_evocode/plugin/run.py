@@ -24,7 +24,6 @@ from pytest_evocode.results.selection import RunProgress, SelectedAttempt, progr
 from pytest_evocode.secrets import Scrubber
 
 if TYPE_CHECKING:
-    from pytest_evocode.environments import Engine
     from pytest_evocode.trial.attempt_storage import AttemptStorage
 
 logger = logging.getLogger(__name__)
@@ -37,7 +36,14 @@ class SessionRun:
     selected. That of an earlier run is not changed until something is.
     """
 
-    def __init__(self, config: pytest.Config, settings: Settings, scrubber: Scrubber, engine: Engine) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        scrubber: Scrubber,
+        environment: str,
+        versions: Mapping[str, str],
+    ) -> None:
         """Claim a name for a new run, or find the earlier one that is named.
 
         Raises:
@@ -48,8 +54,8 @@ class SessionRun:
         self._settings = settings
         self._results = settings.results
         self._arguments = tuple(scrubber.text(argument) for argument in config.invocation_params.args)
-        self._environment = engine.name
-        self._versions = _versions(engine)
+        self._environment = environment
+        self._versions = _versions(versions)
         self._scrubber = scrubber
         self._is_used = False
         self._storage = _storage_of(settings)
@@ -238,22 +244,14 @@ class SessionRun:
         return len(left) + len(paid.difference(parent for path in left for parent in path.parents))
 
 
-def _storage_of(settings: Settings) -> AttemptStorage | None:
-    if settings.storage is None:
-        return None
-    from pytest_evocode.trial.attempt_storage import AttemptStorage
-
-    return AttemptStorage(settings.storage)
-
-
-def _versions(engine: Engine) -> dict[str, str]:
+def _versions(of_engine: Mapping[str, str]) -> dict[str, str]:
     """Return the versions of what a session runs with, by name."""
     found = {
         "pytest-evocode": version("pytest-evocode"),
         "Python": platform.python_version(),
         "pytest": pytest.__version__,
         "platform": platform.platform(),
-        **engine.versions,
+        **of_engine,
     }
     return {name: each for name, each in found.items() if each}
 
@@ -264,6 +262,14 @@ def _with_versions(run: RunRecord, versions: Mapping[str, str]) -> dict[str, tup
     return {
         name: tuple(dict.fromkeys((*run.versions.get(name, ()), *filter(None, [versions.get(name)])))) for name in names
     }
+
+
+def _storage_of(settings: Settings) -> AttemptStorage | None:
+    if settings.storage is None:
+        return None
+    from pytest_evocode.trial.attempt_storage import AttemptStorage
+
+    return AttemptStorage(settings.storage)
 
 
 def _resuming(run: RunRecord, found: RunProgress | None) -> str:

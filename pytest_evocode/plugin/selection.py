@@ -16,9 +16,12 @@ from pytest_evocode.metrics.expected_amounts import ExpectedAmounts
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
 from pytest_evocode.plugin.live_lines import clock
 from pytest_evocode.plugin.session import Selected
+from pytest_evocode.plugin.settings import Settings
+from pytest_evocode.results.directory import last_seconds
 from pytest_evocode.results.selection import SelectedAttempt
 from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.tasks import Round as TaskRound
+from pytest_evocode.tasks import Task
 
 Shard = tuple[int, int]
 """One of several sessions that make attempts together: which, from 1, of how many."""
@@ -179,6 +182,18 @@ def share(seconds: Mapping[tuple[str, ...], float], shard: Shard) -> set[tuple[s
         if lightest == number - 1:
             found.add(name)
     return found
+
+
+def expected_seconds(settings: Settings, task: Task, agent: str, only_round: str = "") -> float:
+    """Return how long the last attempt of an agent at a task took; if there was none, the sum of the task's timeouts.
+
+    ``only_round`` names the round of a single-round attempt.
+    """
+    if not (settings.check or settings.warm):
+        seconds = last_seconds(settings.results, task.name, agent, settings.mode, only_round)
+        if seconds is not None:
+            return seconds
+    return allowed_seconds([round_ for round_ in task.rounds if only_round in ("", round_.name)])
 
 
 def allowed_seconds(rounds: Iterable[TaskRound]) -> float:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_evocode.environments import Engine
     from pytest_evocode.metrics.expected_amounts import ExpectedAmounts
     from pytest_evocode.metrics.scores import RunMode
+    from pytest_evocode.plugin.cluster.protocol import Cluster
     from pytest_evocode.plugin.run import SessionRun
     from pytest_evocode.trial.trial import Trial
 
@@ -54,6 +55,8 @@ class EvocodeSession:
         """What xdist's controller passes to this process, None where it is no worker."""
         self.run: SessionRun | None = None
         """The run whose record this process writes; None in a worker, and where none is written."""
+        self.cluster: Cluster | None = None
+        """The cluster whose nodes make the attempts; None where this machine does."""
         self.collected: dict[str, Path] = {}
         """The directories of the tasks that were collected, by the tasks' names."""
         self.selected: Selected = ()
@@ -195,7 +198,7 @@ class EvocodeSession:
         for place, record in not_reached(self.selected, found, never_begun=self.run is not None).items():
             directory = self.attempt_directory(record.task, record.agent, record.attempt)
             found[place] = record if self.run is None else as_recorded(directory, record)
-        if self.config.pluginmanager.hasplugin("dsession"):
+        if self.config.pluginmanager.hasplugin("dsession") or self.cluster is not None:
             return [record for _, record in sorted(found.items())]
         return list(found.values())
 

@@ -71,7 +71,7 @@ class Roster:
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self._config = config
         try:
-            self._declarations = read_declarations(_files(config))
+            self.declarations = read_declarations(_files(config))
             self._options = _session_options(config, settings)
             self.agents = [self._resolve(name) for name in settings.agents]
             self._refuse_unused()
@@ -81,12 +81,15 @@ class Roster:
 
     def make(self, agent: SessionAgent) -> Agent:
         """Return a new agent, for one attempt."""
+        made = self.make_by_hook(agent)
+        return make_agent(agent.spec, agent.options, self.declarations) if made is None else made
+
+    def make_by_hook(self, agent: SessionAgent) -> Agent | None:
+        """Return a new agent where a hook of the project or of another plugin makes it, else None."""
         options = {name: option.value for name, option in agent.options.items()}
         made: Agent | None = self._config.hook.pytest_evocode_make_agent(
             config=self._config, name=agent.spec, options=options
         )
-        if made is None:
-            made = make_agent(agent.spec, agent.options, self._declarations)
         return made
 
     def _with_harness(self, agent: SessionAgent) -> SessionAgent:
@@ -117,10 +120,10 @@ class Roster:
                 check(os.environ, settings.budget)
 
     def _resolve(self, name: str) -> SessionAgent:
-        declared = self._declarations.agents.get(name)
+        declared = self.declarations.agents.get(name)
         spec = name if declared is None else declared.values["spec"]
         options = {} if declared is None else options_of(declared)
-        command = self._declarations.commands.get(spec.removeprefix("cmd:")) if spec.startswith("cmd:") else None
+        command = self.declarations.commands.get(spec.removeprefix("cmd:")) if spec.startswith("cmd:") else None
         values = {} if command is None else command.values
         return SessionAgent(name, agent_id(name), spec, options | self._taken(spec), values)
 
@@ -129,7 +132,7 @@ class Roster:
         if not self._options:
             return {}
         try:
-            kind = find_kind(spec, self._declarations)
+            kind = find_kind(spec, self.declarations)
         except UsageError:  # A hook may know the agent.
             return dict(self._options)
         return {name: option for name, option in self._options.items() if kind.takes(name)}
@@ -138,7 +141,7 @@ class Roster:
         for name, option in self._options.items():
             if not any(name in agent.options for agent in self.agents):
                 spec = self.agents[0].spec
-                checked_options(spec, find_kind(spec, self._declarations), {name: option})
+                checked_options(spec, find_kind(spec, self.declarations), {name: option})
 
 
 def _told_apart(agents: Sequence[SessionAgent]) -> list[SessionAgent]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -33,13 +33,16 @@ class SessionHooks:
         try:
             if not evocode.settings.warm:  # No agent works, and a key for its model may be elsewhere.
                 evocode.roster.check(evocode.settings)
-            engine = evocode.engine
+            if evocode.settings.cluster is not None:
+                environment = self._join_cluster(config, evocode.settings.cluster)
+            else:
+                environment = evocode.engine.name, evocode.engine.versions
         except EvocodeError as error:
             raise pytest.UsageError(evocode.scrubber.text(str(error))) from None
         if evocode.settings.check or evocode.settings.warm or evocode.settings.case:
             return
         try:
-            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, engine)
+            evocode.run = SessionRun(config, evocode.settings, evocode.scrubber, *environment)
         except EvocodeError as error:
             raise pytest.UsageError(f"--evocode-resume: {error}") from None
         except OSError as error:
@@ -47,6 +50,19 @@ class SessionHooks:
                 f"--evocode-results={evocode.settings.results}: cannot be written ({error.strerror}); "
                 "name another directory"
             ) from None
+
+    def _join_cluster(self, config: pytest.Config, name: str) -> tuple[str, Mapping[str, str]]:
+        """Join the cluster that makes the attempts, and return the engine's name there and versions of what it is.
+
+        Raises:
+            EvocodeError: It cannot be joined, or can make no attempts.
+        """
+        from pytest_evocode.plugin.cluster.driver import join_cluster
+
+        cluster = join_cluster(self._session, name)
+        self._session.cluster = cluster
+        config.add_cleanup(cluster.close)
+        return cluster.engine, cluster.versions
 
     def pytest_report_header(self) -> list[str]:
         """Return which agents, which environment and why, and where results go."""
@@ -78,6 +94,8 @@ class SessionHooks:
             yield f"cases {' or '.join(settings.case)} only: no verdict, and nothing is recorded"
         if session.engine_reason:
             yield f"environment {session.engine.name} ({session.engine_reason}; {session.engine.description})"
+        if session.cluster is not None:
+            yield f"cluster {settings.cluster}: {session.cluster.description}"
         if session.run is not None:
             run = f"run {session.run_name}" if session.run_name else "the newest unfinished run of what is selected"
             yield f"results {self._shown(settings.results)}, {run}"

@@ -10,7 +10,7 @@ from pytest_evocode.plugin.collection import CollectionHooks
 from pytest_evocode.plugin.images_ahead import AHEAD, ImagesAheadPlugin
 from pytest_evocode.plugin.report_files import GitHubActions, ReportFiles
 from pytest_evocode.plugin.round_reports import RoundReports
-from pytest_evocode.plugin.session import start_session
+from pytest_evocode.plugin.session import EvocodeSession, start_session
 from pytest_evocode.plugin.session_hooks import SessionHooks
 
 
@@ -25,16 +25,7 @@ def register_session_plugins(config: pytest.Config) -> None:
     plugins.register(SessionHooks(session), "evocode-session")
     plugins.register(CollectionHooks(session), "evocode-collection")
     plugins.register(RoundReports(session), "evocode-round-reports")
-    if session.worker_input is not None:
-        from pytest_evocode.plugin.xdist.worker import WorkerPlugin
-
-        plugins.register(WorkerPlugin(session), "evocode-worker")
-    elif plugins.hasplugin("xdist"):
-        from pytest_evocode.plugin.xdist.controller import ControllerPlugin
-
-        plugins.register(ControllerPlugin(session), "evocode-controller")
-    if session.worker_input is None and not (settings.check or settings.warm or config.option.collectonly):
-        plugins.register(ImagesAheadPlugin(session), AHEAD)
+    _register_where_attempts_are_made(session)
     if settings.holds_forks:
         from pytest_evocode.plugin.debugging import RoundInspection
 
@@ -72,3 +63,22 @@ def register_session_plugins(config: pytest.Config) -> None:
 
         if (live := live_plugin(session)) is not None:
             plugins.register(live, "evocode-live")
+
+
+def _register_where_attempts_are_made(session: EvocodeSession) -> None:
+    """Register what belongs to a session with workers, or on a cluster, and builds images where that is done here."""
+    settings, config, plugins = session.settings, session.config, session.config.pluginmanager
+    if session.worker_input is not None:
+        from pytest_evocode.plugin.xdist.worker import WorkerPlugin
+
+        plugins.register(WorkerPlugin(session), "evocode-worker")
+    elif plugins.hasplugin("xdist"):
+        from pytest_evocode.plugin.xdist.controller import ControllerPlugin
+
+        plugins.register(ControllerPlugin(session), "evocode-controller")
+    if settings.cluster is not None:
+        from pytest_evocode.plugin.cluster.hooks import ClusterPlugin
+
+        plugins.register(ClusterPlugin(session), "evocode-cluster")
+    elif session.worker_input is None and not (settings.check or settings.warm or config.option.collectonly):
+        plugins.register(ImagesAheadPlugin(session), AHEAD)

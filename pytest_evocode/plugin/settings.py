@@ -83,6 +83,8 @@ class Settings:
     """Whether the forks of failed rounds outlive the session."""
     shard: tuple[int, int] | None
     """Which part of the attempts this session makes, from 1, of how many; None is all of them."""
+    cluster: str | None
+    """The cluster whose nodes make the attempts, as given; None is this machine."""
     shard_times: Path | None
     """The results whose times tell how long attempts take, absolute; None is to go by timeouts."""
     snapshots: bool
@@ -163,6 +165,7 @@ def read_settings(config: pytest.Config) -> Settings:
         shell=_read_shell(config),
         keep=config.getoption("evocode_keep"),
         shard=_read_shard(config),
+        cluster=_read_cluster(config),
         shard_times=_read_shard_times(config),
         snapshots=config.getoption("evocode_snapshots"),
         debug=config.getoption("usepdb", False),
@@ -305,6 +308,26 @@ def _read_shard_times(config: pytest.Config) -> Path | None:
             f"{given}: this session writes results there, so the parts would change; name a copy of earlier results"
         )
     return times
+
+
+def _read_cluster(config: pytest.Config) -> str | None:
+    """Return the cluster that is named; raises pytest.UsageError beside what it cannot be used with."""
+    name: str | None = config.getoption("evocode_cluster")
+    if name is None:
+        return None
+    if config.getoption("dist", "no") != "no" and config.getoption("tx"):
+        raise pytest.UsageError(
+            "--evocode-cluster makes attempts at once on the cluster's nodes; leave out -n, or use -n0"
+        )
+    for option in ("check", "warm", "pin", "case", "shell", "keep", "snapshots"):
+        if _is_given(config, option) and config.getoption(f"evocode_{option}"):
+            raise pytest.UsageError(
+                f"--evocode-cluster makes attempts on other machines, where --evocode-{option} would have no effect; "
+                "leave one of them out"
+            )
+    if config.getoption("usepdb", False):
+        raise pytest.UsageError("--pdb cannot enter what runs on other machines; leave out --evocode-cluster")
+    return name
 
 
 def _read_budget(config: pytest.Config) -> Budget:

@@ -18,10 +18,9 @@ from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.images_ahead import AHEAD
 from pytest_evocode.plugin.node_ids import task_directory
 from pytest_evocode.plugin.report_properties import report_properties
-from pytest_evocode.plugin.selection import allowed_seconds, describe_limits, describe_shards
+from pytest_evocode.plugin.selection import describe_limits, describe_shards, expected_seconds
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.plugin.xdist.worker import SELECTED, STOP_SIGN
-from pytest_evocode.results.directory import last_seconds
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.selection import read_selected
 from pytest_evocode.tasks import Task, load_task
@@ -190,11 +189,8 @@ class ControllerPlugin:
         except TaskError:
             return 0.0
         alone = unit.rpartition("::")[2] if settings.mode == "single-round" else ""
-        if not (settings.check or settings.warm):
-            seconds = last_seconds(settings.results, task.name, self._agent(unit)[0], settings.mode, alone)
-            if seconds is not None:
-                return seconds
-        return allowed_seconds([round_ for round_ in task.rounds if alone in ("", round_.name)])
+        agent = "" if settings.check or settings.warm else self._agent(unit)[0]
+        return expected_seconds(settings, task, agent, alone)
 
     def _build_images(self, units: Sequence[str]) -> None:
         """Have images built in this order, unless they are for workers on other machines."""

@@ -1,0 +1,314 @@
+"""The process that runs one attempt on a node of a cluster, and tells what comes of it by a connection.
+
+It is started as a program with the number of the connection's descriptor, prints its own number, and goes on by itself:
+it outlives the process that started it for as long as it takes to stop the attempt and remove what belongs to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_evocode.plugin.cluster.orders import (
+    ASK,
+    BEGUN,
+    ENDED,
+    FAILED,
+    NOTE,
+    PROGRESS,
+    RECORD,
+    SPENT,
+    AttemptOrder,
+    Message,
+)
+
+if TYPE_CHECKING:
+    from pytest_evocode.agents import Agent
+    from pytest_evocode.environments import Engine
+    from pytest_evocode.plugin.cluster.broker import BrokerAnswer
+    from pytest_evocode.results.directory import AttemptDirectory
+    from pytest_evocode.tasks import Task
+    from pytest_evocode.trial.trial import Trial
+
+_INTERVAL = 1.0  # seconds between two looks at the progress and at the files
+_ANSWER = 30.0  # seconds for the broker to say what the run has spent
+_ELSEWHERE = 60.0
+"""Seconds for an earlier try at the attempt on this machine to stop."""
+
+
+class Line:
+    """The connection to Ray's process, with a thread that takes what comes from there."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._sending = threading.Lock()
+        self._stops = threading.Event()
+        self._answered = threading.Condition()
+        self._asked = 0
+        self._heard = 0
+        self._spent = 0.0
+
+    def send(self, *messages: Message) -> None:
+        """Send messages; nothing where nobody listens any more."""
+        with self._sending, contextlib.suppress(OSError):
+            for message in messages:
+                self._connection.send(message)
+
+    def begin(self, stop: threading.Event) -> None:
+        """Begin to listen, and set ``stop`` when the attempt is to stop, or when nobody is there any more."""
+        self._stops = stop
+        threading.Thread(target=self._listen, name="evocode-line", daemon=True).start()
+
+    def _listen(self) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                answer: BrokerAnswer
+                answer, asked = self._connection.recv()
+                with self._answered:
+                    self._heard = max(self._heard, asked)
+                    self._spent = max(self._spent, answer.spent)
+                    self._answered.notify_all()
+                if answer.stop:
+                    self._stops.set()
+        self._stops.set()
+        with self._answered:
+            self._answered.notify_all()
+
+    def spent(self, begun_with: float) -> float:
+        """Return what the whole run has spent, as of a moment after this call began."""
+        with self._answered:
+            self._asked += 1
+            number = self._asked
+            self.send((ASK, number))
+            self._answered.wait_for(lambda: self._heard >= number or self._stops.is_set(), timeout=_ANSWER)
+            return max(begun_with, self._spent)
+
+
+class ClusterSpending:
+    """What a run has cost over all nodes; stands for :class:`~pytest_evocode.llm.budget.RunSpending`."""
+
+    def __init__(self, line: Line, spent: float) -> None:
+        self._line = line
+        self._before = spent
+
+    def add(self, cost_usd: float) -> None:
+        """Add an amount."""
+        self._line.send((SPENT, cost_usd))
+
+    @property
+    def cost_usd(self) -> float:
+        """Sum so far."""
+        return self._line.spent(self._before)
+
+
+def main(descriptor: int) -> None:
+    """Run the attempt that the connection brings."""
+    os.set_inheritable(descriptor, False)  # The programs of environments would keep it open.
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    print(os.getpid(), flush=True)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    connection = Connection(descriptor)
+    order, task = connection.recv()
+    line = Line(connection)
+    os.environ.update(order.environ)
+    sys.path += [path for path in order.search_path if path not in sys.path]
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    line.begin(stop)
+    try:
+        AttemptRun(order, Path(task), line, stop).run()
+    except BaseException as error:
+        from pytest_evocode.errors import describe_error
+
+        line.send((FAILED, describe_error(error)))
+
+
+class AttemptRun:
+    """One attempt on this machine."""
+
+    def __init__(self, order: AttemptOrder, task: Path, line: Line, stop: threading.Event) -> None:
+        self._order = order
+        self._task = task
+        self._line = line
+        self._stop = stop
+
+    def run(self) -> None:
+        """Make the attempt, and remove its files here when it has ended."""
+        from pytest_evocode.environments import choose_engine
+        from pytest_evocode.plugin.cluster.node import attempt_home
+        from pytest_evocode.results.directory import STATE_FILE
+
+        home = attempt_home(self._order.name)
+        with self._alone(home):
+            engine, _ = choose_engine(self._order.engine, hidden=[home.parent, self._task.parent])
+            with contextlib.closing(engine):
+                ended = self._make(engine, home)
+            if not any(home.rglob(STATE_FILE)):  # Else it can go on, from a state that is kept for these files.
+                shutil.rmtree(home, ignore_errors=True)
+        self._line.send(ended)
+
+    @contextlib.contextmanager
+    def _alone(self, home: Path) -> Iterator[None]:
+        """Wait for an earlier try at the attempt on this machine, which may still be stopping."""
+        from filelock import FileLock
+
+        home.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(home.with_name(f".{home.name}.lock"), timeout=_ELSEWHERE)
+        with lock:
+            yield
+        with contextlib.suppress(OSError):
+            os.unlink(lock.lock_file)
+
+    def _make(self, engine: Engine, home: Path) -> Message:
+        from pytest_evocode.plugin.cluster.file_changes import FileChanges
+        from pytest_evocode.results.directory import AttemptDirectory
+        from pytest_evocode.tasks import load_task
+
+        order = self._order
+        task = load_task(self._task)
+        task = task if order.verify is None else task.verified_in_clean()
+        directory = AttemptDirectory.of(
+            home, order.task, order.agent.id, order.run, order.number, only_round=order.only_round
+        )
+        self._bring_back(directory, engine, task)
+        changes = FileChanges(directory.path)
+        trial = self._trial(task, engine, directory)
+        ended = threading.Event()
+
+        def send_changes() -> None:
+            self._line.send(*changes.messages())
+
+        watch = threading.Thread(target=self._watch, args=(trial, ended), name="evocode-watch", daemon=True)
+        fault = ""
+        try:
+            with trial:
+                watch.start()
+                self._line.send((BEGUN, first := trial.first_played()))
+                for index in range(first, (order.rounds.last or len(task.rounds)) + 1):
+                    record = trial.wait(index)
+                    if self._stop.is_set():
+                        break
+                    send_changes()
+                    self._line.send((RECORD, record.model_dump(mode="json"), trial.output_of(index)))
+        except _faults() as error:
+            fault = str(error)
+        finally:
+            ended.set()
+            if watch.ident is not None:
+                watch.join()
+            send_changes()
+        self._line.send(*((NOTE, note) for note in trial.storage_notes))
+        flags = {name: list(of_round) for name, of_round in trial.flags_of_artifacts.items()}
+        return ENDED, flags, fault
+
+    def _agent(self) -> Agent:
+        from pytest_evocode.agents.specs import make_agent
+
+        order = self._order
+        if order.made_agent:
+            made: Agent = pickle.loads(order.made_agent)
+            return made
+        return make_agent(order.agent.spec, order.agent.options, order.declarations)
+
+    def _trial(self, task: Task, engine: Engine, directory: AttemptDirectory) -> Trial:
+        from pytest_evocode.trial.options import TrialOptions
+        from pytest_evocode.trial.trial import Trial
+
+        order = self._order
+        options: dict[str, Any] = dict(order.options)
+        spending: Any = ClusterSpending(self._line, order.spent)
+        return Trial(
+            task,
+            self._agent(),
+            engine,
+            name=order.agent.id,
+            attempt=order.number,
+            rounds=order.rounds,
+            directory=directory,
+            options=TrialOptions(**options, run_spending=spending, resume=order.resume),
+        )
+
+    def _bring_back(self, directory: AttemptDirectory, engine: Engine, task: Task) -> None:
+        """Bring what there is of the attempt to where it goes on: what is here, else what the driver has or a storage.
+
+        What cannot be gone on from, because the state after its last turn is on another machine, is left out.
+        """
+        from pytest_evocode.agents.protocol import installation_of
+        from pytest_evocode.plugin.cluster.file_changes import write_tree
+
+        order = self._order
+        if not order.resume:
+            shutil.rmtree(directory.path, ignore_errors=True)
+            return
+        here = _last_turn(directory)
+        if order.files and (here <= 0 or not _has_states(directory, engine)):
+            write_tree(directory.path, order.files)
+        if (storage := order.options.get("storage")) is not None:
+            restored = storage.restore(directory, engine, task, installation_of(self._agent()))
+            self._line.send(*((NOTE, note) for note in restored.notes))
+        if not _has_states(directory, engine):
+            rounds = _last_turn(directory)
+            shutil.rmtree(directory.path, ignore_errors=True)
+            self._line.send((NOTE, f"the state after its round {rounds} is not on this node, so it begins anew"))
+
+    def _watch(self, trial: Trial, ended: threading.Event) -> None:
+        """Send the progress, and stop the trial when it is to stop."""
+        shown = None
+        looked_at = 0.0
+        while not ended.wait(0.1):
+            if self._stop.is_set():
+                with contextlib.suppress(_faults()):  # Its end says so as well.
+                    trial.close()
+                return
+            if time.monotonic() - looked_at < _INTERVAL:
+                continue
+            looked_at = time.monotonic()
+            progress = trial.progress
+            if progress != shown:
+                shown = progress
+                self._line.send((PROGRESS, None if progress is None else asdict(progress)))
+
+
+def _faults() -> type[Exception]:
+    from pytest_evocode.errors import EnvironmentFault
+
+    return EnvironmentFault
+
+
+def _last_turn(directory: AttemptDirectory) -> int:
+    """Return the index of the last turn that a directory tells of; 0 without one, -1 where nothing can be read."""
+    from pytest_evocode.errors import RecordFault
+
+    try:
+        state = directory.read_state()
+    except RecordFault:
+        return -1
+    return max((turn.index for turn in state.turns), default=0) if state is not None else 0
+
+
+def _has_states(directory: AttemptDirectory, engine: Engine) -> bool:
+    """Return whether this machine has all states that an attempt needs to go on."""
+    from pytest_evocode.errors import RecordFault
+
+    try:
+        state = directory.read_state()
+    except RecordFault:
+        return False
+    return state is None or all(engine.find_snapshot(turn.snapshot) is not None for turn in state.turns)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,296 @@
+"""The driver's side of a run on a cluster: places attempts, takes what they send, and sees to those that are lost."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_evocode.errors import EvocodeError, RecordFault, UsageError
+from pytest_evocode.llm.budget import RunSpending
+from pytest_evocode.plugin.cluster import orders
+from pytest_evocode.plugin.cluster.broker import Sent
+from pytest_evocode.plugin.cluster.engine_choice import choose_for_all, refuse_other_versions, versions_of
+from pytest_evocode.plugin.cluster.file_changes import read_tree
+from pytest_evocode.plugin.cluster.node import NodeFacts, versions
+from pytest_evocode.plugin.cluster.placement import ClusterNode, Placement
+from pytest_evocode.plugin.cluster.ray_cluster import RayCluster, RayNode
+from pytest_evocode.plugin.cluster.received import AttemptFiles, given_up
+from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
+from pytest_evocode.plugin.cluster.units import AttemptUnit, order_of, units_of
+from pytest_evocode.results.records import RoundRecord
+from pytest_evocode.tasks.content_hash import hash_directory
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_evocode.plugin.session import EvocodeSession
+    from pytest_evocode.trial.progress import Progress
+
+RETRIES = 1
+"""How often an attempt that was lost is begun again."""
+_TURN = 0.5  # seconds to wait for messages
+_LOOK = 5.0  # seconds between two looks at which nodes there are
+_STOPPING = 90.0
+"""Seconds for all attempts to stop; they are told to within one."""
+
+logger = logging.getLogger(__name__)
+
+
+class ClusterRun:
+    """A session's attempts on a cluster. One thread speaks to Ray; it and the session meet in the units' trials."""
+
+    def __init__(self, session: EvocodeSession, address: str) -> None:
+        """Join or start the cluster, and find out what its nodes have.
+
+        Raises:
+            UsageError: There is no such cluster, or a node has another version of this program or of Python.
+            EnvironmentUnavailable: No node can run attempts.
+        """
+        self._session = session
+        self._cluster = RayCluster(address)
+        try:
+            nodes = self._cluster.nodes()
+            refuse_other_versions(versions(), self._cluster.ask_versions(nodes))
+            self._facts = {node.id: facts for node, facts in self._cluster.look_at(nodes, session.settings.environment)}
+            by_name = {node.name: self._facts[node.id] for node in nodes if node.id in self._facts}
+            self.engine, self.description = choose_for_all(session.settings.environment, by_name)
+        except BaseException:
+            self._cluster.close()
+            raise
+        self.versions = versions_of(facts for facts in self._facts.values() if facts.engine == self.engine)
+        """The versions of what the engine is made of on nodes, by name."""
+        self.changed: queue.SimpleQueue[AttemptUnit] = queue.SimpleQueue()
+        """Units of which something new is known."""
+        self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
+        """What people should know, in lines."""
+        self.broken = ""
+        """Why the cluster cannot be used any more."""
+        self._placement = Placement()
+        self._units: dict[str, AttemptUnit] = {}
+        self._by_item: dict[tuple[pytest.Collector, pytest.Item | None], AttemptUnit] = {}
+        self._files: dict[str, AttemptFiles] = {}
+        self._archives: dict[Path, tuple[str, Any]] = {}
+        self._running: dict[Any, tuple[AttemptUnit, int]] = {}
+        """The attempts that nodes have, with the numbers of the tries, by Ray's references."""
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._looked_at = time.monotonic()
+
+    # For the session.
+
+    def begin(self, items: Sequence[pytest.Item]) -> list[AttemptUnit]:
+        """Begin with the attempts of a session's items, and return them."""
+        session = self._session
+        units = units_of(session, items)
+        self._spending = RunSpending(session.settings.results / "runs" / f"{session.run_name}.spent")
+        self._cluster.begin(self._spending.cost_usd)
+        self._set_nodes(self._cluster.nodes())
+        for unit in units:
+            self._units[unit.name] = unit
+            self._by_item[unit.attempt, unit.alone] = unit
+            self._files[unit.name] = AttemptFiles(unit)
+            self._placement.add(unit.name, unit.needs, unit.priority)
+        self._thread = threading.Thread(target=self._work, name="evocode-cluster", daemon=True)
+        self._thread.start()
+        return units
+
+    def trial_of(self, attempt: pytest.Collector, alone: pytest.Item | None) -> RemoteTrial:
+        """Return the trial of an attempt, or of a round that is run by itself."""
+        return self._by_item[attempt, alone].trial
+
+    @property
+    def progress(self) -> dict[str, Progress]:
+        """The progress of the attempts that run, by name."""
+        return {unit.shown: found for unit in list(self._units.values()) if (found := unit.trial.progress) is not None}
+
+    def stop(self) -> None:
+        """Stop all attempts, and wait until their containers and sandboxes are gone; what they sent is kept."""
+        if self._thread is None:
+            return
+        self._stopping.set()
+        with contextlib.suppress(Exception):  # The cluster may be what was lost.
+            self._cluster.stop_all()
+        self._thread.join(_STOPPING)
+
+    def close(self) -> None:
+        """Leave the cluster; what still runs there for this session stops by itself."""
+        self._cluster.close()
+
+    # The thread that speaks to Ray.
+
+    def _work(self) -> None:
+        try:
+            while not (self._stopping.is_set() and not self._running):
+                if not self._stopping.is_set():
+                    self._place()
+                done = self._cluster.ended(list(self._running))
+                # What an attempt sent came to the broker before the attempt's end was known.
+                for sent in self._cluster.take(0.0 if done else _TURN):
+                    self._receive(sent)
+                for reference in done:
+                    self._conclude(reference)
+                if time.monotonic() - self._looked_at > _LOOK:
+                    self._looked_at = time.monotonic()
+                    self._set_nodes(self._cluster.nodes())
+        except Exception as error:
+            logger.warning("the cluster is lost", exc_info=True)
+            self.broken = f"the cluster is lost: {type(error).__name__}: {error}"
+            for unit in self._units.values():
+                self._give_up(unit, self.broken)
+
+    def _set_nodes(self, nodes: Sequence[RayNode]) -> None:
+        """Take the nodes that there are now, the new ones when they have said what they have."""
+        if new := [node for node in nodes if node.id not in self._facts]:
+            wanted = versions()
+            found = self._cluster.ask_versions(new)
+            fitting = [node for node in new if found.get(node.name) == wanted]
+            for node in new:
+                self._facts[node.id] = NodeFacts("", "another version", frozenset(), (0, 0))
+                if node not in fitting:
+                    self.notes.put(
+                        f"the node {node.name} gets no attempts: it has {found.get(node.name)}, not {wanted}"
+                    )
+            self._facts |= {node.id: facts for node, facts in self._cluster.look_at(fitting, self.engine)}
+        self._placement.set_nodes(
+            _as_cluster_node(node, self._facts[node.id]) for node in nodes if self._facts[node.id].engine == self.engine
+        )
+
+    def _place(self) -> None:
+        for name, needs in self._placement.impossible().items():
+            wanted = ", ".join(f"{amount:g} {resource}" for resource, amount in needs.custom)
+            self._give_up(self._units[name], f"no node of the cluster has {wanted or 'an environment for it'}")
+        while (found := self._placement.next()) is not None:
+            name, node = found
+            unit = self._units[name]
+            try:
+                self._start(unit, node)
+            except (EvocodeError, OSError) as error:
+                self._placement.ended(name)
+                self._give_up(unit, str(error))
+
+    def _start(self, unit: AttemptUnit, node: ClusterNode) -> None:
+        directory = unit.attempt.task.directory
+        if directory not in self._archives:
+            from pytest_evocode.plugin.cluster.task_archives import pack_task
+
+            self._archives[directory] = hash_directory(directory), self._cluster.keep(pack_task(directory))
+        task_hash, archive = self._archives[directory]
+        if unit.order is None:
+            unit.order = order_of(self._session, unit, self.engine, task_hash)
+        order = replace(unit.order, spent=self._spending.cost_usd)
+        if unit.tries or self._session.settings.resume is not None:
+            order = replace(order, resume=True, files=read_tree(unit.directory.path))
+        unit.tries += 1
+        unit.refused = ""
+        logger.info("%s begins on %s, try %d", unit.shown, node.name, unit.tries)
+        self._running[self._cluster.start(order, unit.tries, archive, unit.needs, node)] = unit, unit.tries
+
+    def _receive(self, sent: Sent) -> None:
+        name, number, node, message = sent
+        unit, kind = self._units[name], message[0]
+        if kind == orders.SPENT:
+            self._spending.add(message[1])
+        elif kind == orders.MEMORY:
+            self._see_memory(node, *message[1:])
+        elif number != unit.tries or unit.trial.has_ended or unit.refused:
+            return  # Of a try that counts as lost.
+        elif kind in (orders.FILE, orders.REMOVED):
+            self._files[name].take(message)
+        elif kind == orders.BEGUN:
+            unit.trial.begin(message[1])
+        elif kind == orders.RECORD:
+            record = RoundRecord.model_validate(message[1])
+            if record.outcome == "error" and unit.trial.has_verdict(record.index):
+                unit.refused = record.cause  # It is given to a round that is over.
+            else:
+                unit.trial.deliver(record, message[2])
+                self.changed.put(unit)
+        elif kind == orders.PROGRESS:
+            unit.trial.progress = _progress(message[1])
+        elif kind == orders.NOTE:
+            self.notes.put(f"{unit.shown}: {message[1]}")
+        elif kind == orders.FAILED:
+            unit.refused = message[1]
+        elif kind == orders.ENDED and not (unit.gives_way or self._stopping.is_set()):
+            unit.trial.end(message[1], message[2])
+            self.changed.put(unit)
+
+    def _see_memory(self, node: str, left: int, total: int) -> None:
+        """Take what a node has left of its memory; where that is hardly anything, its youngest attempt gives way."""
+        found = self._placement.nodes.get(node)
+        if found is None or not found.ramp.see(left, total, len(found.running)):
+            return
+        youngest = self._units[list(found.running)[-1]]
+        if not youngest.gives_way:
+            youngest.gives_way = True
+            self.notes.put(f"{youngest.shown} stops for want of memory on {found.name}, and goes on later")
+            self._cluster.stop(youngest.name, youngest.tries)
+
+    def _conclude(self, reference: Any) -> None:
+        """See to an attempt whose try is over: it has ended, was lost, or gave way to others."""
+        unit, _ = self._running.pop(reference)
+        node = self._placement.node_of(unit.name)
+        self._placement.ended(unit.name)
+        why = self._cluster.why_lost(reference)
+        if unit.trial.has_ended or self._stopping.is_set():
+            return
+        if unit.gives_way and not why:
+            unit.gives_way = False
+        else:
+            where = f"on {node.name}" if node is not None else "on a node that has gone"
+            unit.losses.append(f"{where}: {unit.refused or why or 'it ended early'}")
+            if len(unit.losses) > RETRIES:
+                self._give_up(unit, "worker lost (" + "; before that ".join(reversed(unit.losses)) + ")")
+                return
+            self.notes.put(f"{unit.shown} was lost {unit.losses[-1]}; it goes on elsewhere")
+            if node is not None:
+                self._placement.shun(unit.name, node.id)
+        self._placement.add(unit.name, unit.needs, float("inf"))
+
+    def _give_up(self, unit: AttemptUnit, why: str) -> None:
+        """Have the rounds of an attempt reported that no node will run."""
+        if unit.trial.has_ended:
+            return
+        with contextlib.suppress(RecordFault):
+            for record in given_up(unit, why):
+                unit.trial.deliver(record)
+        unit.trial.end()
+        self.changed.put(unit)
+
+
+def _as_cluster_node(node: RayNode, facts: NodeFacts) -> ClusterNode:
+    left, total = facts.memory
+    custom = {name: amount for name, amount in node.resources.items() if name not in ("CPU", "memory")}
+    found = ClusterNode(
+        node.id, node.name, node.resources.get("CPU", 0.0), int(node.resources.get("memory", 0)), custom, set(facts.has)
+    )
+    found.ramp.see(left, total, 0)
+    return found
+
+
+def _progress(values: dict[str, Any] | None) -> Progress | None:
+    from pytest_evocode.trial.progress import Progress
+
+    return None if values is None else Progress(**values)
+
+
+def join_cluster(session: EvocodeSession, text: str) -> ClusterRun:
+    """Return the run on the cluster that ``--evocode-cluster`` names.
+
+    Raises:
+        UsageError: As :class:`ClusterRun`, and where the option names no cluster.
+    """
+    engine, colon, address = text.partition(":")
+    if engine != "ray" or (colon and not address):
+        raise UsageError(
+            f"--evocode-cluster={text}: write ray for a cluster that is started here, ray:auto for the one that this "
+            "machine belongs to, or ray:HOST:PORT"
+        )
+    return ClusterRun(session, address)

@@ -1,0 +1,187 @@
+"""What Ray runs on a node: it tells what the node has, starts the processes of attempts and passes messages on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from pytest_evocode.plugin.cluster.orders import ASK, ENDED, FAILED, MEMORY, AttemptOrder, Message
+
+_BEAT = 0.5
+"""Seconds between two messages to the broker at most; after so long an attempt knows that it is to stop."""
+_STOPPING = 60.0
+"""Seconds that an attempt has to clean up once it is told to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What a node says of itself."""
+
+    engine: str
+    """``docker`` or ``sandbox``; empty where no attempt can be made there."""
+    description: str
+    """What the engine is there, or why there is none."""
+    has: frozenset[str]
+    """The tags of tasks' images and the names of attempts of which it has states."""
+    memory: tuple[int, int]
+    """Bytes that are left, and in all."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """The versions of what the engine is made of, by name."""
+
+
+def look_at_node(environment: str) -> NodeFacts:
+    """Start an engine, which removes what dead sessions left on this machine, and say what there is.
+
+    Args:
+        environment: As in ``--evocode-env``.
+    """
+    from pytest_evocode.environments import choose_engine
+    from pytest_evocode.errors import EvocodeError
+
+    try:
+        engine, _ = choose_engine(environment)
+    except EvocodeError as error:
+        return NodeFacts("", str(error), frozenset(), read_memory())
+    with contextlib.closing(engine):
+        has = _images(engine.name) | _attempts()
+        return NodeFacts(engine.name, engine.description, has, read_memory(), dict(engine.versions))
+
+
+def _images(engine: str) -> frozenset[str]:
+    if engine != "docker":
+        return frozenset()
+    from pytest_evocode.environments.docker.engine import connect
+
+    with contextlib.closing(connect()) as client:
+        return frozenset(tag for image in client.images() for tag in image.get("RepoTags") or ())
+
+
+def _attempts() -> frozenset[str]:
+    with contextlib.suppress(FileNotFoundError):
+        return frozenset(os.listdir(attempt_home("").parent))
+    return frozenset()
+
+
+def attempt_home(name: str) -> Path:
+    """Return the directory of an attempt on this machine, in which its results directory is."""
+    from pytest_evocode.environments.cache import cache_directory
+
+    return cache_directory() / "cluster" / "attempts" / (name or "-")
+
+
+def read_memory() -> tuple[int, int]:
+    """Return the bytes of memory that this machine, or the container that this process is in, has left and in all."""
+    found = {}
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        found[name] = int(value.split()[0]) * 1024
+    left, total = found["MemAvailable"], found["MemTotal"]
+    with contextlib.suppress(OSError, ValueError):  # No cgroup of version 2, or none with a limit: its text is "max".
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+        total, left = min(total, limit), min(left, limit - used)
+    return max(left, 0), total
+
+
+def make_attempt(broker: Any, node: str, order: AttemptOrder, number: int, archive: Sequence[Any]) -> str:
+    """Make an attempt, as a Ray task that has the attempt's resources.
+
+    Args:
+        broker: The handle of the run's :class:`~pytest_evocode.plugin.cluster.broker.Broker`.
+        node: This node's id.
+        order: What to make.
+        number: Which try at the attempt it is.
+        archive: Ray's reference to the archive of the task, in a sequence so that Ray does not fetch it.
+
+    Returns:
+        Why the process was lost that ran the attempt; empty where that sent its last message.
+    """
+    import ray
+
+    from pytest_evocode.plugin.cluster.task_archives import place_task
+
+    def exchange(messages: Sequence[Message]) -> Any:
+        return ray.get(broker.exchange.remote(order.name, number, node, messages))
+
+    try:
+        task = place_task(order.task_hash, order.directory_name, lambda: ray.get(archive[0]))
+    except (OSError, ValueError) as error:
+        exchange([(FAILED, f"the task's directory could not be brought there: {error}")])
+        return ""
+    connection, process = start_process()
+    with contextlib.closing(connection):
+        connection.send((order, str(task)))
+        has_ended, stopping_since = False, 0.0
+        while not has_ended:
+            try:
+                messages = _received(connection)
+            except (EOFError, OSError):
+                _remove_leftovers()
+                return f"process {process}, which ran the attempt, was killed"
+            asked = max((message[1] for message in messages if message[0] == ASK), default=0)
+            told = [message for message in messages if message[0] != ASK]
+            answer = exchange([*told, (MEMORY, *read_memory())])
+            has_ended = any(message[0] in (ENDED, FAILED) for message in messages)
+            with contextlib.suppress(OSError):  # It has just ended, or will be found to be lost.
+                connection.send((answer, asked))
+            if answer.stop and not stopping_since:
+                stopping_since = time.monotonic()
+            if stopping_since and time.monotonic() - stopping_since > _STOPPING:
+                return "it did not stop in time"
+    return ""
+
+
+def start_process() -> tuple[Connection, int]:
+    """Start the process of an attempt, and return the connection to it and its number."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        # Not from where Ray's process is, which may be a directory that Ray removes.
+        command = [sys.executable, "-m", "pytest_evocode.plugin.cluster.attempt_process", str(theirs.fileno())]
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        started = subprocess.run(
+            command,
+            pass_fds=[theirs.fileno()],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+    return Connection(ours.detach()), int(started.stdout)
+
+
+def _received(connection: Connection) -> list[Message]:
+    """Return what an attempt has sent by now, or within a moment."""
+    messages: list[Message] = []
+    wait = _BEAT
+    while len(messages) < 100 and connection.poll(wait):
+        messages.append(connection.recv())
+        wait = 0.0
+    return messages
+
+
+def _remove_leftovers() -> None:
+    """Remove what a killed process left running; another session may be doing the same."""
+    from pytest_evocode.environments.cleanup import leftovers
+    from pytest_evocode.errors import EvocodeError
+
+    with contextlib.suppress(EvocodeError, OSError), leftovers() as found:
+        for leftover in found:
+            with contextlib.suppress(EvocodeError, OSError):
+                leftover.remove()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that have to be the same on all nodes."""
+    from importlib.metadata import version
+
+    return {"pytest-evocode": version("pytest-evocode"), "Python": platform.python_version()}

@@ -1,0 +1,170 @@
+"""Decides which attempt begins next and on which node; plain bookkeeping that knows nothing of Ray."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pytest_evocode.plugin.cluster.ramp_up import RampUp
+
+_NONE: Mapping[str, float] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What an attempt needs of a node."""
+
+    cpus: float = 1.0
+    memory: int = 0
+    """Bytes."""
+    custom: tuple[tuple[str, float], ...] = ()
+    """Amounts of the cluster's own resources, by name."""
+    places: tuple[str, ...] = ()
+    """Images and states that it goes to if there is room where they are, the most wanted first."""
+
+
+@dataclass(slots=True)
+class ClusterNode:
+    """A node, what it has in all, and what attempts have of it."""
+
+    id: str
+    name: str
+    cpus: float
+    memory: int
+    """Bytes."""
+    custom: Mapping[str, float] = field(default_factory=dict)
+    has: set[str] = field(default_factory=set)
+    """The images and states that are there."""
+    ramp: RampUp = field(default_factory=RampUp)
+    running: dict[str, Needs] = field(default_factory=dict)
+    """What runs there, in the order in which it began."""
+    used_cpus: float = 0.0
+    used_memory: int = 0
+    used_custom: dict[str, float] = field(default_factory=dict)
+
+    def could_take(self, needs: Needs) -> bool:
+        """Return whether it has what an attempt needs, if nothing else runs there.
+
+        One that declares more CPUs or memory than any node has gets a node of its own, as on one machine.
+        """
+        return all(self.custom.get(name, 0.0) >= amount for name, amount in needs.custom)
+
+    def can_take(self, needs: Needs) -> bool:
+        """Return whether an attempt can begin there now."""
+        if not self.running:
+            return self.could_take(needs)
+        return (
+            self.used_cpus + needs.cpus <= self.cpus + 1e-6
+            and self.used_memory + needs.memory <= self.memory
+            and all(
+                self.used_custom.get(name, 0.0) + amount <= self.custom.get(name, 0.0) + 1e-6
+                for name, amount in needs.custom
+            )
+            and self.ramp.allows(len(self.running))
+        )
+
+    def take(self, attempt: str, needs: Needs) -> None:
+        """Count an attempt as running there."""
+        self.running[attempt] = needs
+        self._count(needs, 1)
+        self.ramp.began()
+        self.has.update(needs.places)
+
+    def give_back(self, attempt: str) -> None:
+        """Count an attempt as ended, if it ran there."""
+        needs = self.running.pop(attempt, None)
+        if needs is not None:
+            self._count(needs, -1)
+
+    def _count(self, needs: Needs, sign: int) -> None:
+        self.used_cpus += sign * needs.cpus
+        self.used_memory += sign * needs.memory
+        for name, amount in needs.custom:
+            self.used_custom[name] = self.used_custom.get(name, 0.0) + sign * amount
+
+
+class Placement:
+    """The attempts that wait, the nodes, and what runs where.
+
+    Attempts begin in the order of their priority. One for which there is no room does not keep back those behind it
+    that need something else. Attempts with the same needs wait in one line, so that to find the next one takes time by
+    the number of nodes and of different needs, and not by the number of attempts.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, ClusterNode] = {}
+        self._lines: dict[Needs, list[tuple[float, int, str]]] = {}
+        self._order = itertools.count()
+        self._shunned: dict[str, set[str]] = {}
+        self._places: dict[str, str] = {}
+
+    # Nodes.
+
+    def set_nodes(self, nodes: Iterable[ClusterNode]) -> list[str]:
+        """Take the nodes that there are now, and return the attempts that ran on others."""
+        there = {node.id: node for node in nodes}
+        lost = [attempt for id, node in self.nodes.items() if id not in there for attempt in node.running]
+        self.nodes = {id: self.nodes.get(id, node) for id, node in there.items()}
+        return lost
+
+    def node_of(self, attempt: str) -> ClusterNode | None:
+        """Return where an attempt runs or ran last; None where that node has gone."""
+        return self.nodes.get(self._places.get(attempt, ""))
+
+    # Attempts.
+
+    @property
+    def waiting(self) -> int:
+        """How many attempts wait."""
+        return sum(map(len, self._lines.values()))
+
+    def add(self, attempt: str, needs: Needs, priority: float) -> None:
+        """Let an attempt wait; those with a higher priority begin first."""
+        heapq.heappush(self._lines.setdefault(needs, []), (-priority, next(self._order), attempt))
+
+    def shun(self, attempt: str, node: str) -> None:
+        """Have an attempt not begin on a node again, as long as there is another one that could take it."""
+        self._shunned.setdefault(attempt, set()).add(node)
+
+    def next(self) -> tuple[str, ClusterNode] | None:
+        """Return the attempt that is to begin now and its node; None as long as there is no room."""
+        for needs in sorted(self._lines, key=lambda needs: self._lines[needs][0]):
+            line = self._lines[needs]
+            attempt = line[0][2]
+            node = self._best(needs, self._shunned.get(attempt, set()))
+            if node is not None:
+                heapq.heappop(line)
+                if not line:
+                    del self._lines[needs]
+                node.take(attempt, needs)
+                self._places[attempt] = node.id
+                return attempt, node
+        return None
+
+    def ended(self, attempt: str) -> None:
+        """Note that an attempt does not run any more."""
+        if (node := self.node_of(attempt)) is not None:
+            node.give_back(attempt)
+
+    def impossible(self) -> dict[str, Needs]:
+        """Take out the attempts that no node has the resources for, and return what they need."""
+        found: dict[str, Needs] = {}
+        for needs in list(self._lines):
+            if not any(node.could_take(needs) for node in self.nodes.values()):
+                found |= {attempt: needs for _, _, attempt in self._lines.pop(needs)}
+        return found
+
+    def _best(self, needs: Needs, shunned: set[str]) -> ClusterNode | None:
+        """Return the node with the most wanted of what is kept somewhere, and of these the one with most room."""
+        can_choose = any(node.could_take(needs) for id, node in self.nodes.items() if id not in shunned)
+        free = (node for id, node in self.nodes.items() if not (can_choose and id in shunned) and node.can_take(needs))
+        return max(free, key=_wish(needs), default=None)
+
+
+def _wish(needs: Needs) -> Callable[[ClusterNode], tuple[list[bool], float]]:
+    def wish(node: ClusterNode) -> tuple[list[bool], float]:
+        return [place in node.has for place in needs.places], 1.0 - node.used_cpus / max(node.cpus, 1e-6)
+
+    return wish

@@ -1,0 +1,123 @@
+"""What the items of an attempt take for its trial while that runs on a node of a cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault
+from pytest_evocode.results.records import RoundRecord
+
+if TYPE_CHECKING:
+    from pytest_evocode.environments import Environment
+    from pytest_evocode.trial.progress import Progress
+    from pytest_evocode.trial.suites.held_forks import HeldFork
+
+
+class RemoteTrial:
+    """An attempt elsewhere, as :class:`~pytest_evocode.trial.trial.Trial` shows itself to items.
+
+    It is filled by the thread that speaks to the cluster. An item is run only when what it waits for is there, so
+    nothing here waits. The items come and go; it is the driver that begins and ends the attempt.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._records: dict[int, RoundRecord] = {}
+        self._outputs: dict[int, str] = {}
+        self._first: int | None = None
+        self._flags: Mapping[str, Sequence[str]] = {}
+        self._fault = ""
+        self.has_ended = False
+        """Whether nothing of the attempt runs any more and none of it will."""
+        self.progress: Progress | None = None
+        self.is_reported = False
+        """Whether the item that is run is the last, so that its report has to say what the records do not."""
+
+    # For the thread that speaks to the cluster.
+
+    def begin(self, first_played: int) -> None:
+        """Take the index of the first round that is run; that of an earlier try stands."""
+        with self._lock:
+            self._first = first_played if self._first is None else min(self._first, first_played)
+
+    def deliver(self, record: RoundRecord, output: str = "") -> None:
+        """Take a round's record; one of a round that was repeated takes the place of the earlier one."""
+        with self._lock:
+            self._records[record.index] = record
+            self._outputs[record.index] = output
+
+    def has_verdict(self, index: int) -> bool:
+        """Return whether a round has a record from an earlier try, which is no error."""
+        with self._lock:
+            record = self._records.get(index)
+            return record is not None and record.outcome in ("passed", "failed")
+
+    def end(self, flags: Mapping[str, Sequence[str]] | None = None, fault: str = "") -> None:
+        """Note that the attempt has ended."""
+        with self._lock:
+            self._flags, self._fault = flags or {}, fault
+            self.has_ended, self.progress = True, None
+
+    def missing(self, indices: Sequence[int]) -> list[int]:
+        """Return the rounds of some that will have a record and have none yet."""
+        with self._lock:
+            return [index for index in indices if index not in self._records and index >= (self._first or 1)]
+
+    def is_ready(self, index: int, *, is_last: bool) -> bool:
+        """Return whether the item of a round can be run; that of the last one when the attempt has ended."""
+        with self._lock:
+            known = index in self._records or (self._first is not None and index < self._first)
+            return known and (self.has_ended or not is_last)
+
+    def record_of(self, index: int) -> RoundRecord | None:
+        """Return the record that a round has now, None where it has none."""
+        with self._lock:
+            return self._records.get(index)
+
+    # For items.
+
+    def first_played(self) -> int:
+        """Return the first round that is run; those before it have no record."""
+        return self._first or 1
+
+    def wait(self, index: int) -> RoundRecord:
+        """Return the record of a round."""
+        return self._records[index]
+
+    def wait_environment(self) -> Environment:
+        """Raise AttemptEnded: there is no environment here."""
+        raise AttemptEnded("the attempt runs on another machine")
+
+    def output_of(self, index: int) -> str:
+        """Return what the suite of a round printed; empty where the results directory has it."""
+        return self._outputs.get(index, "")
+
+    @property
+    def flags_of_artifacts(self) -> Mapping[str, Sequence[str]]:
+        """What is to be said of artifacts, by round; nothing before the last round's report."""
+        return self._flags if self.is_reported else {}
+
+    @property
+    def storage_notes(self) -> tuple[str, ...]:
+        """What there is to say of the storage: nothing here, because the node has told the driver."""
+        return ()
+
+    def fork_of(self, index: int) -> HeldFork | None:
+        """Return None: forks are not held on other machines."""
+        return None
+
+    def drop_fork(self, index: int) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Raise EnvironmentFault for the fault that the attempt ended with, when its last round is reported."""
+        if self.is_reported and self._fault:
+            raise EnvironmentFault(self._fault)
+
+    def __enter__(self) -> RemoteTrial:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()

@@ -1,0 +1,211 @@
+"""``--evocode-cluster=ray``: attempts on the nodes of a real cluster of Ray's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_evocode.results.directory import AttemptDirectory
+from tests.acceptance.sessions import RunTasks, Session
+from tests.acceptance.tasks import WriteTask
+from tests.acceptance.test_stopped_sessions import wait_until
+from tests.ray_nodes import RayNodes, ray_nodes
+
+#: An agent that says in a file of its own which turns it took, and waits for a sign in the second.
+AGENT = """
+import os, time
+from pathlib import Path
+from pytest_evocode.agents import RoundTranscript
+
+class Counting:
+    name = "counting"
+
+    def __init__(self, turns, sign=""):
+        self._turns, self._sign = turns, sign
+
+    def run_round(self, context):
+        with open(self._turns, "a") as file:
+            file.write(f"{os.getpid()} {context.round.index}\\n")
+        context.environment.exec(f"echo line-{context.round.index} >> log.txt; sleep 0.01")
+        while self._sign and context.round.index == 2 and not os.path.exists(self._sign):
+            context.environment.exec("sleep 0.2")
+        return RoundTranscript()
+"""
+
+
+@pytest.fixture
+def cluster() -> Iterator[RayNodes]:
+    """Three nodes with four CPUs in all, each with a cache of its own."""
+    with ray_nodes() as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def counting(pytester: pytest.Pytester) -> list[str]:
+    """The options for the agent, and its module where sessions and nodes find it."""
+    pytester.makepyfile(counting_agent=AGENT)
+    pytester.makeini(f"[pytest]\npythonpath = {pytester.path}\n")
+    turns = pytester.path / "turns.txt"
+    return ["--evocode-agent=counting_agent:Counting", f"--evocode-agent-option=turns={turns}"]
+
+
+def turns(directory: Path) -> list[tuple[int, int]]:
+    """Processes and rounds of the turns that were taken."""
+    with contextlib.suppress(FileNotFoundError):
+        lines = (directory / "turns.txt").read_text().splitlines()
+        return [(int(process), int(index)) for process, index in (line.split() for line in lines)]
+    return []
+
+
+def stored(directory: Path) -> set[Path]:
+    """The attempts of which a storage has a round's state."""
+    manifests = directory.rglob("manifests/*.json")
+    return {path.parents[1] for path in manifests if json.loads(path.read_text())["last_turn"] >= 1}
+
+
+def processes() -> list[str]:
+    """The command lines of attempts' processes that run now."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            command = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if "pytest_evocode.plugin.cluster.attempt_process" in command:
+                found.append(command)
+    return found
+
+
+def outcomes(session: Session) -> dict[str, str]:
+    """How each round of a session ended, by its node id."""
+    tests = json.loads((session.directory / ".report.json").read_text())["tests"]
+    return {test["nodeid"]: test["outcome"] for test in tests}
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_started_for_the_session_ends_like_one_machine(
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
+) -> None:
+    write_task("a", rounds=2)
+    write_task("b", rounds=3, solve={2: "true"})
+    pytester.makepyfile("def test_something_else(): pass")
+    what = ["--json-report", "--evocode-attempts=2", "tasks", "."]
+    here = run_tasks(*what, "--evocode-results=one")
+    expected = outcomes(here)
+    there = run_tasks(*what, "--evocode-cluster=ray", subprocess=True)
+    assert there.exit_status == here.exit_status == 1
+    assert outcomes(there) == expected
+    there.has("evocode: cluster ray: sandbox*", "evocode: results evocode-results, run *")
+    for task, rounds in (("a", 2), ("b", 3)):
+        for number in (1, 2):
+            record = there.record(task, number=number)
+            assert [each.index for each in record.rounds] == list(range(1, rounds + 1))
+            assert all(
+                (there.attempt(task, number=number) / f"steps/{each.round}/verifier").is_dir() for each in record.rounds
+            )
+    scores = [line for line in there.text.splitlines() if line.startswith("oracle ")]
+    assert (
+        scores[0].split()[:3] == next(line for line in here.text.splitlines() if line.startswith("oracle ")).split()[:3]
+    )
+    there.has("*has-line-2*")  # The failing case, from the record that was sent.
+    assert there.run.exit_status == 1
+    assert not processes()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("storage", [True, False], ids=["storage", "no storage"])
+def test_the_attempts_of_a_lost_node_go_on_elsewhere(
+    storage: bool, cluster: RayNodes, write_task: WriteTask, counting: list[str], pytester: pytest.Pytester
+) -> None:
+    write_task("a", rounds=3)
+    sign = pytester.path / "sign"
+    command = [
+        *(sys.executable, "-m", "pytest", "--json-report", f"--evocode-cluster=ray:{cluster.address}"),
+        *("--evocode-attempts=4", "--evocode-env=sandbox", *counting, f"--evocode-agent-option=sign={sign}", "tasks"),
+        *(["-o", "evocode_storage=stored"] if storage else []),
+    ]
+    with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: Counter(index for _, index in turns(pytester.path))[2] == 4, "all in their second turn")
+        directory = pytester.path / "evocode-results"
+        wait_until(
+            lambda: len(list(directory.glob("a/*/*/*/*/steps/round-1/round.json"))) == 4, "all first rounds known"
+        )
+        if storage:
+            wait_until(lambda: len(stored(pytester.path / "stored")) == 4, "all first rounds stored")
+        cluster.kill(1)
+        wait_until(lambda: len(processes()) <= 2, "its attempts stop by themselves")
+        sign.touch()
+        output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert output.count("was lost on") == 2, output
+    by_round = Counter(index for _, index in turns(pytester.path))
+    # With a storage the two repeat the round in flight, and nothing else.
+    assert by_round == {1: 4 if storage else 6, 2: 6, 3: 4}
+    assert output.count("is not on this node, so it begins anew") == (0 if storage else 2), output
+    for path in directory.glob("a/harbor_jobs/*/*/*"):
+        record = AttemptDirectory(path).read_attempt()
+        assert record is not None
+        assert [each.outcome for each in record.rounds] == ["passed"] * 3
+    session = Session(pytest.RunResult(0, output.splitlines(), [], 0.0), pytester.path)
+    assert Counter(outcomes(session).values()) == {"passed": 12}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_on_any_node_when_the_driver_ends(
+    number: signal.Signals, cluster: RayNodes, write_task: WriteTask, counting: list[str], pytester: pytest.Pytester
+) -> None:
+    write_task("a", rounds=3)
+    command = [
+        *(sys.executable, "-m", "pytest", f"--evocode-cluster=ray:{cluster.address}", "--evocode-attempts=2"),
+        *("--evocode-env=sandbox", *counting, "--evocode-agent-option=sign=/never", "tasks"),
+    ]
+    with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as process:
+        wait_until(lambda: Counter(index for _, index in turns(pytester.path))[2] == 2, "both in their second turn")
+        process.send_signal(number)
+        process.wait(60)
+    assert process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 2}[number]
+    wait_until(lambda: not processes(), "attempts stop")
+    if number != signal.SIGKILL:  # What was recorded came here before the session ended.
+        assert len(list((pytester.path / "evocode-results").glob("a/*/*/*/*/state.json"))) == 2
+
+
+def test_what_does_not_go_with_a_cluster_is_refused(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task()
+    refused = {
+        "-n2": "*leave out -n, or use -n0*",
+        "--evocode-pin": "*--evocode-pin would have no effect*",
+        "--evocode-shell": "*--evocode-shell*",
+        "--pdb": "*--pdb cannot enter*",
+    }
+    for option, message in refused.items():
+        agent = None if option == "--evocode-pin" else "oracle"
+        session = run_tasks("--evocode-cluster=ray", option, "tasks", agent=agent)
+        assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+        session.result.stderr.fnmatch_lines([message])
+
+
+@pytest.mark.parametrize("name", ["dask", "ray:", "Ray"])
+def test_another_cluster_is_refused(name: str, write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task()
+    session = run_tasks(f"--evocode-cluster={name}", "tasks")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    session.result.stderr.fnmatch_lines([f"*--evocode-cluster={name}: write ray for a cluster*"])
+
+
+def test_without_ray_the_extra_is_named(
+    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_task()
+    monkeypatch.setitem(sys.modules, "ray", None)
+    session = run_tasks("--evocode-cluster=ray", "tasks")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    session.result.stderr.fnmatch_lines(
+        ["*--evocode-cluster=ray needs the package ray: pip install 'pytest-evocode?ray?'*"]
+    )

@@ -1,0 +1,82 @@
+"""A Ray cluster of three nodes on this machine, as a program: it prints the address and obeys lines of its input.
+
+``kill N`` kills the N-th node's raylet, as a machine that is switched off; the first node, 0, is the driver's. With the
+end of the input the cluster ends. In a process of its own, because Ray starts threads and warns of this and that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_STORE = 80 * 2**20
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class RayNodes:
+    """The cluster, as a test sees it."""
+
+    address: str
+    process: subprocess.Popen[str]
+
+    def kill(self, node: int) -> None:
+        """Kill a node, and wait until it is dead."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"kill {node}\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "killed\n"
+
+
+@contextlib.contextmanager
+def ray_nodes(cpus: Sequence[int] = (1, 2, 1)) -> Iterator[RayNodes]:
+    """Start a cluster of nodes with so many CPUs, and end it after the block."""
+    command = [sys.executable, "-W", "ignore", __file__, *map(str, cpus)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        address = next(line.removeprefix("address ") for line in process.stdout if line.startswith("address "))
+        try:
+            yield RayNodes(address.strip(), process)
+        finally:
+            process.stdin.close()
+            process.wait(60)
+
+
+def _add_node(cluster: Any, **options: Any) -> Any:
+    """Add a node, again where that took longer than Ray's 30 seconds: tests run beside others."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(Exception):
+            return cluster.add_node(**options)
+    return cluster.add_node(**options)
+
+
+def main() -> None:
+    """Be the program."""
+    from ray.cluster_utils import Cluster
+
+    cluster: Any = Cluster()
+    nodes = []
+    for number, cpus in enumerate(map(int, sys.argv[1:])):
+        # By its address a driver finds the raylet that is its own.
+        elsewhere: dict[str, Any] = {"node_ip_address": f"127.0.0.{number + 1}"} if number else {}
+        # A cache of its own makes a node another machine, as far as sandboxes and their states are concerned.
+        elsewhere["env_vars"] = {"EVOCODE_CACHE": f"{os.environ['EVOCODE_CACHE']}-{number}"}
+        nodes.append(
+            _add_node(cluster, num_cpus=cpus, object_store_memory=_STORE, include_dashboard=False, **elsewhere)
+        )
+    print("address", cluster.address, flush=True)
+    for line in sys.stdin:
+        nodes[int(line.split()[1])].kill_raylet()
+        print("killed", flush=True)
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main()
