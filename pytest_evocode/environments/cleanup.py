@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from pytest_evocode.environments import attempt_homes
 from pytest_evocode.environments.cache_archives import CacheArchives, engines_with_archives
 from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.errors import EnvironmentUnavailable
@@ -29,13 +30,15 @@ def leftovers(
     What a living session owns is never among it. The leftovers can be removed for as long as the context lasts.
 
     Args:
-        kept: Include the forks that ``--evocode-keep`` left and snapshots from which an attempt may be resumed.
+        kept: Include the forks that ``--evocode-keep`` left, snapshots from which an attempt may be resumed, and the
+            files of such attempts on a node of a cluster.
         references: Include the states of reference solutions, which are shared by all sessions.
         package_caches: Include the package caches that suites of reference solutions left, which are shared as well.
     """
     caches = _package_caches() if package_caches else ()
+    attempts = _unfinished_attempts() if kept else ()
     with contextlib.ExitStack() as stack:
-        yield [*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references), *caches]
+        yield [*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references), *caches, *attempts]
 
 
 def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
@@ -79,6 +82,11 @@ def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[
     index = ReferenceIndex(engine)
     for state in index.oldest_first():
         yield Leftover(f"reference state of {state.task} after {state.round} ({engine})", partial(forget, state.key))
+
+
+def _unfinished_attempts() -> Iterator[Leftover]:
+    for home in attempt_homes.unfinished_homes():
+        yield Leftover(f"files of the unfinished attempt {home}", partial(attempt_homes.remove_home, home))
 
 
 def _package_caches() -> Iterator[Leftover]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pytest_evocode.tasks import Task
     from pytest_evocode.trial.trial import Trial
 
-_INTERVAL = 1.0  # seconds between two looks at the progress and at the files
+_INTERVAL = 1.0  # seconds between two looks at the progress
 _ANSWER = 30.0  # seconds for the broker to say what the run has spent
 _ELSEWHERE = 60.0
 """Seconds for an earlier try at the attempt on this machine to stop."""
@@ -148,7 +148,7 @@ class AttemptRun:
     def run(self) -> None:
         """Make the attempt, and remove its files here when it has ended."""
         from pytest_evocode.environments import choose_engine
-        from pytest_evocode.plugin.cluster.node import attempt_home
+        from pytest_evocode.environments.attempt_homes import attempt_home
         from pytest_evocode.results.directory import STATE_FILE
 
         home = attempt_home(self._order.name)
@@ -163,14 +163,23 @@ class AttemptRun:
     @contextlib.contextmanager
     def _alone(self, home: Path) -> Iterator[None]:
         """Wait for an earlier try at the attempt on this machine, which may still be stopping."""
-        from filelock import FileLock
+        from filelock import FileLock, Timeout
+
+        from pytest_evocode.environments.attempt_homes import lock_of
+        from pytest_evocode.errors import EnvironmentFault
 
         home.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(home.with_name(f".{home.name}.lock"), timeout=_ELSEWHERE)
-        with lock:
+        lock = FileLock(lock_of(home))
+        try:
+            lock.acquire(timeout=_ELSEWHERE)
+        except Timeout:
+            raise EnvironmentFault(f"an earlier try at it still runs on this node after {_ELSEWHERE:g} s") from None
+        try:
             yield
-        with contextlib.suppress(OSError):
-            os.unlink(lock.lock_file)
+        finally:
+            lock.release()
+            with contextlib.suppress(OSError):
+                os.unlink(lock.lock_file)
 
     def _make(self, engine: Engine, home: Path) -> Message:
         from pytest_evocode.plugin.cluster.file_changes import FileChanges
@@ -260,9 +269,10 @@ class AttemptRun:
             restored = storage.restore(directory, engine, task, installation_of(self._agent()))
             self._line.send(*((NOTE, note) for note in restored.notes))
         if not _has_states(directory, engine):
-            rounds = _last_turn(directory)
+            last = _last_turn(directory)
             shutil.rmtree(directory.path, ignore_errors=True)
-            self._line.send((NOTE, f"the state after its round {rounds} is not on this node, so it begins anew"))
+            why = f"the state after its round {last} is not on this node" if last > 0 else "its state cannot be read"
+            self._line.send((NOTE, f"{why}, so it begins anew"))
 
     def _watch(self, trial: Trial, ended: threading.Event) -> None:
         """Send the progress, and stop the trial when it is to stop."""

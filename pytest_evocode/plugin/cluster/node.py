@@ -46,6 +46,7 @@ def look_at_node(environment: str) -> NodeFacts:
         environment: As in ``--evocode-env``.
     """
     from pytest_evocode.environments import choose_engine
+    from pytest_evocode.environments.attempt_homes import attempt_homes
     from pytest_evocode.errors import EvocodeError
 
     try:
@@ -53,7 +54,7 @@ def look_at_node(environment: str) -> NodeFacts:
     except EvocodeError as error:
         return NodeFacts("", str(error), frozenset(), read_memory())
     with contextlib.closing(engine):
-        has = _images(engine.name) | _attempts()
+        has = _images(engine.name) | frozenset(home.name for home in attempt_homes())
         return NodeFacts(engine.name, engine.description, has, read_memory(), dict(engine.versions))
 
 
@@ -64,19 +65,6 @@ def _images(engine: str) -> frozenset[str]:
 
     with contextlib.closing(connect()) as client:
         return frozenset(tag for image in client.images() for tag in image.get("RepoTags") or ())
-
-
-def _attempts() -> frozenset[str]:
-    with contextlib.suppress(FileNotFoundError):
-        return frozenset(os.listdir(attempt_home("").parent))
-    return frozenset()
-
-
-def attempt_home(name: str) -> Path:
-    """Return the directory of an attempt on this machine, in which its results directory is."""
-    from pytest_evocode.environments.cache import cache_directory
-
-    return cache_directory() / "cluster" / "attempts" / (name or "-")
 
 
 def read_memory() -> tuple[int, int]:
