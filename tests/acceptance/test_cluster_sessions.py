@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -174,6 +175,29 @@ def test_nothing_is_left_on_any_node_when_the_driver_ends(
     wait_until(lambda: not processes(), "attempts stop")
     if number != signal.SIGKILL:  # What was recorded came here before the session ended.
         assert len(list((pytester.path / "evocode-results").glob("a/*/*/*/*/state.json"))) == 2
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_an_attempt_whose_process_is_ended_goes_on(
+    number: signal.Signals, write_task: WriteTask, counting: list[str], pytester: pytest.Pytester
+) -> None:
+    write_task("a", rounds=3)
+    sign = pytester.path / "sign"
+    command = [
+        *(sys.executable, "-m", "pytest", "--evocode-cluster=ray", "--evocode-env=sandbox", *counting),
+        *(f"--evocode-agent-option=sign={sign}", "tasks"),
+    ]
+    with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: [index for _, index in turns(pytester.path)] == [1, 2], "it is in its second turn")
+        os.kill(turns(pytester.path)[-1][0], number)
+        wait_until(lambda: [index for _, index in turns(pytester.path)] == [1, 2, 2], "it goes on with that turn")
+        sign.touch()
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert output.count("was lost on") == 1, output
+    assert [index for _, index in turns(pytester.path)] == [1, 2, 2, 3]
+    assert not processes()
 
 
 def test_what_does_not_go_with_a_cluster_is_refused(write_task: WriteTask, run_tasks: RunTasks) -> None:

@@ -12,11 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.errors import EvocodeError, RecordFault, UsageError
+from pytest_evocode.errors import EvocodeError, UsageError
 from pytest_evocode.llm.budget import RunSpending
 from pytest_evocode.plugin.cluster import orders
 from pytest_evocode.plugin.cluster.broker import Sent
-from pytest_evocode.plugin.cluster.engine_choice import choose_for_all, refuse_other_versions, versions_of
+from pytest_evocode.plugin.cluster.engine_choice import (
+    choose_for_all,
+    other_version,
+    refuse_other_versions,
+    versions_of,
+)
 from pytest_evocode.plugin.cluster.file_changes import read_tree
 from pytest_evocode.plugin.cluster.node import NodeFacts, versions
 from pytest_evocode.plugin.cluster.placement import ClusterNode, Placement
@@ -70,8 +75,6 @@ class ClusterRun:
         """Units of which something new is known."""
         self.notes: queue.SimpleQueue[str] = queue.SimpleQueue()
         """What people should know, in lines."""
-        self.broken = ""
-        """Why the cluster cannot be used any more."""
         self._placement = Placement()
         self._units: dict[str, AttemptUnit] = {}
         self._by_item: dict[tuple[pytest.Collector, pytest.Item | None], AttemptUnit] = {}
@@ -141,23 +144,21 @@ class ClusterRun:
                     self._set_nodes(self._cluster.nodes())
         except Exception as error:
             logger.warning("the cluster is lost", exc_info=True)
-            self.broken = f"the cluster is lost: {type(error).__name__}: {error}"
             for unit in self._units.values():
-                self._give_up(unit, self.broken)
+                self._give_up(unit, f"the cluster is lost: {type(error).__name__}: {error}")
 
     def _set_nodes(self, nodes: Sequence[RayNode]) -> None:
         """Take the nodes that there are now, the new ones when they have said what they have."""
         if new := [node for node in nodes if node.id not in self._facts]:
-            wanted = versions()
-            found = self._cluster.ask_versions(new)
-            fitting = [node for node in new if found.get(node.name) == wanted]
+            answers = self._cluster.ask_versions(new)
+            wrong = {node.id: other_version(versions(), answers[node.name]) for node in new if node.name in answers}
+            fitting = [node for node in new if wrong.get(node.id) == ""]
+            looked_at = {node.id: facts for node, facts in self._cluster.look_at(fitting, self.engine)}
             for node in new:
-                self._facts[node.id] = NodeFacts("", "another version", frozenset(), (0, 0))
-                if node not in fitting:
-                    self.notes.put(
-                        f"the node {node.name} gets no attempts: it has {found.get(node.name)}, not {wanted}"
-                    )
-            self._facts |= {node.id: facts for node, facts in self._cluster.look_at(fitting, self.engine)}
+                why = wrong.get(node.id) or "it does not answer"
+                self._facts[node.id] = facts = looked_at.get(node.id, NodeFacts("", why, frozenset(), (0, 0)))
+                if facts.engine != self.engine:
+                    self.notes.put(f"the node {node.name} gets no attempts: {facts.description}")
         self._placement.set_nodes(
             _as_cluster_node(node, self._facts[node.id]) for node in nodes if self._facts[node.id].engine == self.engine
         )
@@ -219,6 +220,9 @@ class ClusterRun:
         elif kind == orders.FAILED:
             unit.refused = message[1]
         elif kind == orders.ENDED and not (unit.gives_way or self._stopping.is_set()):
+            if unit.trial.missing([item.index for item in list(unit.items)]):
+                unit.refused = "its process was told to stop"  # By somebody on the node: a signal.
+                return
             unit.trial.end(message[1], message[2])
             self.changed.put(unit)
 
@@ -241,9 +245,8 @@ class ClusterRun:
         why = self._cluster.why_lost(reference)
         if unit.trial.has_ended or self._stopping.is_set():
             return
-        if unit.gives_way and not why:
-            unit.gives_way = False
-        else:
+        gave_way, unit.gives_way = unit.gives_way and not why, False
+        if not gave_way:
             where = f"on {node.name}" if node is not None else "on a node that has gone"
             unit.losses.append(f"{where}: {unit.refused or why or 'it ended early'}")
             if len(unit.losses) > RETRIES:
@@ -258,9 +261,8 @@ class ClusterRun:
         """Have the rounds of an attempt reported that no node will run."""
         if unit.trial.has_ended:
             return
-        with contextlib.suppress(RecordFault):
-            for record in given_up(unit, why):
-                unit.trial.deliver(record)
+        for record in given_up(unit, why):
+            unit.trial.deliver(record)
         unit.trial.end()
         self.changed.put(unit)
 

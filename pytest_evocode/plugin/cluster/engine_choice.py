@@ -22,6 +22,7 @@ def choose_for_all(wanted: str, found: Mapping[str, NodeFacts]) -> tuple[str, st
     engine = next((name for name in ("docker", "sandbox") if name in engines), "")
     if not engine:
         reasons = "\n".join(f"  - {name}: {facts.description}" for name, facts in found.items())
+        reasons = reasons or "  - no node answered"
         raise EnvironmentUnavailable(f"no node of the cluster can run attempts in --evocode-env={wanted}:\n{reasons}")
     having = [name for name, facts in found.items() if facts.engine == engine]
     first = found[having[0]].description
@@ -34,12 +35,17 @@ def choose_for_all(wanted: str, found: Mapping[str, NodeFacts]) -> tuple[str, st
 def refuse_other_versions(ours: Mapping[str, str], found: Mapping[str, Mapping[str, str]]) -> None:
     """Raise UsageError where a node has another version of something that has to be the same, with both named."""
     for node, theirs in found.items():
-        for name, version in ours.items():
-            if theirs.get(name) != version:
-                has = theirs.get(name) or "none"
-                raise UsageError(
-                    f"the node {node} has {name} {has}, and this session has {version}; install the same on all nodes"
-                )
+        if difference := other_version(ours, theirs):
+            raise UsageError(f"the node {node}: {difference}; install the same on all nodes")
+
+
+def other_version(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """Return what has to be the same on a node and is not, with both versions; empty where all is the same."""
+    for name, version in ours.items():
+        if theirs.get(name) != version:
+            has = f"has {name} {theirs[name]}" if name in theirs else f"does not have {name}"
+            return f"it {has}, and this session has {version}"
+    return ""
 
 
 def versions_of(nodes: Iterable[NodeFacts]) -> dict[str, str]:

@@ -21,10 +21,6 @@ class FileChanges:
         self._directory = directory
         self._known: dict[str, tuple[int, int, int]] = {}
 
-    def skip_present(self) -> None:
-        """Take all files that there are as known."""
-        self._known = dict(self._look())
-
     def messages(self) -> Iterator[Message]:
         """Yield what has changed. A file that changes while it is read is sent again by the next call."""
         found = dict(self._look())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
+from pytest_evocode.errors import RecordFault
 from pytest_evocode.plugin.cluster.file_changes import FileCopies
 from pytest_evocode.plugin.cluster.orders import FILE, Message
 from pytest_evocode.results.records import AttemptRecord, RoundRecord
@@ -55,7 +57,10 @@ def given_up(unit: AttemptUnit, why: str) -> Iterator[RoundRecord]:
     """
     task = unit.attempt.task
     missing = unit.trial.missing([item.index for item in unit.items])
-    recorded = unit.directory.read_rounds([task.rounds[index - 1].name for index in missing])
+    recorded: dict[str, RoundRecord] = {}
+    for index in missing:
+        with contextlib.suppress(RecordFault):  # The session waits for a report of each round, also of a damaged one.
+            recorded |= unit.directory.read_rounds([task.rounds[index - 1].name])
     outcome: Literal["error", "not reached"] = "error"
     for index in missing:
         name = task.rounds[index - 1].name

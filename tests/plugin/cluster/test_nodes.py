@@ -27,9 +27,9 @@ def test_without_any_engine_the_reasons_of_all_nodes_are_told() -> None:
 def test_another_version_is_refused_with_both_named() -> None:
     ours = {"pytest-evocode": "1.2", "Python": "3.11.7"}
     refuse_other_versions(ours, {"a": ours})
-    with pytest.raises(UsageError, match=r"the node b has Python 3\.12\.1, and this session has 3\.11\.7"):
+    with pytest.raises(UsageError, match=r"the node b: it has Python 3\.12\.1, and this session has 3\.11\.7"):
         refuse_other_versions(ours, {"a": ours, "b": {**ours, "Python": "3.12.1"}})
-    with pytest.raises(UsageError, match=r"the node c has pytest-evocode none, and this session has 1\.2"):
+    with pytest.raises(UsageError, match=r"the node c: it does not have pytest-evocode, and this session has 1\.2"):
         refuse_other_versions(ours, {"c": {"Python": "3.11.7"}})
 
 
