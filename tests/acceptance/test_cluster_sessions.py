@@ -42,8 +42,17 @@ class Counting:
 """
 
 
+_MARK = "EVOCODE_TEST_OF_CLUSTER"
+"""A variable by which a test knows the processes that are its own: other tests start some at the same time."""
+
+
+@pytest.fixture(autouse=True)
+def _mark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(_MARK, str(tmp_path))
+
+
 @pytest.fixture
-def cluster() -> Iterator[RayNodes]:
+def cluster(_mark: None) -> Iterator[RayNodes]:
     """Three nodes with four CPUs in all, each with a cache of its own."""
     with ray_nodes() as nodes:
         yield nodes
@@ -73,13 +82,14 @@ def stored(directory: Path) -> set[Path]:
 
 
 def processes() -> list[str]:
-    """The command lines of attempts' processes that run now."""
+    """The processes that run attempts of this test now."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    mark = f"{_MARK}={os.environ[_MARK]}".encode()
+    for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            command = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            if "pytest_evocode.plugin.cluster.attempt_process" in command:
-                found.append(command)
+            runs_attempt = b"pytest_evocode.plugin.cluster.attempt_process" in (path / "cmdline").read_bytes()
+            if runs_attempt and mark in (path / "environ").read_bytes().split(b"\0"):
+                found.append(path.name)
     return found
 
 
@@ -190,6 +200,7 @@ def test_an_attempt_whose_process_is_ended_goes_on(
     ]
     with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True) as process:
         wait_until(lambda: [index for _, index in turns(pytester.path)] == [1, 2], "it is in its second turn")
+        assert len(processes()) == 1
         os.kill(turns(pytester.path)[-1][0], number)
         wait_until(lambda: [index for _, index in turns(pytester.path)] == [1, 2, 2], "it goes on with that turn")
         sign.touch()
