@@ -1,4 +1,4 @@
-"""What is made of a session's rounds for a cluster: the attempts, what they need, and the orders for nodes."""
+"""Turns the rounds of a session into attempts for a cluster: what each needs of a node, and what the node is told."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.content_hash import hash_directory
 from pytest_evocode.tasks.task import RoundSelection
 
-#: Variables that say where a provider is.
-_ADDRESSES = re.compile(r".+_(BASE_URL|API_BASE|ENDPOINT)")
+#: Variables that say where a provider is, of models or of a storage: its keys would go to somebody else without them.
+_ADDRESSES = re.compile(r".+_(BASE_URL|API_BASE|ENDPOINT|ENDPOINT_URL|ENDPOINT_URL_S3|REGION)|FSSPEC_.+")
 
 
 @dataclass(slots=True, eq=False)
@@ -173,6 +173,8 @@ def sent_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
     >>> sorted(sent_variables({"OPENAI_API_KEY": "sk-0", "OPENAI_BASE_URL": "http://x", "HOME": "/root"}))
     ['OPENAI_API_KEY', 'OPENAI_BASE_URL']
+    >>> sorted(sent_variables({"AWS_ENDPOINT_URL": "http://x", "AWS_REGION": "x", "FSSPEC_S3_ENDPOINT_URL": "http://x"}))
+    ['AWS_ENDPOINT_URL', 'AWS_REGION', 'FSSPEC_S3_ENDPOINT_URL']
     """
     return {name: value for name, value in environ.items() if is_secret_name(name) or _ADDRESSES.fullmatch(name)}
 
