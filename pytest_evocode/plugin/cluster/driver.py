@@ -234,7 +234,7 @@ class ClusterRun:
         youngest = self._units[list(found.running)[-1]]
         if not youngest.gives_way:
             youngest.gives_way = True
-            self.notes.put(f"{youngest.shown} stops for want of memory on {found.name}, and goes on later")
+            self.notes.put(f"{youngest.shown} stops because {found.name} has hardly any memory left, and goes on later")
             self._cluster.stop(youngest.name, youngest.tries)
 
     def _conclude(self, reference: Any) -> None:
@@ -252,7 +252,7 @@ class ClusterRun:
             if len(unit.losses) > RETRIES:
                 self._give_up(unit, "worker lost (" + "; before that ".join(reversed(unit.losses)) + ")")
                 return
-            self.notes.put(f"{unit.shown} was lost {unit.losses[-1]}; it goes on elsewhere")
+            self.notes.put(f"{unit.shown} was lost {unit.losses[-1]}; it begins once more")
             if node is not None:
                 self._placement.shun(unit.name, node.id)
         self._placement.add(unit.name, unit.needs, float("inf"))
