@@ -1,4 +1,4 @@
-"""Attempts that travel: what was recorded of one is uploaded beside it, and another machine goes on from there."""
+"""Saves attempts in a storage that several machines reach, so that another machine can go on with them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RestoredAttempt:
 
 @dataclass(frozen=True, slots=True)
 class AttemptStorage:
-    """A place that several machines reach, and that attempts travel by.
+    """A directory or bucket that several machines reach, in which attempts are saved.
 
     :class:`~pytest_evocode.trial.Trial` does all of it with ``TrialOptions(storage=...)``: it saves after every turn
     and every verdict, and with ``resume`` restores before it looks for what is to be continued. An object can be

@@ -1,4 +1,4 @@
-"""The process that runs one attempt on a node of a cluster, and tells what comes of it by a connection.
+"""The process that runs one attempt on a node of a cluster, and sends records and files through a connection.
 
 It is started as a program with the number of the connection's descriptor, prints its own number, and goes on by itself:
 it outlives the process that started it for as long as it takes to stop the attempt and remove what belongs to it.

@@ -1,4 +1,4 @@
-"""The hooks of a session whose attempts are made on a cluster: items are run as soon as there is what they wait for."""
+"""The hooks of a session whose attempts are made on a cluster: an item is run as soon as its round has a record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_evocode.plugin.session import EvocodeSession
 
 _WAIT = 0.2
-"""Seconds without news after which it is seen to whether the session is to end."""
+"""Seconds without news after which notes are printed; between two waits, a signal can end the session."""
 
 
 class ClusterPlugin:

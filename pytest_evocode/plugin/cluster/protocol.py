@@ -1,4 +1,4 @@
-"""What a session knows of the cluster that makes its attempts; apart from that, which knows the session."""
+"""What a session may use of its cluster; apart, because the cluster's other modules import the session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the items of an attempt take for its trial while that runs on a node of a cluster."""
+"""Stands in for the trial of an attempt that runs on a node of a cluster: the attempt's items read its records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RemoteTrial:
         """Whether nothing of the attempt runs any more and none of it will."""
         self.progress: Progress | None = None
         self.is_reported = False
-        """Whether the item that is run is the last, so that its report has to say what the records do not."""
+        """Whether the attempt's last item is being run, whose report also tells faults and flags that no record has."""
 
     # For the thread that speaks to the cluster.
 
