@@ -162,7 +162,9 @@ def test_a_commands_process_group_is_its_own(environment: Environment) -> None:
 
 
 def test_a_command_that_stops_whoever_comes_to_kill_it_loses(environment: Environment) -> None:
-    environment.exec("echo kept > /app/kept; setsid bash -c 'while :; do kill -STOP -1; done' >/dev/null 2>&1 & true")
+    # It begins when the shell that starts it has gone, which would be stopped, too, and be waited for.
+    stop = "while kill -0 $shell; do :; done; while :; do kill -STOP -1; done"
+    environment.exec(f"echo kept > /app/kept; export shell=$$; setsid bash -c '{stop}' >/dev/null 2>&1 & true")
     assert not environment.exec("sleep 300", timeout=1).ok
     environment.kill_processes()
     assert environment.exec("cat /app/kept").output == "kept\n"
