@@ -119,7 +119,7 @@ LIMITS = {"cpus": "processors", "storage_mb": "storage", "storage": "storage"}
 
 
 def describe_limits(selected: Selected, engine: Engine) -> str:
-    """Return what tasks ask for and do not get: limits that the engine does not set, and an ENTRYPOINT that is run."""
+    """Return what tasks ask for and do not get: limits that the engine does not set, and the run of an ENTRYPOINT."""
     asking: dict[str, set[str]] = defaultdict(set)
     for each in selected:
         for key in set(each.limits) & set(engine.without_effect):

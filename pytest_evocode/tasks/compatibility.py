@@ -68,8 +68,8 @@ SAME = Support()
 _WHOLE = Support(refusal="refused with the whole table")
 _NO_DRIVES = _unless(on_a_drive, "a path with a drive, such as `C:\\app`", WINDOWS, good=True)
 _HOSTS = Support(
-    "by a proxy, which programs find by `HTTP_PROXY` and the like, and names are resolved by it alone; what was denied "
-    "is recorded ([allowlists](environments.md#allowlists))"
+    "a proxy decides, which programs find by `HTTP_PROXY` and the like: one that looks at none of these variables "
+    "reaches nothing. What was denied is recorded ([allowlists](environments.md#allowlists))"
 )
 
 FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
@@ -96,8 +96,8 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "timeout_sec": Support("a step that says nothing has the task's"),
         "user": Support("a step that says nothing has the task's"),
         "network_mode": Support(
-            "all rounds share one environment: a step has another one than the task only where one of them is "
-            '`"allowlist"`, and `"public"` is by the proxy there'
+            "all rounds share one environment: a step may have another mode than the task only where one of the two is "
+            '`"allowlist"`, and `"public"` goes through the proxy there, too'
         ),
         "allowed_hosts": _HOSTS,
     },
@@ -108,21 +108,21 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "network_mode": SAME,
         "allowed_hosts": _HOSTS,
         "environment_mode": Support(
-            "of `shared`, `verify_in` says more; of `separate`, what comes along is said in the verdict, and bounded "
-            "([separate verifiers](task-format.md#separate-verifiers))"
+            "where a suite that is `shared` runs is said by `verify_in`; for one that is `separate`, artifacts are "
+            "bounded, and the verdict names what was left out ([separate verifiers](task-format.md#separate-verifiers))"
         ),
         # Of native suites refused by its place: consistency.py.
-        "environment": Support("of native suites `docker_image` counts, and a step has none for them"),
-        "collect": Support("run once the turn has ended, which kills all processes of one that timed out"),
+        "environment": Support("for native suites the task's `docker_image` counts, and a step's table is refused"),
+        "collect": Support("run after the turn; no process is left of a turn that timed out"),
     },
     CollectHook: {
-        "command": Support("one that fails is said in the verdict"),
+        "command": Support("the verdict names a command that failed, and the suite runs all the same"),
         "service": _unless(
             lambda service: service != "main",
             "all but `main`",
             "there is one container, and it is called main; remove the command",
         ),
-        "timeout_sec": Support("every process in the environment is killed then"),
+        "timeout_sec": Support("a command that takes longer ends every process in the environment"),
         "user": SAME,
     },
     EnvironmentConfig: {
@@ -138,10 +138,10 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "gpu_types": _refused("no environment here has GPUs; remove it"),
         "tpu": _refused("no environment here has TPUs; remove it", for_good=True),
         "env": Support(
-            "but for `[verifier.environment]` not filled in from secrets that the agent does not declare "
+            "in `[environment]`, `${VAR}` is filled in from a secret only if the agent declares that "
             "([secrets](running.md#secrets))"
         ),
-        "healthcheck": SAME,
+        "healthcheck": Support("that of `[verifier.environment]` is not waited for"),
         "workdir": _NO_DRIVES,
         "allow_internet": SAME,
         "memory": SAME,
@@ -161,7 +161,7 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
     },
     SolutionConfig: {"env": SAME},
     StepConfig: {
-        "name": Support("also without `[`, `]`, `@` and a dot at the beginning, which node ids could not have"),
+        "name": Support("may not have `[`, `]` or `@` nor begin with a dot, which node ids cannot have"),
         "agent": SAME,
         "verifier": SAME,
         "min_reward": Support("a number is for the reward that decides, which need not be called `reward`"),
@@ -184,7 +184,8 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
 COMPOSE = "environment/docker-compose.yaml"
 FILES: Mapping[str, Support] = {
     "environment/Dockerfile": Support(
-        "the sandbox replays it on this machine's system; `ENTRYPOINT` is not run, which the session says, nor is `CMD`"
+        "the sandbox replays it on this machine's system; neither `CMD` nor `ENTRYPOINT` is run, and the session says "
+        "so where this file has an `ENTRYPOINT`"
     ),
     COMPOSE: _refused("write a Dockerfile, one container runs the whole task"),
     "instruction.md": SAME,
@@ -194,8 +195,13 @@ FILES: Mapping[str, Support] = {
     ),
     "solution/solve.sh": SAME,
     "workdir/setup.sh": SAME,
-    "tests/test.sh": Support("runs in a fork of the environment, where no process of the agent is"),
-    "tests/Dockerfile": Support("of a separate verifier, of the task or a step; the sandbox replays it as the task's"),
+    "tests/test.sh": Support(
+        "runs in a fork of the environment, where no process of the agent is; "
+        "[`verify_in`](task-format.md#the-verifier) names other places"
+    ),
+    "tests/Dockerfile": Support(
+        "makes the image of a separate verifier, from the task's `tests/` or a step's; the sandbox replays it, too"
+    ),
     "tests/test_*.py": Support("a [native suite](task-format.md#native-suites) where there is no `test.sh`"),
     "/logs/verifier/reward.txt, reward.json": SAME,
     "solution/solve.bat, tests/test.bat": _refused(WINDOWS, for_good=True),

@@ -30,6 +30,7 @@ _CASES_LIMIT = 16 * 2**20  # bytes; parsed, some JSON takes twenty times as many
 
 def run_script(fork: Environment, task: Task, round_: Round, settings: SuiteSettings) -> SuiteRun:
     """Put the tests into the fork, run ``test.sh`` and read rewards and cases."""
+    fork.remove(task.case_reports)  # An agent may have put cases of its own there, and the suite may write none.
     own = round_.suite_environment
     if own is None or not own.brings_tests:
         fork.upload(round_.tests, "/tests", writable=True)

@@ -48,3 +48,27 @@ def test_cases_are_read_where_the_task_says(write_task: WriteTask, run_tasks: Ru
     assert verdict is not None
     assert verdict.flags == ("cases: /tmp/c, which case_reports in task.toml names, is not there",)
     assert session.record().rounds[0].case_counts == (2, 2)
+
+
+@pytest.mark.parametrize("place", ["fork", "clean", "place"])
+def test_reports_of_an_agent_count_for_nothing_and_it_sees_none_of_the_suite(
+    write_task: WriteTask, run_tasks: RunTasks, place: str
+) -> None:
+    report = """echo '{"results": {"tests": [{"name": "%s", "status": "passed"}]}}' > /app/%s.json"""
+    write_task(
+        "a",
+        2,
+        solve={1: report % ("planted", "report"), 2: "ls -d /app/*.json > /app/seen; rm -f /app/report.json"},
+        test={
+            1: f"{REWARD}; {report % ('real', 'other')}",
+            2: f"{REWARD}; if grep other /app/seen; then rm /logs/verifier/reward.json; fi",
+        },
+        toml=f'[metadata.evocode]\nverify_in = "{place}"\ncase_reports = ["/app/report.json", "/app/other.json"]\n',
+    )
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 2}
+    first, second = session.record().rounds
+    assert first.verdict is not None
+    assert [case.id for case in first.verdict.cases] == ["real"]
+    assert any("/app/report.json" in flag and "is not there" in flag for flag in first.verdict.flags)
+    assert second.case_counts == (0, 0)

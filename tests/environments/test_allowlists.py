@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import pytest
 
 from pytest_evocode.environments import Engine, Environment, GuardedEnvironment, ProgramEnvironment
 from pytest_evocode.environments.egress import EgressGate
+from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.tasks import Allowlist, Network, Task
 from tests.environments.conftest import BASE
 from tests.environments.egress import escapes
@@ -205,14 +208,23 @@ def test_nothing_is_left_of_it_once_it_has_stopped(engine: Engine, plain_task: T
     before = set(_listening())
     environment.start()
     assert gate_of(environment)
+    assert bool(set(_listening()) - before) is isinstance(environment, SandboxEnvironment)
     environment.stop()
     environment.stop()
     assert set(_listening()) <= before
 
 
 def _listening() -> list[str]:
-    tables = (Path(f"/proc/net/{name}").read_text().splitlines()[1:] for name in ("tcp", "tcp6"))
-    return [line.split()[1] for table in tables for line in table if line.split()[3] == "0A"]
+    """This process' sockets that listen, in whatever network; other processes make and close some at any time."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            target = os.readlink(f"/proc/self/fd/{name}")
+            if target.startswith("socket:"):
+                with socket.socket(fileno=os.dup(int(name))) as own:
+                    if own.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        found.append(target)
+    return found
 
 
 # Docker.

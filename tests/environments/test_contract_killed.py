@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -12,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.environments import Command, Environment, ProgramEnvironment
+from pytest_evocode.environments import Command, Engine, Environment, ProgramEnvironment
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks import Task
 
 KILLED = "killed from outside"
 LONG = "sleep 600"
@@ -27,9 +29,14 @@ def killer_of(environment: Environment) -> Callable[[], None]:
         client, container = environment._client, environment._id
         return lambda: client.kill(container)
     assert isinstance(environment, SandboxEnvironment)
-    lines = Path(f"/proc/self/fdinfo/{environment._pidfd}").read_text().splitlines()
-    pid = next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
+    pid = first_process(environment)
     return lambda: os.kill(pid, signal.SIGKILL)
+
+
+def first_process(environment: SandboxEnvironment) -> int:
+    """The number of a sandbox's PID 1 on the host."""
+    lines = Path(f"/proc/self/fdinfo/{environment._pidfd}").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
 
 
 def soon(kill: Callable[[], None]) -> threading.Thread:
@@ -57,6 +64,28 @@ def test_a_command_in_what_is_killed_has_no_result(environment: Environment, use
         thread.join()
     with pytest.raises(EnvironmentFault):
         environment.exec("true", user=user)
+
+
+def test_a_sandbox_that_was_killed_and_does_not_end_has_no_result(sandbox_engine: Engine, plain_task: Task) -> None:
+    environment = sandbox_engine.create(plain_task, env={}, network=None)
+    assert isinstance(environment, SandboxEnvironment)
+    environment.start()
+    pid = first_process(environment)
+    users = os.readlink("/proc/self/ns/user") != os.readlink(f"/proc/{pid}/ns/user")
+    inside = ["nsenter", f"--target={pid}", "--pid", *(["--user", "--preserve-credentials"] if users else [])]
+    # PID 1 ends after all others have been waited for, which the one that waits for this one does not do while stopped.
+    with subprocess.Popen([*inside, "sh", "-c", "echo; exec sleep 600"], stdout=subprocess.PIPE) as waiting:
+        try:
+            assert waiting.stdout is not None
+            waiting.stdout.readline()
+            waiting.send_signal(signal.SIGSTOP)
+            thread = soon(killer_of(environment))
+            with pytest.raises(EnvironmentFault, match=KILLED):
+                environment.exec(LONG, timeout=60)
+            thread.join()
+        finally:
+            waiting.kill()
+    environment.stop()
 
 
 @pytest.mark.parametrize("user", ["0", "nobody"])

@@ -134,6 +134,21 @@ def test_what_the_engine_alone_can_copy_is_committed_by_it(environment: DockerEn
         fork.stop()
 
 
+def test_holes_are_refused_before_an_image_is_filled_with_them(
+    environment: DockerEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of the two, the engine commits the second.
+    for command in ("truncate -s 3T /srv/hole", "touch /srv/.wh.motd"):
+        environment.exec(command)
+        with pytest.raises(EnvironmentFault, match="files that were changed in the container have more than 32 GiB"):
+            environment.snapshot()
+    environment.exec("rm /srv/hole /srv/.wh.motd; truncate -s 1M /srv/small")
+    environment.snapshot().made().result()
+    monkeypatch.setattr(snapshots, "SIZE_LIMIT", 2**20)
+    with pytest.raises(EnvironmentFault, match="files of the volume /srv have more than"):
+        snapshots.copy_volumes(environment._client, environment._id, ["/srv"])
+
+
 def test_an_image_that_cannot_be_made_is_a_fault_of_what_needs_it(
     environment: DockerEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,11 @@ class Layer:
 
     marks: Mapping[str, Mark]
 
+    @property
+    def size(self) -> int:
+        """The bytes of its regular files, holes in them included."""
+        return sum({mark.inode: mark.size for mark in self.marks.values() if stat.S_ISREG(mark.mode)}.values())
+
     def leaves(self) -> list[str]:
         """Return the paths of all files, deleted files and empty directories."""
         above = {path.rpartition("/")[0] for path in self.marks if path}

@@ -25,6 +25,7 @@ from pytest_evocode.environments.docker.layer_delta import Layer, copy_changes, 
 from pytest_evocode.environments.docker.mapped_files import is_plain_overlay, mapped_inodes
 from pytest_evocode.environments.docker.snapshot_images import REPOSITORY, SnapshotImage
 from pytest_evocode.environments.docker.snapshots import (
+    CHANGED_FILES,
     COMMENT,
     DockerSnapshot,
     changed_in_image,
@@ -32,6 +33,7 @@ from pytest_evocode.environments.docker.snapshots import (
     copy_volumes,
     layers_can_be_read,
     paused,
+    refuse_size,
     snapshot_labels,
 )
 from pytest_evocode.errors import EnvironmentFault
@@ -155,6 +157,7 @@ class SnapshotChain:
                 return None
             try:
                 layer = read_layer(top, time.time_ns())
+                refuse_size(layer.size, CHANGED_FILES)
                 copy_changes(find_changes(None if last is None else last.layer, layer), top, directory)
                 mapped = mapped_inodes(container, first, top)
             except OSError as error:

@@ -36,6 +36,9 @@ COMMENT = "evocode snapshot"
 #: Names of images that outlive sessions and attempts: states of reference solutions.
 REFERENCES = "evocode-reference"
 KEEP_FOR = "evocode.keep-for"
+#: Bytes of all files that were changed in a container, and of each of its volumes; holes count as data.
+SIZE_LIMIT = 32 * 2**30
+CHANGED_FILES = "the files that were changed in the container"
 _KEPT = "evocode-kept-"
 _PAUSING = 3.0  # seconds for the processes of a container to stop
 _MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")  # by the engine, anew in every container
@@ -112,6 +115,7 @@ def commit_container(
         compared = listed and not layers_can_be_read(state)
         # Both in one pause, or a change that is undone between the two would not be seen.
         with paused(client, container):
+            refuse_size(_size_of_changes(client, container), CHANGED_FILES)
             changed = compare_with_image(client, container) if compared else []
             made = client.commit(container, repository=repository, tag=tag, message=COMMENT, conf={"Labels": labels})
         if compared and (before := _changed_before(client, state["Image"], image_layers)) is not None:
@@ -120,6 +124,24 @@ def commit_container(
         undo.pop_all()
     logger.debug("committed container %.12s as %s", container, image)
     return DockerSnapshot(client, SnapshotImage(client, image), image_layers, copies)
+
+
+def refuse_size(size: int, what: str) -> None:
+    """Raise :class:`EnvironmentFault` where a snapshot would have more bytes than :data:`SIZE_LIMIT`.
+
+    In an image the holes of a file take as much of the disk as data, and an agent makes terabytes of them in no time.
+    """
+    if size > SIZE_LIMIT:
+        raise EnvironmentFault(
+            f"no snapshot can be taken: {what} have more than {SIZE_LIMIT / 2**30:g} GiB; holes of sparse "
+            "files count as data"
+        )
+
+
+def _size_of_changes(client: APIClient, container: str) -> int:
+    """Return the bytes of what a container has changed, as the engine counts them: holes included with overlay2."""
+    listed = client.containers(all=True, size=True, filters={"id": container})
+    return sum(each.get("SizeRw") or 0 for each in listed)
 
 
 def snapshot_labels(keep_for: Path | None, volumes: Sequence[str]) -> dict[str, str]:
@@ -171,9 +193,14 @@ def copy_volumes(client: APIClient, container: str, volumes: Sequence[str]) -> d
 
 def _copy_volume(client: APIClient, container: str, path: str) -> IO[bytes]:
     contents = tempfile.TemporaryFile()  # noqa: SIM115 - the snapshot keeps it
-    for chunk in client.get_archive(container, path)[0]:
-        contents.write(chunk)
-    contents.flush()
+    try:
+        for chunk in client.get_archive(container, path)[0]:
+            contents.write(chunk)
+            refuse_size(contents.tell(), f"the files of the volume {path}")
+        contents.flush()
+    except BaseException:
+        contents.close()
+        raise
     return contents
 
 

@@ -13,7 +13,8 @@ from pytest_evocode.errors import EnvironmentFault, KilledFromOutside
 
 KILLED = 137
 """The exit code that a shell gives a killed command."""
-_DYING = 0.3  # seconds in which PID 1 follows the last of its processes
+_DYING = 0.3  # seconds in which whatever kills every process of a sandbox gets from a program to PID 1
+_EXITING = 4  # the kernel's PF_EXITING
 _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped
 
 
@@ -28,14 +29,29 @@ def end_first_process(pidfd: int) -> None:
 def refuse_if_killed(pidfd: int, exit_code: int | None = None) -> None:
     """Raise :class:`~pytest_evocode.errors.KilledFromOutside` where PID 1 has ended without our doing.
 
-    With the ``exit_code`` of a program that was killed, there is some time for that.
+    With the ``exit_code`` of a program that was killed, there is some time for that, and it is enough that PID 1 has
+    begun to end: the kernel kills every other process of a sandbox from within the end of PID 1, which on a busy
+    machine is complete much later.
     """
     if pidfd < 0:  # It was ended by us.
         return
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
-    if poll.poll(_DYING * 1000 if exit_code == KILLED else 0):
+    was_killed = exit_code == KILLED
+    if poll.poll(_DYING * 1000 if was_killed else 0) or (was_killed and _is_exiting(pidfd)):
         raise KilledFromOutside("the sandbox")
+
+
+def _is_exiting(pidfd: int) -> bool:
+    """Tell whether a process has begun to end, or has ended."""
+    try:
+        with open(f"/proc/self/fdinfo/{pidfd}") as lines:
+            pid = next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()  # Its name, in parentheses, may hold anything.
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return bool(int(fields[6]) & _EXITING)
 
 
 def receive_from(pidfd: int, reply: int, timeout: float | None = None) -> dict[str, Any]:

@@ -365,4 +365,4 @@ class SuiteRunner:
         """
         if not self._config.keep_processes:
             environment.kill_processes()
-        environment.remove(HIDDEN_FROM_AGENT)
+        environment.remove((*HIDDEN_FROM_AGENT, *self._task.case_reports))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 
 from pytest_evocode.environments import BuildingEngine, BuildWish, Environment
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
-from pytest_evocode.errors import Cancelled, EnvironmentFault
+from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network, Round, SuiteEnvironment, resolve_env
 from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.suites.started_environments import StartedEnvironments, start_beside
 from pytest_evocode.verifier.suite_run import LOGS
 
 logger = logging.getLogger(__name__)
@@ -21,15 +21,13 @@ _Kind = tuple[str, Network | None]
 """What environments that are alike have in common."""
 
 
-class SuiteEnvironments:
+class SuiteEnvironments(StartedEnvironments[Environment]):
     """Starts an environment for each suite that has one for itself, the next one while the agent still works."""
 
     def __init__(self, context: TrialContext) -> None:
+        super().__init__()
         self._context = context
-        self._lock = threading.Lock()
         self._ahead: dict[_Kind, Future[Environment]] = {}
-        self._all: set[Environment] = set()
-        self._closed = False
 
     def prepare(self) -> None:
         """Build the images, and begin to start the environment of the first suite; raises BuildError and Cancelled."""
@@ -58,14 +56,6 @@ class SuiteEnvironments:
         finally:
             self._drop(environment)
 
-    def close(self) -> None:
-        """Stop all of them, also those in which a suite runs; none is started any more."""
-        with self._lock:
-            self._closed = True
-            left = list(self._all)
-        for environment in left:
-            self._drop(environment)
-
     def _begin_after(self, index: int) -> None:
         """Begin to start the environment of the first round after one whose suite has one, in a thread of its own."""
         following = (each for each in self._context.task.rounds if each.index > index)
@@ -78,14 +68,7 @@ class SuiteEnvironments:
             if self._closed or kind in self._ahead:
                 return
             self._ahead[kind] = begun
-
-        def start() -> None:
-            try:
-                begun.set_result(self._start(suite, round_))
-            except BaseException as error:
-                begun.set_exception(error)
-
-        threading.Thread(target=start, name="suite-environment", daemon=True).start()
+        start_beside(lambda: self._start(suite, round_), begun, "suite-environment")
 
     def _start(self, suite: SuiteEnvironment, round_: Round) -> Environment:
         context, task = self._context, self._context.task
@@ -94,28 +77,14 @@ class SuiteEnvironments:
         env = resolve_env(suite.config.env, context.options.environ, path=task.file, withheld=withheld)
         network = round_.verifier_network
         environment = context.engine.create(task.with_environment_of(suite), env=env, network=network)
-        with self._lock:
-            if self._closed:
-                raise Cancelled("the attempt has ended")
-            self._all.add(environment)
-        try:
-            environment.start()
-            environment.remove([LOGS])
-            environment.make_directories([LOGS])
-        except BaseException:
-            self._drop(environment)
-            raise
-        if self._closed:  # Since it was about to start.
-            self._drop(environment)
-            raise Cancelled("the attempt has ended")
+        self._start_one(environment, _empty_logs)
         logger.debug("%s, %s: an environment for its suite has started", task.name, round_.name)
         return environment
 
-    def _drop(self, environment: Environment) -> None:
-        with self._lock:
-            self._all.discard(environment)
-        with contextlib.suppress(EnvironmentFault):
-            environment.stop()
+
+def _empty_logs(environment: Environment) -> None:
+    environment.remove([LOGS])
+    environment.make_directories([LOGS])
 
 
 def _kind(suite: SuiteEnvironment, round_: Round) -> _Kind:

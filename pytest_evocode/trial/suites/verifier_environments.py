@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 
 from pytest_evocode.environments import ProgramEnvironment
 from pytest_evocode.environments.task_environment import HIDDEN_FROM_AGENT
-from pytest_evocode.errors import Cancelled, EnvironmentFault, EvocodeError
+from pytest_evocode.errors import EnvironmentFault, EvocodeError
 from pytest_evocode.tasks import resolve_env
 from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.suites.started_environments import StartedEnvironments, start_beside
 from pytest_evocode.verifier import SuiteHome
 
 logger = logging.getLogger(__name__)
 
 
-class VerifierEnvironments:
+class VerifierEnvironments(StartedEnvironments[ProgramEnvironment]):
     """Starts environments of the task's image as built, one for each suite that runs or is ready to run.
 
     The first is started beside the agent's first turn, and each serves one suite after the other: what runs there is
@@ -26,26 +26,16 @@ class VerifierEnvironments:
     """
 
     def __init__(self, context: TrialContext, home: SuiteHome) -> None:
+        super().__init__()
         self._context = context
         self._home = home
-        self._lock = threading.Lock()
         self._free: list[ProgramEnvironment] = []
-        self._all: set[ProgramEnvironment] = set()
         self._first: Future[ProgramEnvironment] | None = None
-        self._closed = False
 
     def begin(self) -> None:
         """Start the first environment in a thread of its own; :meth:`take` tells what went wrong."""
-        first: Future[ProgramEnvironment] = Future()
-        self._first = first
-
-        def start() -> None:
-            try:
-                first.set_result(self._start())
-            except BaseException as error:
-                first.set_exception(error)
-
-        threading.Thread(target=start, name="verifier-environment", daemon=True).start()
+        self._first = Future()
+        start_beside(self._start, self._first, "verifier-environment")
 
     @contextlib.contextmanager
     def take(self) -> Iterator[ProgramEnvironment]:
@@ -58,14 +48,6 @@ class VerifierEnvironments:
             raise
         with self._lock:
             self._free.append(environment)
-
-    def close(self) -> None:
-        """Stop all of them, also those in which a suite runs; none is started any more."""
-        with self._lock:
-            self._closed = True
-            left = list(self._all)
-        for environment in left:
-            self._drop(environment)
 
     def _taken(self) -> ProgramEnvironment:
         with self._lock:
@@ -84,24 +66,6 @@ class VerifierEnvironments:
                 f"the environments of {engine.name} are no ProgramEnvironment, which a suite apart needs; run with "
                 '--evocode-env=docker or sandbox, or say verify_in = "fork" in [metadata.evocode] of task.toml'
             )
-        with self._lock:
-            if self._closed:
-                raise Cancelled("the attempt has ended")
-            self._all.add(environment)
-        try:
-            environment.start()
-            environment.remove(HIDDEN_FROM_AGENT)
-        except BaseException:
-            self._drop(environment)
-            raise
-        if self._closed:  # Since it was about to start.
-            self._drop(environment)
-            raise Cancelled("the attempt has ended")
+        self._start_one(environment, lambda each: each.remove(HIDDEN_FROM_AGENT))
         logger.debug("%s: a verifier environment has started", task.name)
         return environment
-
-    def _drop(self, environment: ProgramEnvironment) -> None:
-        with self._lock:
-            self._all.discard(environment)
-        with contextlib.suppress(EnvironmentFault):
-            environment.stop()

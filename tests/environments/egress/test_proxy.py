@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import struct
 import time
 from collections.abc import Iterator
 
@@ -252,6 +253,28 @@ def test_a_broken_beginning_of_tls_names_nobody() -> None:
         broken = ClientHello()
         broken.feed(bytes(message[:5]) + b"\1\0\0" + bytes([cut % 251]) + bytes(message[9:cut]))
         assert broken.server_name in (None, "", "good.test")
+
+
+def record(fragment: bytes, kind: int = 22) -> bytes:
+    return struct.pack(">BHH", kind, 0x301, len(fragment)) + fragment
+
+
+def test_a_beginning_of_tls_in_pieces_is_read_or_names_nobody() -> None:
+    message = hello("evil.test")[5:]
+    first, second = record(message[:60]), record(message[60:])
+    size = 2**16
+    beginnings = {
+        first + second: "evil.test",
+        first + record(b"") + second: "",
+        first + record(b"\1\0", kind=21) + second: "",  # A warning, which some servers read over.
+        b"".join(map(record, (b"\1" + size.to_bytes(3, "big"), *[bytes(2**14)] * 4))): "",
+        b"GET / HTTP/1.1\r\n": None,
+    }
+    for beginning, name in beginnings.items():
+        whole, by_bytes = ClientHello(), ClientHello()
+        assert whole.feed(beginning)
+        assert any(by_bytes.feed(beginning[at : at + 1]) for at in range(len(beginning)))
+        assert (whole.server_name, by_bytes.server_name) == (name, name)
 
 
 def test_a_server_that_speaks_first_is_heard(ask: Ask) -> None:
