@@ -170,13 +170,13 @@ class CollectionHooks:
             guess = f"did you mean {shown}::{near[0]}? " if near else ""
             yield f"{guess}{shown} has the rounds {', '.join(rounds)}, each for {', '.join(attempts)}"
 
-    def pytest_report_collectionfinish(self) -> list[str]:
+    def pytest_report_collectionfinish(self, config: pytest.Config) -> list[str]:
         """Tell what there is of a run that is resumed, how long shards should take, and what is not limited."""
         session = self._session
         shards = describe_shards(session.selected, session.settings.shard, session.expected_seconds)
-        limits = (
-            describe_limits(session.selected, session.engine) if session.selected and session.cluster is None else ""
-        )
+        # An engine, which is asked what it can limit, is not even looked for where nothing is run.
+        runs = session.selected and session.cluster is None and not config.option.collectonly
+        limits = describe_limits(session.selected, session.engine) if runs else ""
         return [f"evocode: {line}" for line in (self._resuming, shards, limits) if line]
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:

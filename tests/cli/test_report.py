@@ -45,7 +45,7 @@ def test_damaged_files_are_named_one_by_one_and_the_rest_is_written(evocode: Evo
     assert sorted(sum(str(path) in line for line in warnings) for path in (record, cases)) == [1, 1]
     index = value_in(tmp_path / "evocode-report", "index")
     assert {attempt["task"] for attempt in index["attempts"]} >= {"a", "c"}
-    assert any(str(record) in problem for problem in index["problems"])
+    assert any(str(record.relative_to(tmp_path)) in problem for problem in index["problems"])
 
 
 def test_nothing_at_all_is_an_error_as_for_other_commands(evocode: Evocode, tmp_path: Path) -> None:

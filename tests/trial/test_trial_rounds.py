@@ -193,6 +193,7 @@ def test_an_attempt_leaves_its_results_on_disk(
         "steps/round-3/artifacts/x",
         "steps/round-3/round.json",
         "steps/round-3/verifier/cases.json",
+        "steps/round-3/verifier/logs/reward.json",
         "steps/round-3/verifier/reward.txt",
         "steps/round-3/verifier/test-stdout.txt",
     ]

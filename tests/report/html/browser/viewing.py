@@ -97,9 +97,14 @@ class Viewer:
         """The hash of the place that is shown."""
         return str(self.page.evaluate("location.hash"))
 
+    @property
+    def _shows_report(self) -> bool:
+        """Whether a report is there: an empty page, with which viewers begin, is not watched."""
+        return self.page.url != "about:blank" and self.page.url.startswith(self.base)
+
     def not_allowed(self) -> list[str]:
         """Return all that should not have happened since this was last asked."""
-        if self.page.url.startswith(self.base):
+        if self._shows_report:
             self.problems += self.page.evaluate(_HAPPENED)
         found, self.problems = self.problems, []
         return found
@@ -107,7 +112,7 @@ class Viewer:
     def leave(self) -> list[str]:
         """Forget what the report keeps in the browser, and return all that should not have happened."""
         found = self.not_allowed()
-        if self.page.url.startswith(self.base):
+        if self._shows_report:
             self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
         self.page.goto("about:blank")
         return found
