@@ -29,6 +29,7 @@ VARYING = [
     (r"\d{4}-\d\d-\d\d__\d\d-\d\d-\d\d(-\d+)?", "RUN"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+(\+00:00|Z)", "TIME"),
     (r'("\w*seconds": )[\d.e-]+', r"\1SECONDS"),
+    (r'("(start|stop|duration)": )[\d.e-]+', r"\1TIME"),  # In the report of a suite's own runner.
     # Which are 0 to the last digit differs too, and how many slots there are depends on the machine.
     (r'"phases": \{[^}]*\}', '"phases": PHASES'),
     (r"slots: \d+, busy .*", "SLOTS"),
