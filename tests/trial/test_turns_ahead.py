@@ -142,6 +142,7 @@ def test_of_what_was_ahead_nothing_is_left_but_the_reason(
     assert of_ahead == of_waiting
 
 
+@pytest.mark.parametrize("stopped", [False, True])
 def test_a_fork_is_removed_before_its_round_counts(
     engine: Engine,
     make_task: MakeTask,
@@ -150,9 +151,10 @@ def test_a_fork_is_removed_before_its_round_counts(
     wake: Wake,
     directory: AttemptDirectory,
     monkeypatch: pytest.MonkeyPatch,
+    stopped: bool,
 ) -> None:
-    """And what was gathered of it is gone when the round turns out not to count."""
-    removed, stop = threading.Event(), LeftFork.stop
+    """And what was gathered of it is gone when the round turns out not to count, or the session is stopped before."""
+    removed, gathered, stop = threading.Event(), threading.Event(), LeftFork.stop
 
     def note(left: LeftFork) -> None:
         stop(left)
@@ -161,14 +163,18 @@ def test_a_fork_is_removed_before_its_round_counts(
     def third_turn(context: RoundContext) -> None:
         assert removed.wait(300)
         assert directory.gathered_artifacts("round-2").is_dir()
-        wake()
+        gathered.set()
+        if not stopped:
+            wake()
         until_dropped(context)
 
     monkeypatch.setattr(LeftFork, "stop", note)
     task = make_task(f"sleep {moment}; {FAIL}", PASS, PASS, toml=BOUND, steps=HALF)
     agent = scripted("true", "touch /logs/artifacts/two", third_turn)
     with Trial(task, agent, engine, directory=directory, options=SPECULATE) as trial:
-        assert [trial.wait(index).outcome for index in (1, 2, 3)] == ["failed", "not reached", "not reached"]
+        assert gathered.wait(300)
+        if not stopped:
+            assert [trial.wait(index).outcome for index in (1, 2, 3)] == ["failed", "not reached", "not reached"]
     assert not directory.gathered_artifacts("round-2").exists()
     assert not directory.artifacts("round-2").exists()
 
