@@ -69,13 +69,13 @@ def test_phases_and_steps_have_lists_of_their_own(write_task: WriteTask) -> None
 network_mode = "public"
 [agent]
 network_mode = "allowlist"
-allowed_hosts = ["PyPI.org.", "*.example.org", "192.0.2.0/24", "2001:DB8::1", "pypi.org"]
+allowed_hosts = ["Packages.example.net.", "*.example.org", "192.0.2.0/24", "2001:DB8::1", "packages.example.net"]
 [verifier]
 network_mode = "allowlist"
 """
     step = '[steps.agent]\nnetwork_mode = "no-network"\n[steps.verifier]\nnetwork_mode = "public"'
     first, second = rounds(write_task, task, step)
-    whole = Allowlist(("pypi.org", "*.example.org", "192.0.2.0/24", "2001:db8::1"))
+    whole = Allowlist(("packages.example.net", "*.example.org", "192.0.2.0/24", "2001:db8::1"))
     assert (first.setup_network, first.agent_network, first.verifier_network) == ("public", "no-network", "public")
     assert (second.setup_network, second.agent_network) == ("public", whole)
     assert (second.verifier_network, second.suite_has_network) == (Allowlist(), False)
