@@ -71,10 +71,14 @@ class Viewer:
         page.on("console", viewer._said)
         page.on("pageerror", lambda error: viewer.problems.append(f"error: {error}"))
         page.on("request", viewer._asked)
-        page.on("requestfailed", lambda request: viewer.problems.append(f"not found: {request.url}"))
+        page.on("requestfailed", viewer._failed)
         page.on("dialog", viewer._opened)
         page.on("popup", lambda other: viewer.problems.append(f"opened a window: {other.url}"))
         return viewer
+
+    def _failed(self, request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # As when a page is left that still loads something.
+            self.problems.append(f"not found: {request.url}")
 
     def open(self, place: str = "") -> Page:
         """Open a place as somebody does who was sent its address: in a page that shows nothing yet."""
