@@ -184,8 +184,8 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
 COMPOSE = "environment/docker-compose.yaml"
 FILES: Mapping[str, Support] = {
     "environment/Dockerfile": Support(
-        "the sandbox replays it on this machine's system; neither `CMD` nor `ENTRYPOINT` is run, and the session says "
-        "so where this file has an `ENTRYPOINT`"
+        "the sandbox replays it on this machine's system. As with Harbor, `CMD` is not run and `ENTRYPOINT` is, here "
+        "beside the environment's own PID 1, and anew in the forks of suites ([entry points](environments.md#entry-points))"
     ),
     COMPOSE: _refused("write a Dockerfile, one container runs the whole task"),
     "instruction.md": SAME,
