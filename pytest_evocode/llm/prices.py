@@ -1,4 +1,4 @@
-"""Prices and limits of models, from prices.json and from files in its format."""
+"""Prices and limits of models: from prices.json, files in its format, and the package ``genai-prices``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,6 +19,14 @@ from pytest_evocode.results.records import Usage
 _TABLE = Path(__file__).with_name("prices.json")
 # What providers append to a model's name for one version of it: -2026-04-23, -20251001, @20251001, -latest.
 _VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|[-@]\d{8}|-latest)$")
+# What Bedrock puts before a model's name, and after it: us.anthropic., -v1:0.
+_PLATFORM = re.compile(
+    r"^((us-gov|us|eu|apac|au|jp|ca|global)\.)?(anthropic|amazon|cohere|deepseek|meta|mistral|openai|qwen)\."
+)
+_REVISION = re.compile(r"-v\d+(:\d+)?$")
+_DOTTED = re.compile(r"(?<=\d)\.(?=\d)")
+#: Providers whose own prices our table has.
+_OWN = ("openai", "anthropic")
 
 
 class _Entry(BaseModel):
@@ -77,18 +86,66 @@ class _Table(_Entry):
     models: dict[str, ModelFacts]
 
 
-def find_model_facts(model: str, prices: Path | None = None) -> ModelFacts | None:
-    """Return the prices and limits of a model, or None where no table has it.
+def find_model_facts(
+    model: str,
+    prices: Path | None = None,
+    *,
+    provider: str | None = None,
+    base_url: str | None = None,
+    service_tier: str | None = None,
+) -> ModelFacts | None:
+    """Return the prices and limits of a model, or None where they are not known.
 
-    The name is looked up as it is, then without the date of a version, then without what is before a slash, as routers
-    name models. Entries of the file ``prices`` come before ours.
+    Entries of the file ``prices`` come first, then our table, then the package ``genai-prices``. The package comes
+    before our table, which has the prices of OpenAI and Anthropic themselves, for another provider that it knows, and
+    for another service tier than the standard one.
+
+    Args:
+        model: The model's name; see :func:`names_of`.
+        prices: File in the format of prices.json.
+        provider: The provider of the model's spec; None where only the name is known.
+        base_url: Address of the server that is asked; None for the provider's own.
+        service_tier: Tier that the requests are made for.
 
     Raises:
         UsageError: The file cannot be read.
     """
-    tables = ([] if prices is None else [_read(prices).models]) + [_own_table().models]
-    names = dict.fromkeys([model, _VERSION.sub("", model), _VERSION.sub("", model.rpartition("/")[2])])
-    return next((table[name] for table in tables for name in names if name in table), None)
+    from pytest_evocode.llm.packaged_prices import STANDARD_TIERS, find_packaged_facts, knows_server
+
+    if (given := _in_table(model, {} if prices is None else _read(prices).models)) is not None:
+        return given
+    own = _in_table(model, _own_table().models)
+    elsewhere = provider not in (None, *_OWN) if base_url is None else not _is_own(base_url) and knows_server(base_url)
+    standard = service_tier is None or service_tier in STANDARD_TIERS
+    if own is not None and standard and not elsewhere:
+        return own
+    packaged = find_packaged_facts(model, provider=provider, base_url=base_url, service_tier=service_tier)
+    return packaged or (own if standard else None)
+
+
+def names_of(model: str) -> list[str]:
+    """Return the names under which tables may have a model, the most precise one first.
+
+    They are the name itself, then without the date of a version, then without what gateways and platforms add: a
+    provider before a slash or a dot, a region, a revision. Each comes with dots in its version as dashes, too.
+
+    >>> names_of("anthropic/claude-opus-4.5")
+    ['anthropic/claude-opus-4.5', 'anthropic/claude-opus-4-5', 'claude-opus-4.5', 'claude-opus-4-5']
+    >>> names_of("us.anthropic.claude-sonnet-4-5-20250929-v1:0")[-1]
+    'claude-sonnet-4-5'
+    """
+    short = _PLATFORM.sub("", _REVISION.sub("", model.rpartition("/")[2]))
+    names = [model, _VERSION.sub("", model), short, _VERSION.sub("", short)]
+    return list(dict.fromkeys(each for name in names for each in (name, _DOTTED.sub("-", name))))
+
+
+def _in_table(model: str, table: Mapping[str, ModelFacts]) -> ModelFacts | None:
+    return next((table[name] for name in names_of(model) if name in table), None)
+
+
+def _is_own(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    return any(host == f"{name}.com" or host.endswith(f".{name}.com") for name in _OWN)
 
 
 def priced_usage(
@@ -97,6 +154,7 @@ def priced_usage(
     completion: int | None,
     cached: int | None = None,
     written: int | None = None,
+    charged: float | None = None,
 ) -> Usage:
     """Return the usage of one reply, with its cost where the price and the tokens are known.
 
@@ -106,9 +164,10 @@ def priced_usage(
         completion: All tokens that the model wrote.
         cached: Of the prompt, those read from the cache.
         written: Of the prompt, those written to the cache.
+        charged: US dollars that the provider says it charged, which count rather than the table's prices.
     """
-    cost = None
-    if facts is not None and prompt is not None and completion is not None:
+    cost = charged
+    if cost is None and facts is not None and prompt is not None and completion is not None:
         cost = facts.cost(prompt, completion, cached or 0, written or 0)
     return Usage(prompt_tokens=prompt, cached_tokens=cached, completion_tokens=completion, cost_usd=cost, requests=1)
 
