@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import PrivateAttr
 
-from pytest_evocode.llm.prices import ModelFacts, names_of
+from pytest_evocode.llm.rates import ModelFacts, names_of
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -11,76 +10,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from pytest_evocode.errors import UsageError, describe_validation
+from pytest_evocode.llm.packaged_prices import STANDARD_TIERS, find_packaged_facts, knows_server
+from pytest_evocode.llm.rates import ModelFacts, PriceEntry, names_of
 from pytest_evocode.results.records import Usage
 
 _TABLE = Path(__file__).with_name("prices.json")
-# What providers append to a model's name for one version of it: -2026-04-23, -20251001, @20251001, -latest.
-_VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|[-@]\d{8}|-latest)$")
-# What Bedrock puts before a model's name, and after it: us.anthropic., -v1:0.
-_PLATFORM = re.compile(
-    r"^((us-gov|us|eu|apac|au|jp|ca|global)\.)?(anthropic|amazon|cohere|deepseek|meta|mistral|openai|qwen)\."
-)
-_REVISION = re.compile(r"-v\d+(:\d+)?$")
-_DOTTED = re.compile(r"(?<=\d)\.(?=\d)")
 #: Providers whose own prices our table has.
 _OWN = ("openai", "anthropic")
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Rates(_Entry):
-    """US dollars per million tokens."""
-
-    input: float = Field(ge=0)
-    cached_input: float | None = Field(default=None, ge=0)
-    """Tokens read from the cache; None: as other input."""
-    cache_write: float | None = Field(default=None, ge=0)
-    """Tokens written to the cache; None: as other input."""
-    output: float = Field(ge=0)
-
-    def cost(self, prompt: int, completion: int, cached: int = 0, written: int = 0) -> float:
-        """Return the cost of one reply in US dollars; ``cached`` and ``written`` are parts of the ``prompt`` tokens.
-
-        >>> Rates(input=2, cached_input=0.5, output=8).cost(prompt=1_000_000, completion=500_000, cached=400_000)
-        5.4
-        """
-        parts = (
-            (prompt - cached - written) * self.input,
-            cached * (self.input if self.cached_input is None else self.cached_input),
-            written * (self.input if self.cache_write is None else self.cache_write),
-            completion * self.output,
-        )
-        return sum(parts) / 1_000_000
-
-
-class LongPrompt(Rates):
-    """Rates for all tokens of a request whose prompt is longer than ``above_tokens``."""
-
-    above_tokens: int = Field(ge=0)
-
-
-class ModelFacts(Rates):
-    """Rates and limits of a model."""
-
-    long_prompt: LongPrompt | None = None
-    context_tokens: int | None = Field(default=None, gt=0)
-    """Longest conversation, the reply included."""
-    output_tokens: int | None = Field(default=None, gt=0)
-    """Longest reply."""
-
-    def cost(self, prompt: int, completion: int, cached: int = 0, written: int = 0) -> float:
-        """Return the cost of one reply as :meth:`Rates.cost` does, at the rates for a prompt of that length."""
-        if self.long_prompt is not None and prompt > self.long_prompt.above_tokens:
-            return self.long_prompt.cost(prompt, completion, cached, written)
-        return super().cost(prompt, completion, cached, written)
-
-
-class _Table(_Entry):
+class _Table(PriceEntry):
     as_of: str = ""
     note: str = ""
     models: dict[str, ModelFacts]
@@ -101,7 +43,7 @@ def find_model_facts(
     for another service tier than the standard one.
 
     Args:
-        model: The model's name; see :func:`names_of`.
+        model: The model's name; see :func:`~pytest_evocode.llm.rates.names_of`.
         prices: File in the format of prices.json.
         provider: The provider of the model's spec; None where only the name is known.
         base_url: Address of the server that is asked; None for the provider's own.
@@ -110,8 +52,6 @@ def find_model_facts(
     Raises:
         UsageError: The file cannot be read.
     """
-    from pytest_evocode.llm.packaged_prices import STANDARD_TIERS, find_packaged_facts, knows_server
-
     if (given := _in_table(model, {} if prices is None else _read(prices).models)) is not None:
         return given
     own = _in_table(model, _own_table().models)
@@ -121,22 +61,6 @@ def find_model_facts(
         return own
     packaged = find_packaged_facts(model, provider=provider, base_url=base_url, service_tier=service_tier)
     return packaged or (own if standard else None)
-
-
-def names_of(model: str) -> list[str]:
-    """Return the names under which tables may have a model, the most precise one first.
-
-    They are the name itself, then without the date of a version, then without what gateways and platforms add: a
-    provider before a slash or a dot, a region, a revision. Each comes with dots in its version as dashes, too.
-
-    >>> names_of("anthropic/claude-opus-4.5")
-    ['anthropic/claude-opus-4.5', 'anthropic/claude-opus-4-5', 'claude-opus-4.5', 'claude-opus-4-5']
-    >>> names_of("us.anthropic.claude-sonnet-4-5-20250929-v1:0")[-1]
-    'claude-sonnet-4-5'
-    """
-    short = _PLATFORM.sub("", _REVISION.sub("", model.rpartition("/")[2]))
-    names = [model, _VERSION.sub("", model), short, _VERSION.sub("", short)]
-    return list(dict.fromkeys(each for name in names for each in (name, _DOTTED.sub("-", name))))
 
 
 def _in_table(model: str, table: Mapping[str, ModelFacts]) -> ModelFacts | None:
