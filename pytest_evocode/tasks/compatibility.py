@@ -181,7 +181,7 @@ FILES: Mapping[str, Support] = {
         "so where this file has an `ENTRYPOINT`"
     ),
     COMPOSE: Support(
-        "needs Docker. Suites have services of their own, started anew from what the agent's left; what would reach the "
+        "needs Docker. Suites have services of their own, made from what the agent left; what would reach the "
         "host is refused, and no port is published there ([compose](compose.md))"
     ),
     SUITE_COMPOSE: _refused("write a Dockerfile, one container runs a suite that is apart"),
