@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import load_task
 
-if TYPE_CHECKING:
-    from tests.tasks.conftest import WriteTask
-
+WriteTask = Callable[..., Path]
 FILE = "environment/docker-compose.yaml"
 TWO = "services:\n  main: {depends_on: [db]}\n  db:\n    image: db:1\n"
 
