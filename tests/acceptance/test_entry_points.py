@@ -30,7 +30,8 @@ retries = 50
 #: What the solution orders, the service has to serve: to the agent as to the suite.
 SOLVE = "echo order-{0} > /srv/shop/order; python3 /opt/get.py | grep -qx order-{0} && echo line-{0} >> log.txt"
 TEST = """python3 /opt/get.py > /tmp/seen
-if grep -qx order-{0} /tmp/seen && grep -qx line-{0} log.txt; then echo 1; else echo 0; fi > /logs/verifier/reward.txt"""
+if grep -qx order-{0} /tmp/seen && grep -qx line-{0} log.txt; then reward=1; else reward=0; fi
+echo $reward > /logs/verifier/reward.txt"""
 FILES = {"environment/start.sh": START, "environment/get.py": GET}
 NATIVE = """def test_order(workspace):
     assert workspace.run("true").exit_code == 0
