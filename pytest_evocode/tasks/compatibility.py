@@ -178,7 +178,8 @@ SUITE_COMPOSE = "tests/docker-compose.yaml"
 FILES: Mapping[str, Support] = {
     "environment/Dockerfile": Support(
         "the sandbox replays it on this machine's system. As with Harbor, `CMD` is not run and `ENTRYPOINT` is, here "
-        "beside the environment's own PID 1, and anew in the forks of suites ([entry points](environments.md#entry-points))"
+        "beside the environment's own PID 1, and anew in the forks of suites "
+        "([entry points](environments.md#entry-points))"
     ),
     COMPOSE: Support(
         "needs Docker. Suites have services of their own, made from what the agent left; what would reach the "
