@@ -323,6 +323,8 @@ class EvocodeMetadata(Section):
     """
     state: tuple[StatePath, ...] = ()
     """Paths outside the working directory that are part of what the agent is to leave behind."""
+    verifier_state: tuple[StatePath, ...] = ()
+    """Directories in which suites keep what later suites find: carried from round to round, where no agent is."""
     caches: tuple[ContainerPath, ...] = ()
     """Directories in which tools keep what they download, beside those of uv, pip, npm, cargo, Go and apt. Nothing that
     is made of the workspace may be in them.
