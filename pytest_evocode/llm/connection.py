@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -24,9 +25,11 @@ from pytest_evocode.errors import (
     RequestUnanswered,
     UsageError,
 )
+from pytest_evocode.llm.connection_limits import place_for_request
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.provider_errors import ProviderFault, from_answer, from_status
 from pytest_evocode.llm.retries import RetrySchedule
+from pytest_evocode.llm.waiting import WaitCause, waiting_of_turn
 from pytest_evocode.secrets import SHORTEST, is_secret_name
 
 logger = logging.getLogger(__name__)
@@ -112,24 +115,34 @@ class ProviderConnection:
             payload: Arguments of ``create``.
             options: Further fields of the request's body, which not all versions of the SDK have arguments for; those
                 that are None are left out.
-            timeout: Seconds for all tries together; None for no limit.
+            timeout: Seconds for an answer; None for no limit. What is waited for before the request is sent, and tries
+                that are repeated, do not count; see :mod:`~pytest_evocode.llm.waiting`.
 
         Raises:
             RequestRefused: The provider would refuse the same request again; see :meth:`explain`.
             TimeoutError: The seconds are over.
             ModelFault: The provider cannot be reached, or goes on failing.
         """
-        ends = None if timeout is None else time.monotonic() + timeout
+        waiting = waiting_of_turn()
+        ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
         given = {name: value for name, value in options.items() if value is not None}
         sent = _sendable(payload | {"extra_body": given})
         schedule = RetrySchedule(self._options)
         while True:
-            try:
-                answer = self._once(resource, sent, ends)
-                self._was_reached = True
-                return answer
-            except RequestUnanswered as unanswered:
-                fault = unanswered.fault
+            with place_for_request(self._account, self._options.max_connections, self._wait) as place:
+                began = time.monotonic()
+                try:
+                    answer = self._once(resource, sent, None if ends is None else ends + waiting.seconds)
+                    place.answered()
+                    self._was_reached = True
+                    return answer
+                except RequestUnanswered as unanswered:
+                    fault = unanswered.fault
+                if fault.kind == "rate limit":
+                    place.refused(fault.retry_after)
+                elif fault.status is not None:
+                    place.answered()
+                took = time.monotonic() - began
             self._refuse_when_closed()
             self._was_reached |= fault.status is not None
             if fault.kind in ("overflow", "final"):
@@ -138,10 +151,10 @@ class ProviderConnection:
             seconds = schedule.pause_after(fault, self._options.retries if self._was_reached else _FIRST_RETRIES)
             if seconds is None:
                 raise self._given_up(fault, schedule)
-            if ends is not None and time.monotonic() + seconds >= ends:
-                raise self._fault("the turn's time is over before the provider can be asked again", fault)
+            cause = _wait_cause(fault)
+            waiting.retry(cause, took)
             logger.info("%s: %s with status %s, retried in %.1f s", self.label, fault.kind, fault.status, seconds)
-            self._pause(seconds)
+            self._wait(seconds, cause)
 
     def explain(self, fault: ProviderFault) -> ContextOverflow | AgentFault:
         """Return what to raise for a request that the provider refuses."""
@@ -202,14 +215,14 @@ class ProviderConnection:
         if left <= 0:
             raise TimeoutError(f"{self.label}: no time is left to ask the model")
         until = time.monotonic() + left
-        limits = sdk.Timeout(left, connect=min(left, _CONNECT))
+        limits = sdk.Timeout(left, connect=_CONNECT)
         logger.debug("%s: a request is sent", self.label)
         try:
             written, headers = _read(resource(self._client()), payload | {"timeout": limits}, until)
         except sdk.APIStatusError as error:
             raise RequestUnanswered(from_status(error.status_code, error.body, error.response.headers)) from None
         except (sdk.APIConnectionError, ConnectionBroken) as error:
-            if ends is not None and time.monotonic() >= ends:
+            if ends is not None and time.monotonic() >= ends and not _is_unconnected(error):
                 raise TimeoutError(f"{self.label}: the model has not answered in time") from None
             raise RequestUnanswered(ProviderFault(_cause(error))) from None
         except RuntimeError:  # What the SDKs' HTTP library says of a client that was closed just before.
@@ -227,6 +240,12 @@ class ProviderConnection:
             raise RequestUnanswered(fault)
         logger.debug("%s: request %s was answered in %.1f s", self.label, request_id, time.monotonic() - until + left)
         return body, request_id or str(body.get("id") or "")
+
+    @property
+    def _account(self) -> str:
+        """The name of what the provider limits: its server and the key."""
+        told = "\n".join((self.base_url or "", self._key or "", self._token or ""))
+        return f"{self._provider.name}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
     @property
     def _key(self) -> str | None:
@@ -257,6 +276,11 @@ class ProviderConnection:
             self._closed.set()
             if self._sdk_client is not None:
                 self._sdk_client.close()
+
+    def _wait(self, seconds: float, cause: WaitCause) -> None:
+        """Pause for a cause that the turn is not to blame for."""
+        with waiting_of_turn().pausing(seconds, cause):
+            self._pause(seconds)
 
     def _pause(self, seconds: float) -> None:
         self._closed.wait(seconds)
@@ -291,6 +315,20 @@ def _read(resource: Any, payload: Json, until: float) -> tuple[bytes, Mapping[st
         except Exception as error:  # the SDKs let through what their HTTP libraries raise here
             raise ConnectionBroken(str(error) or type(error).__name__) from error
         return bytes(body), response.headers
+
+
+def _wait_cause(fault: ProviderFault) -> WaitCause:
+    if fault.kind == "rate limit":
+        return "rate limit"
+    return "network" if fault.status is None else "provider"
+
+
+def _is_unconnected(error: BaseException) -> bool:
+    """Return whether an error of an SDK says that there was no connection yet: the model was not at work then."""
+    causes = [error]
+    while (cause := causes[-1].__cause__) is not None:
+        causes.append(cause)
+    return any(type(each).__name__ in ("ConnectTimeout", "ConnectError") for each in causes)
 
 
 def _cause(error: BaseException) -> str:

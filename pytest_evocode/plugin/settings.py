@@ -69,6 +69,10 @@ class Settings:
     """The model that judges processes beside the rules."""
     storage: str | None
     """The directory, absolute, or the URL where attempts are saved; None for nowhere."""
+    max_connections: int | None
+    """Requests at once for each provider and key; None is the default number."""
+    waiting_limit: float
+    """Seconds that a turn may wait for its model's provider."""
     verifiers: int | None
     """Suites at once on this machine; None is one per core."""
     check: bool
@@ -158,7 +162,9 @@ def read_settings(config: pytest.Config) -> Settings:
         process=_read_process(config),
         judge=config.getoption("evocode_judge"),
         storage=_read_storage(config),
-        verifiers=_read_verifiers(config),
+        max_connections=_read_count(config, "evocode_max_connections"),
+        waiting_limit=_read_waiting_limit(config),
+        verifiers=_read_count(config, "evocode_verifiers"),
         check=check,
         warm=warm,
         pin=config.getoption("evocode_pin"),
@@ -373,12 +379,24 @@ def _read_storage(config: pytest.Config) -> str | None:
     return str((config.rootpath / text).resolve())
 
 
-def _read_verifiers(config: pytest.Config) -> int | None:
-    text: str = config.getini("evocode_verifiers").strip()
+def _read_waiting_limit(config: pytest.Config) -> float:
+    """Return the limit in seconds."""
+    text: str = config.getini("evocode_waiting_minutes").strip()
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = math.nan
+    if not 0 <= minutes < math.inf:
+        raise _wrong_setting(config, "evocode_waiting_minutes", text, "minutes, 0 or more")
+    return 60 * minutes
+
+
+def _read_count(config: pytest.Config, name: str) -> int | None:
+    text: str = config.getini(name).strip()
     if not text:
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise _wrong_setting(config, "evocode_verifiers", text, "a whole number, 1 or more")
+        raise _wrong_setting(config, name, text, "a whole number, 1 or more")
     return int(text)
 
 

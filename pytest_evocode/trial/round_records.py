@@ -12,7 +12,7 @@ from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.cases import LONGEST_TEXT, without_middle
 from pytest_evocode.results.directory import AttemptDirectory, now
-from pytest_evocode.results.records import AttemptRecord, DeniedConnection, Fault, Outcome, RoundRecord, Usage
+from pytest_evocode.results.records import AttemptRecord, Fault, Outcome, RoundRecord
 from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import TurnRecord
@@ -116,6 +116,7 @@ class RoundRecords:
             agent_seconds=turn.agent_seconds,
             phases=turn.phases,
             denied=turn.denied,
+            waits=turn.waits,
         )
 
     def _record(self, round_: Round, outcome: Outcome, cause: str, **more: Any) -> RoundRecord:
@@ -203,21 +204,19 @@ class RoundRecords:
         index: int,
         cause: str | None,
         fault: Fault = "infrastructure",
-        *,
-        usage: Usage | None = None,
-        denied: tuple[DeniedConnection, ...] | None = None,
+        **taken: Any,
     ) -> None:
         """Give an error to the round in which it happened: the first from ``index`` on that has no record.
 
-        Without a cause the session was stopped. ``fault`` says whose fault it is, ``usage`` what the round had used of
-        the model until then, and ``denied`` what it was denied of the network.
+        Without a cause the session was stopped. ``fault`` says whose fault it is, and ``taken`` are fields of the
+        record that tell of the turn until then, such as what it had used of the model.
         """
         self.undone = True
         if cause is not None:
             left = (each for each, record in self._records.items() if each >= index and not record.done())
             if (first := next(left, None)) is not None:
                 round_ = self._rounds[first]
-                self.deliver(self._record(round_, "error", cause, fault=fault, usage=usage, denied=denied), done=False)
+                self.deliver(self._record(round_, "error", cause, fault=fault, **taken), done=False)
                 self.skip_after(first, f"the attempt ended in {round_.name} with an error")
         self.skip_after(index - 1, STOPPED)
 

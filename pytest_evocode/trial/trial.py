@@ -383,8 +383,10 @@ class Trial:
             self._checkpoints.leave_alone()
             self._records.leave_alone()
         cause = None if self._context.cancelled.is_set() else describe_error(error)
-        fault, unrecorded = self._turns.fault_of(error), self._turns.unrecorded
-        self._records.break_off(index, cause, fault, usage=unrecorded, denied=self._turns.denied)
+        turns = self._turns
+        self._records.break_off(
+            index, cause, turns.fault_of(error), usage=turns.unrecorded, denied=turns.denied, waits=turns.waits
+        )
 
     def _finish(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""
