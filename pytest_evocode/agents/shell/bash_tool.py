@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.conversation import head_and_tail
@@ -59,10 +60,11 @@ class Deadline:
         return self.left == 0.0
 
 
-def complaint_about(call: RequestedCall) -> str:
-    """Return what is wrong with a call, for the model; empty where nothing is."""
+def complaint_about(call: RequestedCall, others: Sequence[Tool] = ()) -> str:
+    """Return what is wrong with a call, for the model; empty where nothing is. ``others`` are its other tools."""
     if call.name != BASH.name:
-        return f"There is no tool {call.name!r}; the only one is {BASH.name!r}."
+        known = ", ".join(repr(tool.name) for tool in (BASH, *others))
+        return f"There is no tool {call.name!r}; {'there are' if others else 'the only one is'} {known}."
     if call.arguments is None:
         return f"The arguments are no JSON object: {call.written[:200]}"
     command, timeout = call.arguments.get("command"), call.arguments.get("timeout", 1)
