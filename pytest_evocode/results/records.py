@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, field_validator
 
 from pytest_evocode.results.frozen import ResultsRecord
+from pytest_evocode.results.harbor_fields import HarborFields
 from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.task_facts import TaskFacts
 from pytest_evocode.tasks.model import VerifyIn
@@ -286,7 +287,7 @@ class RoundFile(RoundRecord):
     version: int = RECORD_VERSION
 
 
-class AttemptRecord(ResultsRecord):
+class AttemptRecord(HarborFields):
     """The file of one attempt: ``result.json``. The cases of its rounds are in files of their own, ``cases.json``."""
 
     version: int = RECORD_VERSION

@@ -23,7 +23,7 @@ from pytest_evocode.agents.mcp.servers import (
     servers_of_file,
 )
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
-from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, complaint_about, run_script
+from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, coerced, complaint_about, run_script
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
 from pytest_evocode.agents.shell.earlier_messages import earlier_messages
 from pytest_evocode.agents.shell.server_tools import ServerTools, check_sdk
@@ -265,7 +265,7 @@ class ShellAgent:
 
     def _run(self, call: RequestedCall, context: RoundContext, deadline: Deadline, earlier: list[Any]) -> None:
         """Run a tool call and record its result; raises TimeoutError when the turn's time is over."""
-        options, arguments = self._options, call.arguments or {}
+        options, arguments = self._options, coerced(call.arguments or {})
         complaint = "" if self._servers.has(call.name) else complaint_about(call, self._servers.offered)
         extra: Mapping[str, Any] | None = None
         if complaint:
