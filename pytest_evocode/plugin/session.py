@@ -154,7 +154,8 @@ class EvocodeSession:
             from pytest_evocode.plugin.connections import share_connections
 
             self._shares_connections = True
-            share_connections(self)
+            settings = self.settings
+            self.config.add_cleanup(share_connections(settings.results, self.run_name, settings.max_connections))
 
     def output_of(self, record: RoundRecord) -> Path:
         """Return where the output of a round's suite was written."""

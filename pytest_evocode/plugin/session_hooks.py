@@ -121,7 +121,8 @@ class SessionHooks:
         result = yield
         if evocode.run is not None:
             evocode.run.write(evocode.records, evocode.begun, int(session.exitstatus))
-            forget_connections(evocode)
+            if evocode.run_name:
+                forget_connections(settings.results, evocode.run_name)
         return result
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
