@@ -237,6 +237,10 @@ class RoundRecord(ResultsRecord):
     """None where the agent is not a model, or does not say."""
     stopped: str = ""
     """Why the agent's turn was ended from outside, such as by a budget; empty where the agent ended it."""
+    waiting: str = ""
+    """Of the outcome ``not reached``: why the round waits for a later session, such as at the limit of the run's cost.
+    Such a round is neither passed nor failed, and no score counts it.
+    """
     agent_seconds: float | None = None
     verifier_seconds: float | None = None
     phases: Phases | None = None
@@ -369,5 +373,9 @@ class RunRecord(ResultsRecord):
     """Whether rounds failed in which an agent had changed the image's tools; None in records that do not say."""
     agents: dict[str, dict[str, Any]] = {}
     """What made each selected agent, by name, as ``made_by`` of its attempts."""
+    waiting: str = ""
+    """Why rounds that have no record wait for a later session, such as the limit of the run's cost; empty where there
+    are none such.
+    """
     scores: dict[str, dict[str, float | int | None]] = {}
     """The metrics by agent; see :class:`pytest_evocode.metrics.scores.Scores`."""

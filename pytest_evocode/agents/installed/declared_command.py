@@ -78,6 +78,7 @@ class CommandAgent:
     """A declared command; an exit code other than 0 ends the attempt with an error."""
 
     options_type = CommandOptions
+    pays = True
 
     def __init__(self, name: str, declaration: CommandDeclaration, **options: Any) -> None:
         self.name = name
@@ -107,7 +108,7 @@ class CommandAgent:
             if not environ.get(name):
                 raise UsageError(f"cmd:{self.name} needs {name}, which is not set")
         check_files(self._options.rules, self._options.prompt)
-        counted = budget.limits_cost or budget.tokens is not None or budget.turns is not None
+        counted = budget.limits_cost or budget.limits_tokens or budget.limits_turns
         if counted and self._declaration.trajectory is None:
             raise UsageError(
                 f"the budget limits tokens, turns or costs, and cmd:{self.name} does not report what it uses; have it "
