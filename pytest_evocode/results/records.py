@@ -178,6 +178,10 @@ class Usage(ResultsRecord):
     """The part of the prompt tokens that the provider read from its cache."""
     completion_tokens: int | None = None
     """All tokens that the model wrote, its reasoning included."""
+    cache_write_tokens: int | None = None
+    """The part of the prompt tokens that the provider wrote to its cache."""
+    reasoning_tokens: int | None = None
+    """The part of the completion tokens that was reasoning."""
     cost_usd: float | None = None
     requests: int | None = None
 
@@ -201,7 +205,8 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     A number that is unknown in one of them is unknown in the sum.
 
     >>> total_usage([Usage(prompt_tokens=1, cost_usd=0.5), None, Usage(prompt_tokens=2)])
-    Usage(prompt_tokens=3, cached_tokens=None, completion_tokens=None, cost_usd=None, requests=None)
+    Usage(prompt_tokens=3, cached_tokens=None, completion_tokens=None, cache_write_tokens=None, reasoning_tokens=None,
+    cost_usd=None, requests=None)
     """
     known = [usage for usage in usages if usage is not None]
     if not known:
