@@ -16,10 +16,10 @@ from pydantic import BaseModel, ValidationError
 from pytest_evocode.agents.declarations import Declaration, Declarations
 from pytest_evocode.agents.protocol import Agent
 from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.client_factory import provider_names
+from pytest_evocode.llm.providers import PROVIDERS
 
 ENTRY_POINTS = "pytest_evocode.agents"
-#: Providers whose models the shell agent can use.
-PROVIDERS = ("openai", "anthropic")
 _INSTALLED = {
     "claude-code": "claude_code:ClaudeCodeAgent",
     "codex": "codex:CodexAgent",
@@ -112,7 +112,7 @@ def find_kind(spec: str, declarations: Declarations) -> Kind:
         return _command(argument, declarations)
     if name in _INSTALLED and (argument or not colon):
         return _installed(name, argument or None)
-    if provider in PROVIDERS and slash and model:
+    if slash and model and provider in provider_names():
         return _shell(provider, model)
     for point in entry_points(group=ENTRY_POINTS, name=name):
         return _from_callable(point.load(), (argument,) if colon else ())
@@ -133,7 +133,7 @@ def unknown_agent(spec: str, declarations: Declarations) -> str:
         "cmd:",
         *others,
         *(f"{each}:" for each in _INSTALLED),
-        *(f"{each}/" for each in PROVIDERS),
+        *(f"{each}/" for each in provider_names()),
     ]
     asked = f"{name}:" if colon else f"{provider}/" if slash else spec
     nearest = difflib.get_close_matches(asked, [*known, *_INSTALLED], n=1)

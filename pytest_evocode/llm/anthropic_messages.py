@@ -38,8 +38,14 @@ class MessagesClient(BaseClient):
         return sdk.messages
 
     def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
-        # The model goes into the body below: given as an argument, a deprecated one makes the SDK warn each time.
-        payload: Json = {"model": "", "messages": _messages(conversation), "max_tokens": self._max_tokens}
+        # The model goes into the body below: given as an argument, a deprecated one makes the SDK warn each time. At
+        # platforms it is part of the address, which the SDK makes of the argument.
+        at_platform = self._connection.is_platform
+        payload: Json = {
+            "model": self.model if at_platform else "",
+            "messages": _messages(conversation),
+            "max_tokens": self._max_tokens,
+        }
         if system := [_text(message.text) for message in conversation if message.role == "system" and message.text]:
             payload["system"] = [*system[:-1], system[-1] | _CACHED]
         if tools:
@@ -47,8 +53,10 @@ class MessagesClient(BaseClient):
         if self._budget:
             payload["extra_headers"] = _THINKS_BETWEEN_CALLS
         return payload, {
-            "model": self.model,
+            "model": None if at_platform else self.model,
             "temperature": self._options.temperature,
+            "top_p": self._options.top_p,
+            "service_tier": self._options.service_tier,
             "output_config": {"effort": self._options.effort} if self._options.effort is not None else None,
             "thinking": self._thinking,
         }

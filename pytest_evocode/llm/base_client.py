@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from pytest_evocode.errors import RequestRefused
 from pytest_evocode.llm.connection import Json, ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message, Reply, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.rates import ModelFacts
 
 
 class BaseClient(ABC):
@@ -27,7 +27,7 @@ class BaseClient(ABC):
     ) -> None:
         self.model = model
         self.context_tokens = options.context_tokens or (facts.context_tokens if facts else None)
-        self.knows_price = facts is not None
+        self.knows_price = facts is not None or connection.reports_cost
         self._connection, self._options, self._facts = connection, options, facts
 
     def check(self) -> None:
@@ -47,6 +47,7 @@ class BaseClient(ABC):
         ends = None if timeout is None else time.monotonic() + timeout
         while True:
             payload, options = self._request(conversation, tools)
+            self._add_extras(payload, options)
             left = None if ends is None else ends - time.monotonic()
             try:
                 return self._connection.post(self._resource, payload, options, left, self._read)
@@ -59,6 +60,17 @@ class BaseClient(ABC):
             return self._reply(body, request_id)
         except (LookupError, TypeError, AttributeError, ValueError):  # A field is there and is something else.
             raise self._connection.unreadable(body, request_id, self._form) from None
+
+    def _add_extras(self, payload: Json, options: Json) -> None:
+        """Add the fields and headers that the user gives to a request."""
+        options.update(self._options.extra_body or {})
+        headers: dict[str, str] = payload.get("extra_headers", {})
+        for name, value in self._options.headers().items():
+            # A list of beta features, which is ours too.
+            before = headers.get(name.lower()) if name.lower() == "anthropic-beta" else None
+            headers = headers | ({name.lower(): f"{before},{value}"} if before else {name: value})
+        if headers:
+            payload["extra_headers"] = headers
 
     @abstractmethod
     def _resource(self, sdk: Any) -> Any:

@@ -10,14 +10,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pytest_evocode.errors import (
     AgentFault,
     Cancelled,
-    ConnectionBroken,
     ContextOverflow,
     ModelFault,
     RequestRefused,
@@ -25,8 +23,10 @@ from pytest_evocode.errors import (
     UsageError,
 )
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.provider_errors import ProviderFault, from_answer, from_status
+from pytest_evocode.llm.provider_errors import ProviderFault, from_answer
+from pytest_evocode.llm.providers import Access, Provider
 from pytest_evocode.llm.retries import RetrySchedule
+from pytest_evocode.llm.sdk_requests import send_request
 from pytest_evocode.secrets import SHORTEST, is_secret_name
 
 logger = logging.getLogger(__name__)
@@ -34,31 +34,8 @@ logger = logging.getLogger(__name__)
 Json = dict[str, Any]
 #: After so many seconds without an answer the connection is taken for dead, and the request is sent again.
 LONGEST_REQUEST = 1800.0
-_CONNECT = 30.0  # seconds
 #: Retries while nothing has ever come back from the provider: its address may be wrong.
 _FIRST_RETRIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """A provider of models, with the SDK that speaks to it."""
-
-    name: str
-    """Also the SDK's package, and our extra that installs it."""
-    sdk_class: str
-    host: str
-    key_variable: str
-    token_variable: str | None
-    """A second variable for the key, which the SDK sends in another header."""
-    url_variable: str
-
-
-PROVIDERS = {
-    "openai": Provider("openai", "OpenAI", "openai.com", "OPENAI_API_KEY", None, "OPENAI_BASE_URL"),
-    "anthropic": Provider(
-        "anthropic", "Anthropic", "anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"
-    ),
-}
 
 
 _OK = 200
@@ -85,22 +62,33 @@ class ProviderConnection:
     @property
     def is_official(self) -> bool:
         """Whether the provider itself is asked, and not a compatible server."""
+        return self._provider.is_official(self.base_url)
+
+    @property
+    def is_platform(self) -> bool:
+        """Whether the SDK puts the model's name into the address, as for Bedrock and Vertex AI."""
+        return self._provider.is_platform
+
+    @property
+    def reports_cost(self) -> bool:
+        """Whether the server is known to say what each reply cost."""
         host = urlsplit(self.base_url or "").hostname or ""
-        return self.base_url is None or host == self._provider.host or host.endswith("." + self._provider.host)
+        return host == "openrouter.ai" or host.endswith(".openrouter.ai")
 
     def check(self) -> None:
         """Raise :class:`~pytest_evocode.errors.UsageError` when the SDK or the key is missing."""
-        name = self._provider.name
-        if importlib.util.find_spec(name) is None:
-            raise UsageError(f"{self.label} needs the package {name}: pip install 'pytest-evocode[{name}]'")
+        provider = self._provider
+        for module in (provider.sdk, *provider.packages):
+            if not _is_installed(module):
+                raise UsageError(
+                    f"{self.label} needs the package {_package_of(module)}: "
+                    f"pip install 'pytest-evocode[{provider.name}]'"
+                )
         if self._options.key_env is not None:
             check_key_name(self._options.key_env)
-        if self.is_official and not (self._key or self._token):
-            variable = self._options.key_env or self._provider.key_variable
-            raise UsageError(
-                f"{self.label} needs a key: set {variable}, or name its variable with the option key_env, "
-                "or the server with base_url"
-            )
+        self._options.headers()
+        if missing := provider.missing(self._access):
+            raise UsageError(f"{self.label} needs {missing}")
 
     def prepare(self, resource: Callable[[Any], Any]) -> None:
         """Import what requests need and make the SDK's client."""
@@ -157,7 +145,7 @@ class ProviderConnection:
         """Return what to raise for a request that the provider refuses."""
         if fault.kind == "overflow":
             return ContextOverflow(self._without_key(str(fault)))
-        variable = self._options.key_env or self._provider.key_variable
+        variable = self._options.key_env or " or ".join(self._provider.key_variables)
         reasons = {
             401: f"the key in {variable} was refused",
             402: "the provider wants to be paid first",
@@ -209,21 +197,17 @@ class ProviderConnection:
             RequestUnanswered: Whether to send it again depends on the fault.
             TimeoutError: The deadline has passed.
         """
-        sdk = importlib.import_module(self._provider.name)
         left = LONGEST_REQUEST if ends is None else min(LONGEST_REQUEST, ends - time.monotonic())
         if left <= 0:
             raise TimeoutError(f"{self.label}: no time is left to ask the model")
         until = time.monotonic() + left
-        limits = sdk.Timeout(left, connect=min(left, _CONNECT))
         logger.debug("%s: a request is sent", self.label)
         try:
-            written, headers = _read(resource(self._client()), payload | {"timeout": limits}, until)
-        except sdk.APIStatusError as error:
-            raise RequestUnanswered(from_status(error.status_code, error.body, error.response.headers)) from None
-        except (sdk.APIConnectionError, ConnectionBroken) as error:
-            if ends is not None and time.monotonic() >= ends:
+            written, headers = send_request(self._provider.sdk, resource(self._client()), payload, left)
+        except RequestUnanswered as unanswered:
+            if unanswered.fault.status is None and ends is not None and time.monotonic() >= ends:
                 raise TimeoutError(f"{self.label}: the model has not answered in time") from None
-            raise RequestUnanswered(ProviderFault(_cause(error))) from None
+            raise
         except RuntimeError:  # What the SDKs' HTTP library says of a client that was closed just before.
             self._refuse_when_closed()
             raise
@@ -242,12 +226,18 @@ class ProviderConnection:
 
     @property
     def _key(self) -> str | None:
-        return os.environ.get(self._options.key_env or self._provider.key_variable) or None
+        named = self._options.key_env
+        variables = (named,) if named else self._provider.key_variables
+        return next((key for name in variables if (key := os.environ.get(name))), None)
 
     @property
     def _token(self) -> str | None:
         variable = None if self._options.key_env else self._provider.token_variable
         return (os.environ.get(variable) or None) if variable else None
+
+    @property
+    def _access(self) -> Access:
+        return Access(self._options, self.base_url, self._key, self._token)
 
     def _client(self) -> Any:
         """Return the SDK's client, which is made once and lives until :meth:`close`."""
@@ -255,12 +245,8 @@ class ProviderConnection:
             self._refuse_when_closed()
             if self._sdk_client is None:
                 self.check()
-                sdk = importlib.import_module(self._provider.name)
-                # A local server takes any key, but the SDKs want one.
-                key, token = self._key, self._token
-                auth = {"auth_token": token} if token and not key else {"api_key": key or "none"}
-                make = getattr(sdk, self._provider.sdk_class)
-                self._sdk_client = make(base_url=self.base_url, max_retries=0, **auth)
+                sdk = importlib.import_module(self._provider.sdk)
+                self._sdk_client = self._provider.make_client(sdk, self._access)
             return self._sdk_client
 
     def close(self) -> None:
@@ -288,28 +274,15 @@ def check_key_name(name: str) -> None:
         )
 
 
-def _read(resource: Any, payload: Json, until: float) -> tuple[bytes, Mapping[str, str]]:
-    """Return the body and the headers of the answer; ``until`` is a deadline on the monotonic clock.
-
-    The SDKs' timeouts hold for each read, and some servers send blanks for as long as they are busy.
-    """
-    body = bytearray()
-    with resource.with_streaming_response.create(**payload) as response:
-        try:
-            for chunk in response.iter_bytes():
-                body += chunk
-                if time.monotonic() >= until:
-                    raise TimeoutError("the answer took too long")
-        except Exception as error:  # the SDKs let through what their HTTP libraries raise here
-            raise ConnectionBroken(str(error) or type(error).__name__) from error
-        return bytes(body), response.headers
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ModuleNotFoundError, ValueError):  # Its parent is not there.
+        return False
 
 
-def _cause(error: BaseException) -> str:
-    """Return the words of an SDK error's root cause; the error itself says no more than "Connection error."."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return str(error) or type(error).__name__
+def _package_of(module: str) -> str:
+    return {"google.genai": "google-genai", "google.auth": "google-auth"}.get(module, module)
 
 
 def _sendable(value: Any) -> Any:

@@ -2,10 +2,57 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from pytest_evocode.errors import UsageError
+from pytest_evocode.secrets import is_secret_name
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+#: Fields that the conversation itself is in.
+_OURS = frozenset({"model", "messages", "input", "instructions", "system", "contents", "tools", "stream", "store"})
+
+
+def parsed(value: Any) -> Any:
+    """Return a table that was given as JSON text, as on the command line; anything else as it is."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        try:
+            return json.loads(value)
+        except ValueError as error:
+            raise ValueError(f"it is not valid JSON: {error}") from None
+    return value
+
+
+def _of_others(body: dict[str, Any]) -> dict[str, Any]:
+    if ours := sorted(_OURS & body.keys()):
+        raise ValueError(f"{ours[0]!r} is set by the agent itself; leave it out")
+    return body
+
+
+def _without_secrets(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        named = _VARIABLE.findall(value)
+        if is_secret_name(name) and not named:
+            variable = re.sub(r"\W+", "_", name).upper()
+            raise ValueError(
+                f"{name} holds a secret, which would be recorded; write ${{{variable}}}, and set that variable"
+            )
+        if unkept := [each for each in named if is_secret_name(name) and not is_secret_name(each)]:
+            raise ValueError(
+                f"the variable {unkept[0]} does not count as a secret, so its value would not be removed from records; "
+                f"call it {unkept[0]}_API_KEY"
+            )
+    return headers
+
+
+_Json = Annotated[dict[str, Any], BeforeValidator(parsed), AfterValidator(_of_others)]
+_Headers = Annotated[dict[str, str], BeforeValidator(parsed), AfterValidator(_without_secrets)]
 
 
 class ModelOptions(BaseModel):
@@ -25,8 +72,25 @@ class ModelOptions(BaseModel):
     thinking: Literal["adaptive"] | Annotated[int, Field(ge=0)] | None = None
     """Extended thinking of ``anthropic``: ``adaptive``, or a budget in tokens per reply for models that take one; 0
     disables it."""
-    temperature: float | None = Field(default=None, ge=0)
+    region: str | None = Field(default=None, min_length=1, examples=["us-east-1"])
+    """Region of ``bedrock`` or ``vertex``. Default: AWS_REGION or that of the AWS profile; CLOUD_ML_REGION."""
+    project: str | None = Field(default=None, min_length=1, examples=["my-project"])
+    """Project of ``vertex``. Default: ANTHROPIC_VERTEX_PROJECT_ID or GOOGLE_CLOUD_PROJECT."""
+    api_version: str | None = Field(default=None, min_length=1, examples=["2024-10-21"])
+    """Version by date of Azure's API. Default: OPENAI_API_VERSION, else the API that Azure calls v1."""
+    temperature: float | None = Field(default=None, ge=0, examples=[0.2])
     """Sampling temperature; many models refuse it."""
+    top_p: float | None = Field(default=None, gt=0, le=1, examples=[0.95])
+    """Share of the probability that tokens are sampled from."""
+    seed: int | None = Field(default=None, examples=[7])
+    """Seed of the sampling, of Chat Completions and ``google``; providers keep to it as far as they can."""
+    service_tier: str | None = Field(default=None, min_length=1, examples=["flex"])
+    """The provider's service tier, in its words. A cost is known where the price of that tier is."""
+    extra_body: _Json | None = Field(default=None, examples=[{"top_k": 20}])
+    """Further fields of each request, which replace those of the same name."""
+    extra_headers: _Headers | None = Field(default=None, examples=[{"X-Title": "a-run"}])
+    """Further headers of each request. ``${NAME}`` in a value stands for an environment variable, which is how a secret
+    is given."""
     max_tokens: int | None = Field(default=None, gt=0)
     """Limit of one reply in tokens, reasoning included."""
     context_tokens: int | None = Field(default=None, gt=0)
@@ -38,3 +102,13 @@ class ModelOptions(BaseModel):
     nothing has ever come back, as from a wrong address."""
     retry_seconds: float = Field(default=600.0, ge=0)
     """Seconds to wait for the end of a rate limit or an overload (429, 529)."""
+
+    def headers(self, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+        """Return ``extra_headers`` with each ``${NAME}`` replaced; raises UsageError for a variable that is not set."""
+
+        def value(match: re.Match[str]) -> str:
+            if not environ.get(match[1]):
+                raise UsageError(f"extra_headers: {match[0]} is not set; set it, or leave the header out")
+            return environ[match[1]]
+
+        return {name: _VARIABLE.sub(value, text) for name, text in (self.extra_headers or {}).items()}

@@ -41,6 +41,9 @@ class ChatClient(BaseClient):
             payload["tools"] = [_tool(each) for each in tools]
         return payload, {
             "temperature": self._options.temperature,
+            "top_p": self._options.top_p,
+            "seed": self._options.seed,
+            "service_tier": self._options.service_tier,
             "reasoning_effort": self._options.effort,
             self._limit: self._options.max_tokens,
         }
@@ -98,7 +101,17 @@ class ChatClient(BaseClient):
             cached=details.get("cached_tokens", usage.get("prompt_cache_hit_tokens")),
             written=details.get("cache_write_tokens"),
             reasoning=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens"),
+            charged=_charged(usage),
         )
+
+
+def _charged(usage: Json) -> float | None:
+    """Return the US dollars that OpenRouter says it charged, with those that were charged on a key of the user's."""
+    cost = usage.get("cost")
+    if not isinstance(cost, int | float) or isinstance(cost, bool) or cost < 0:
+        return None
+    upstream = (usage.get("cost_details") or {}).get("upstream_inference_cost")
+    return cost + (upstream if usage.get("is_byok") and isinstance(upstream, int | float) else 0)
 
 
 def _ending(word: Any, message: Json, calls: bool) -> Ending:

@@ -41,6 +41,8 @@ class ResponsesClient(BaseClient):
             "include": include,
             "reasoning": reasoning or None,
             "temperature": self._options.temperature,
+            "top_p": self._options.top_p,
+            "service_tier": self._options.service_tier,
             "max_output_tokens": self._options.max_tokens,
         }
 

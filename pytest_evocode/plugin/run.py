@@ -18,6 +18,7 @@ from pytest_evocode.plugin.options import LATEST
 from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.report.tables import join_first
 from pytest_evocode.results import directory
+from pytest_evocode.results.harbor_files import write_jobs
 from pytest_evocode.results.records import RECORD_VERSION, RoundRecord, RunRecord
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.selection import RunProgress, SelectedAttempt, progress_of, run_to_continue, with_selected
@@ -223,7 +224,9 @@ class SessionRun:
             "attempts": tuple(dict.fromkeys((*self.record.attempts, *directories))),
             "scores": {agent: asdict(mode.scores(of_agent)) for agent, of_agent in by_agent(records).items()},
         }
-        directory.write_run(self._results, self.record.model_copy(update=ended))
+        ended_run = self.record.model_copy(update=ended)
+        write_jobs(self._results, ended_run)
+        directory.write_run(self._results, ended_run)
         if self._storage is not None:
             try:
                 self._storage.save_run(self._results, self.record.run)

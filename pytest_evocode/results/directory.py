@@ -6,10 +6,9 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,8 @@ from pathlib import Path
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pytest_evocode.errors import DamagedRecord, RecordFault, UsageError, describe_validation
+from pytest_evocode.results.cases import with_summary
+from pytest_evocode.results.harbor_files import trial_fields
 from pytest_evocode.results.parsing import Record, parse_object, read_record
 from pytest_evocode.results.plain_files import open_plain
 from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, Case, Mode, RoundRecord, RunRecord
@@ -40,26 +41,12 @@ def now() -> str:
     return datetime.now(UTC).astimezone().isoformat(timespec="milliseconds")
 
 
-def _as_json(record: BaseModel, *, nulls: bool = True, **more: object) -> str:
+def _as_json(
+    record: BaseModel, behind: Mapping[str, object] | None = None, *, nulls: bool = True, **more: object
+) -> str:
     # Not pydantic's own writer, which refuses half a surrogate pair; programs and models print some now and then.
-    values = {**more, **record.model_dump(mode="json", exclude_none=not nulls)}
+    values = {**more, **record.model_dump(mode="json", exclude_none=not nulls), **(behind or {})}
     return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
-
-
-_SUMMARY = re.compile(r"CASE_SUMMARY total_cases=\d+ success_count=\d+ fail_count=\d+")
-
-
-def with_summary(output: str, cases: Sequence[Case]) -> str:
-    r"""Return a suite's output with a last line of totals, which EvoCode-Bench's scripts look for, unless it has one.
-
-    >>> with_summary("1 passed", [Case(id="x", status="passed"), Case(id="y", status="error")])
-    '1 passed\nCASE_SUMMARY total_cases=2 success_count=1 fail_count=1\n'
-    """
-    if not cases or _SUMMARY.search(output):
-        return output
-    passed, failed = sum(case.status == "passed" for case in cases), sum(case.failing for case in cases)
-    line = f"CASE_SUMMARY total_cases={len(cases)} success_count={passed} fail_count={failed}\n"
-    return f"{output}{line}" if not output or output.endswith("\n") else f"{output}\n{line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +225,10 @@ class AttemptDirectory:
             os.close(directory)
 
     def write_attempt(self, record: AttemptRecord) -> None:
-        """Write ``result.json``, with the number of cases in place of the cases."""
+        """Write ``result.json``: counts in place of the cases, and what Harbor's programs look for."""
         record = record.model_copy(update={"rounds": tuple(round_.without_cases() for round_ in record.rounds)})
-        write_atomically(self.path / "result.json", _as_json(scrubbed(record, self.scrubber)))
+        record = scrubbed(record, self.scrubber)
+        write_atomically(self.path / "result.json", _as_json(record, trial_fields(record, self.path)))
 
     def reopen(self) -> None:
         """Remove an earlier session's ``result.json``: the attempt goes on. That of single rounds has others, too."""

@@ -12,7 +12,8 @@ from itertools import chain, count
 from pathlib import Path
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.results.directory import write_run
+from pytest_evocode.results.directory import read_run, write_run
+from pytest_evocode.results.harbor_files import write_jobs
 from pytest_evocode.results.loading import Results, StoredAttempt, StoredRun
 
 
@@ -43,6 +44,8 @@ def merge(sources: Sequence[Results], out: Path, scored_with: Callable[[StoredAt
             shutil.copytree(attempt.path, work / _place(attempt, names[number, attempt.run]), symlinks=True)
         for number, source in enumerate(sources):
             _copy_runs(source.runs, {run: name for (of, run), name in names.items() if of == number}, work)
+        for path in sorted((work / "runs").glob("*.json")):
+            write_jobs(work, read_run(path))
         os.chmod(work, 0o755)
         os.rename(work, out)
     except BaseException as error:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, field_validator
 
 from pytest_evocode.results.frozen import ResultsRecord
+from pytest_evocode.results.harbor_fields import HarborFields
 from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.task_facts import TaskFacts
 from pytest_evocode.tasks.model import VerifyIn
@@ -204,9 +205,9 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
 
     A number that is unknown in one of them is unknown in the sum.
 
-    >>> total_usage([Usage(prompt_tokens=1, cost_usd=0.5), None, Usage(prompt_tokens=2)])
-    Usage(prompt_tokens=3, cached_tokens=None, completion_tokens=None, cache_write_tokens=None, reasoning_tokens=None,
-    cost_usd=None, requests=None)
+    >>> total = total_usage([Usage(prompt_tokens=1, cost_usd=0.5), None, Usage(prompt_tokens=2)])
+    >>> total.prompt_tokens, total.cost_usd
+    (3, None)
     """
     known = [usage for usage in usages if usage is not None]
     if not known:
@@ -295,7 +296,7 @@ class RoundFile(RoundRecord):
     version: int = RECORD_VERSION
 
 
-class AttemptRecord(ResultsRecord):
+class AttemptRecord(HarborFields):
     """The file of one attempt: ``result.json``. The cases of its rounds are in files of their own, ``cases.json``."""
 
     version: int = RECORD_VERSION

@@ -117,12 +117,8 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
     },
     CollectHook: {
         "command": Support("the verdict names a command that failed, and the suite runs all the same"),
-        "service": _unless(
-            lambda service: service != "main",
-            "all but `main`",
-            "there is one container, and it is called main; remove the command",
-        ),
-        "timeout_sec": Support("a command that takes longer ends every process in the environment"),
+        "service": SAME,
+        "timeout_sec": Support("a command that takes longer ends every process in the environment, or in its service"),
         "user": SAME,
     },
     EnvironmentConfig: {
@@ -172,22 +168,23 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "source": _NO_DRIVES._replace(how="an absolute path; Harbor takes relative ones, too"),
         "destination": SAME,
         "exclude": SAME,
-        "service": _unless(
-            lambda service: service not in (None, "main"),
-            "all but `main`",
-            "there is one container, and it is called main; remove the artifact",
-        ),
+        "service": Support("collected from the fork of a service, which has the files and volumes of the agent's"),
     },
 }
 """The fields of each table of a ``task.toml`` by the model that reads it, without those below ``[metadata]``."""
 
 COMPOSE = "environment/docker-compose.yaml"
+SUITE_COMPOSE = "tests/docker-compose.yaml"
 FILES: Mapping[str, Support] = {
     "environment/Dockerfile": Support(
         "the sandbox replays it on this machine's system; neither `CMD` nor `ENTRYPOINT` is run, and the session says "
         "so where this file has an `ENTRYPOINT`"
     ),
-    COMPOSE: _refused("write a Dockerfile, one container runs the whole task"),
+    COMPOSE: Support(
+        "needs Docker. Suites have services of their own, made from what the agent left; what would reach the "
+        "host is refused, and no port is published there ([compose](compose.md))"
+    ),
+    SUITE_COMPOSE: _refused("write a Dockerfile, one container runs a suite that is apart"),
     "instruction.md": SAME,
     TRAJECTORY_FILE: Support(
         "of a task or a step: the shell agent's conversation goes on from it, without its system messages; oracle, nop "

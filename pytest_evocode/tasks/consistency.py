@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from pytest_evocode.tasks.allowlist import Allowlist
-from pytest_evocode.tasks.compatibility import COMPOSE, FILES, refusals
-from pytest_evocode.tasks.layout import COMPOSE_FILES, RoundFiles
-from pytest_evocode.tasks.model import Artifact, TaskConfig
+from pytest_evocode.tasks.compatibility import FILES, SUITE_COMPOSE, refusals
+from pytest_evocode.tasks.compose_file import COMPOSE_FILES, MAIN, ComposeFile
+from pytest_evocode.tasks.layout import RoundFiles
+from pytest_evocode.tasks.model import Artifact, CollectHook, TaskConfig
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 from pytest_evocode.tasks.process import EVERY_ROUND
@@ -76,12 +77,48 @@ def _suites_apart(config: TaskConfig, files: Sequence[RoundFiles]) -> Iterator[P
         context = found.suite_environment.context if found.suite_environment is not None else None
         for name in COMPOSE_FILES:
             if context is not None and (context / name).is_file():
-                message = f"not supported yet: {context.name}/{name}: {FILES[COMPOSE].refusal}"
+                message = f"not supported yet: {context.name}/{name}: {FILES[SUITE_COMPOSE].refusal}"
                 yield Problem(message, path=context / name)
     yield from _artifacts(config.artifacts, ())
     for index, step in enumerate(config.steps):
         if step.name in names:
             yield from _artifacts(step.artifacts, ("steps", index))
+
+
+def check_services(config: TaskConfig, compose: ComposeFile | None) -> Iterator[Problem]:
+    """Return what is wrong with the services that task.toml names."""
+    names = compose.services if compose is not None else (MAIN,)
+    known = f"the services are {', '.join(names)}" if compose is not None else "there is no compose file, only main"
+    starts = config.metadata.evocode.sidecars
+    collected = set()
+    for keys, named in _named_services(config):
+        if named not in names and (compose is None or compose.lists_all):
+            yield Problem(f'no service is called "{named}"; {known}', keys)
+        collected.add(named)
+    for name, start in starts.items():
+        keys = ("metadata", "evocode", "sidecars", name)
+        if name == MAIN:
+            yield Problem("every fork has the files of main; remove it", keys)
+        elif name not in names and (compose is None or compose.lists_all):
+            yield Problem(f'no service is called "{name}"; {known}', keys)
+        elif name in collected and start != "snapshot":
+            message = f'something is collected from {name}, and "{start}" keeps nothing of it; write "snapshot"'
+            yield Problem(message, keys)
+
+
+def _named_services(config: TaskConfig) -> Iterator[tuple[Keys, str]]:
+    """Return the services of artifacts and collect commands, with where they are named."""
+    places: list[tuple[Keys, Sequence[Artifact], Sequence[CollectHook]]]
+    places = [((), config.artifacts, config.verifier.collect)]
+    for index, step in enumerate(config.steps):
+        places.append((("steps", index), step.artifacts, step.verifier.collect))
+    for keys, artifacts, hooks in places:
+        for number, artifact in enumerate(artifacts):
+            if artifact.service not in (None, MAIN):
+                yield (*keys, "artifacts", number, "service"), str(artifact.service)
+        for number, hook in enumerate(hooks):
+            if hook.service != MAIN:
+                yield (*keys, "verifier", "collect", number, "service"), hook.service
 
 
 def _artifacts(artifacts: Sequence[Artifact], keys: Keys) -> Iterator[Problem]:

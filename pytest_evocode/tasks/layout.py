@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_evocode.errors import TaskError
-from pytest_evocode.tasks.compatibility import COMPOSE, FILES
+from pytest_evocode.tasks.compose_file import COMPOSE_FILES, ComposeFile
 from pytest_evocode.tasks.model import StepConfig, TaskConfig
 from pytest_evocode.tasks.positions import Keys
 from pytest_evocode.tasks.problems import Problem
 from pytest_evocode.tasks.suite_environments import SuiteEnvironment, suite_environment
 
-COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml")
 SINGLE_ROUND = "round-1"
 # A larger instruction, in bytes, is not blank by accident, and is not opened.
 BLANK_LIMIT = 64
@@ -34,14 +33,17 @@ class RoundFiles(NamedTuple):
     """What a ``test.sh`` has for itself; None without one, and where it runs beside what the agent left."""
 
 
-def find_files(directory: Path, config: TaskConfig) -> tuple[list[RoundFiles], list[Problem]]:
+def find_files(
+    directory: Path, config: TaskConfig, composed: ComposeFile | None = None
+) -> tuple[list[RoundFiles], list[Problem]]:
     """Return the files of each round in order, and everything that is wrong with the task's directories.
 
     Raises:
         TaskError: A directory cannot be read.
     """
     finder = _Finder(directory, config)
-    finder.check_environment(config.environment.docker_image)
+    by_compose = composed is not None and composed.has_main_image
+    finder.check_environment(by_compose or config.environment.docker_image is not None)
     finder.check_steps({step.name for step in config.steps})
     steps = [finder.step(index, step) for index, step in enumerate(config.steps)]
     return steps or [finder.single()], finder.problems
@@ -62,12 +64,12 @@ class _Finder:
         if self.shared_suite or _is_directory(f"{self.root}/tests"):
             self.shared_tests = directory / "tests"
 
-    def check_environment(self, docker_image: str | None) -> None:
+    def check_environment(self, has_image: bool) -> None:
         compose = [name for name in COMPOSE_FILES if _is_there(f"{self.root}/environment/{name}")]
-        for name in compose:
-            message = f"not supported yet: environment/{name}: {FILES[COMPOSE].refusal}"
-            self.problems.append(Problem(message, path=self.directory / "environment" / name))
-        if docker_image is None and not compose and not _is_file(f"{self.root}/environment/Dockerfile"):
+        if len(compose) > 1:
+            message = f"{' and '.join(compose)} are both compose files; keep one of them"
+            self.problems.append(Problem(message, path=self.directory / "environment" / compose[0]))
+        if not has_image and not _is_file(f"{self.root}/environment/Dockerfile"):
             path = self.directory / "environment" / "Dockerfile"
             message = f"no environment to run in; create {path} or set docker_image in [environment]"
             self.problems.append(Problem(message))

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.names import TASK_FILE
-from pytest_evocode.tasks.consistency import check_config, check_suites
+from pytest_evocode.tasks.compose_file import find_compose_file, read_compose_file
+from pytest_evocode.tasks.consistency import check_config, check_services, check_suites
 from pytest_evocode.tasks.layout import SINGLE_ROUND, find_files
 from pytest_evocode.tasks.model import TaskConfig
 from pytest_evocode.tasks.native import read_native_tests
@@ -31,15 +32,23 @@ def load_task(directory: Path) -> Task:
     path, text, data, config = read_task_file(directory)
     names = tuple(step.name for step in config.steps) or (SINGLE_ROUND,)
     problems = check_config(config, names)
+    compose = None
     if not problems:
-        files, problems = find_files(directory, config)
-        problems += check_suites(config, files)
+        context = directory / "environment"
+        compose = read_compose_file(found) if (found := find_compose_file(context)) is not None else None
+        if compose is not None and config.environment.docker_image is None and compose.main_image is not None:
+            named = config.environment.model_copy(update={"docker_image": compose.main_image})
+            config = config.model_copy(update={"environment": named})
+        files, problems = find_files(directory, config, compose)
+        problems += [*check_suites(config, files), *check_services(config, compose)]
     if problems:
         raise task_error(problems, path, text, data)
+    build = compose.main_build() if compose is not None and "build" in compose.main else None
     name = directory.name
     if name in ("", ".."):
         name = directory.resolve().name
-    return Task(directory, name, config, resolve_rounds(config, files), read_native_tests(files))
+    rounds, tests = resolve_rounds(config, files), read_native_tests(files)
+    return Task(directory, name, config, rounds, tests, compose=compose, main_build=build)
 
 
 class TaskSettings(NamedTuple):

@@ -36,6 +36,7 @@ from pytest_evocode.tasks.process import ProcessConfig
 SchemaVersion = Literal["1.0", "1.1", "1.2", "1.3", "1.4"]
 NetworkMode = Literal["public", "no-network", "allowlist"]
 ChangeType = Literal["extension", "correction", "conflict"]
+SidecarStart = Literal["image", "snapshot", "shared"]
 VerifyIn = Literal["separate", "clean", "fork", "place", "artifacts"]
 """Where a suite runs; "artifacts" is what Harbor's ``environment_mode = "separate"`` makes of a ``test.sh``."""
 
@@ -338,6 +339,11 @@ class EvocodeMetadata(Section):
     """
     reward_key: FilledText | None = None
     """Of several rewards, the one that decides. Default: "reward"."""
+    sidecars: dict[Text, SidecarStart] = Field(default_factory=dict)
+    """How the services of a compose file beside main are started in forks, by their names: "image" is as built,
+    "snapshot" with the files and volumes that the agent's had after the turn, and "shared" is one for all forks of an
+    attempt, as built and read-only. Default: "snapshot" where the agent's has a volume or changed files, else "image".
+    """
     process: ProcessConfig = Field(default_factory=lambda: NO_PROCESS)
     """What the process of an agent is judged by."""
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pytest_evocode.names import TASK_FILE, TRAJECTORY_FILE
 from pytest_evocode.tasks.allowlist import Allowlist
+from pytest_evocode.tasks.compose_file import ComposeFile, MainBuild
 from pytest_evocode.tasks.model import Artifact, CollectHook, Healthcheck, TaskConfig, VerifyIn
 from pytest_evocode.tasks.native import NativeTest, Requirement, find_requirements
 from pytest_evocode.tasks.process import ProcessConfig
@@ -118,7 +119,11 @@ class Task:
     verify: Literal["clean"] | None = None
     """Where suites run by the session's choice that would run in a fork by the task's."""
     build_context: Path | None = None
-    """The directory with the Dockerfile, where that is not the task's ``environment/``."""
+    """The directory that the image is built from, where that is not the task's ``environment/``."""
+    compose: ComposeFile | None = None
+    """The compose file, whose services are beside every environment of the task; None without one."""
+    main_build: MainBuild | None = None
+    """How the image is built, where the compose file says so."""
 
     @property
     def requirements(self) -> tuple[Requirement, ...]:
@@ -142,12 +147,16 @@ class Task:
     @property
     def environment_directory(self) -> Path:
         """The build context, which need not exist where ``config.environment.docker_image`` is set."""
+        if self.build_context is None and self.main_build is not None:
+            return self.main_build.context
         return self.build_context or self.directory / "environment"
 
     @property
     def dockerfile(self) -> Path | None:
         """The Dockerfile; None without one."""
         path = self.environment_directory / "Dockerfile"
+        if self.main_build is not None:
+            path = self.main_build.dockerfile
         return path if path.is_file() else None
 
     @property
@@ -158,7 +167,13 @@ class Task:
     def with_environment_of(self, suite: SuiteEnvironment) -> Task:
         """Return the task with the environment that a suite has for itself in place of the agent's."""
         config = self.config.model_copy(update={"environment": suite.config})
+        if suite.brings_tests:
+            return replace(self.alone(), config=config, build_context=suite.context, main_build=None)
         return replace(self, config=config, build_context=suite.context)
+
+    def alone(self) -> Task:
+        """Return the task without the services of its compose file: only its image is wanted."""
+        return replace(self, compose=None) if self.compose is not None else self
 
     @property
     def suite_environments(self) -> tuple[SuiteEnvironment, ...]:

@@ -13,6 +13,7 @@ from pytest_evocode.environments import Engine, choose_engine
 from pytest_evocode.errors import EvocodeError, RegradingRefused, describe_error
 from pytest_evocode.results.changes import write_changes
 from pytest_evocode.results.directory import AttemptDirectory, now
+from pytest_evocode.results.harbor_files import write_job_of
 from pytest_evocode.results.loading import StoredAttempt
 from pytest_evocode.results.records import AttemptRecord, RoundRecord
 from pytest_evocode.results.rewards import trial_rewards
@@ -229,6 +230,7 @@ class Regrader:
             "regraded": now(),
         }
         directory.write_attempt(record.model_copy(update=changes))
+        write_job_of(directory.path)
 
 
 def _not_reached(record: RoundRecord, by: str) -> RoundRecord:

@@ -138,7 +138,7 @@ class ImageCaches:
 
     def _find(self, index: Index | None, touched: Touched) -> Index | None:
         """Add what is missing to an index, in an environment of the image as built; None where a program failed."""
-        environment = self._engine.create(self._task, env={}, network="no-network")
+        environment = self._engine.create(self._task.alone(), env={}, network="no-network")
         try:
             environment.start()
             python = environment.exec(["bash", "-c", _FIND_PYTHON], user="0", cwd="/", timeout=_TIMEOUT)

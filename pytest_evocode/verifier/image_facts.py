@@ -137,7 +137,7 @@ def image_facts(engine: Engine, task: Task) -> ImageFacts:
 
 
 def _find(engine: Engine, task: Task) -> ImageFacts:
-    environment = engine.create(task, env={}, network="no-network")
+    environment = engine.create(task.alone(), env={}, network="no-network")
     try:
         environment.start()
         look = ["bash", "-c", _LOOK, "look", environment.workdir.rstrip("/")]

@@ -44,7 +44,7 @@ def find_suite_home(engine: Engine, task: Task) -> SuiteHome:
             raise
         without = error
     try:
-        engine, task = bare_system(task)
+        engine, task = bare_system(task.alone())
     except EnvironmentUnavailable as error:
         raise NoPython(
             f"{without.message}\nOr have the suite run in a sandbox beside it, which cannot be had here: {error}",

@@ -93,7 +93,7 @@ def find_toolbox(engine: Engine, task: Task) -> Toolbox:
 
 def _find_or_make(engine: Engine, task: Task, toolboxes: Path) -> tuple[str, str]:
     """Return the image's Python, and the name of the toolbox directory for all Pythons of its kind."""
-    environment = engine.create(task, env={}, network="no-network")
+    environment = engine.create(task.alone(), env={}, network="no-network")
     try:
         environment.start()
         python, kind = _find_python(environment, task)

@@ -39,8 +39,9 @@ def test_an_attempt_has_harbors_tree(write_task: WriteTask, run_tasks: RunTasks)
         *(f"steps/round-{index}/{name}" for index in (1, 2) for name in ("artifacts/log.txt", "round.json")),
         *(f"steps/round-{index}/verifier/{name}" for index in (1, 2) for name in verifier),
     ]
+    job = [f"a/harbor_jobs/oracle/{run}/{name}" for name in ("config.json", "result.json")]
     assert files_below(session.results) == sorted(
-        [*(f"a/harbor_jobs/oracle/{run}/a__a1/{name}" for name in attempt), f"runs/{run}.json"]
+        [*(f"a/harbor_jobs/oracle/{run}/a__a1/{name}" for name in attempt), *job, f"runs/{run}.json"]
     )
 
 

@@ -118,7 +118,7 @@ def test_a_reply_that_ends_at_the_limit_of_tokens_says_so(api: str) -> None:
     assert (reply.ending, reply.stop_reason, reply.cut_off) == ("length", words[api], True)
 
 
-ENDED = {
+ENDED: dict[str, list[tuple[dict[str, Any], str]]] = {
     "chat": [
         ({"finish_reason": "stop", "message": {"content": "x"}}, "done"),
         ({"finish_reason": "content_filter", "message": {"content": ""}}, "filtered"),

@@ -95,6 +95,7 @@ caches = ["/root/.m2"]
 warm_caches = "unless-strict"
 keep_processes = true
 reward_key = "x"
+sidecars = { db = "image" }
 case_reports = ["/tmp/ctrf.json"]
 [metadata.evocode.process]
 category = "doom-loop"

@@ -132,7 +132,7 @@ def test_collect_commands_of_the_task_come_before_those_of_the_step(write_task: 
         (
             '[[verifier.collect]]\ncommand = "x"\nservice = "db"',
             3,
-            "not supported yet: verifier.collect[#1].service: there is one container, and it is called main",
+            'verifier.collect[#1].service: no service is called "db"; there is no compose file, only main',
         ),
         ('[[verifier.collect]]\nservice = "main"', 1, "command"),
     ],

@@ -21,8 +21,6 @@ STEP = '[[steps]]\nname = "round-1"\n'
         ('[environment]\ngpu_types = ["H100"]', "environment.gpu_types", 2),
         ('[environment]\nskills_dir = "/skills"', "environment.skills_dir", 2),
         ('[[environment.mcp_servers]]\nname = "m"\nurl = "http://x"', "environment.mcp_servers", 1),
-        ('artifacts = [{ source = "/x", service = "db" }]', "artifacts[#1].service", 1),
-        (f'{STEP}artifacts = [{{ source = "/x", service = "db" }}]', "steps[round-1].artifacts[#1].service", 3),
         (f"{STEP}[steps.verifier.environment]\ngpus = 1", "steps[round-1].verifier.environment.gpus", 4),
         (f'{STEP}[steps.agent]\nnetwork_mode = "public"', "steps[round-1].agent.network_mode", 4),
         (
@@ -55,16 +53,6 @@ def test_windows_and_tpus_are_refused_for_good(write_task: WriteTask, toml: str,
     with pytest.raises(TaskError) as caught:
         load_task(directory)
     assert str(caught.value).startswith(f"{directory}/task.toml:{line}: not supported: {key}: ")
-
-
-@pytest.mark.parametrize("name", ["docker-compose.yaml", "docker-compose.yml"])
-@pytest.mark.parametrize("without", [[], ["environment/Dockerfile"]])
-def test_compose_files_are_refused(write_task: WriteTask, name: str, without: list[str]) -> None:
-    directory = write_task(files={f"environment/{name}": "services: {}"}, without=without)
-    with pytest.raises(TaskError, match=f"not supported yet: environment/{name}: ") as caught:
-        load_task(directory)
-    assert caught.value.path == directory / "environment" / name
-    assert "\n" not in str(caught.value)
 
 
 def test_all_unsupported_keys_are_named_at_once(write_task: WriteTask) -> None:

@@ -24,7 +24,8 @@ from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.connection import check_key_name
-from pytest_evocode.llm.prices import ModelFacts, find_model_facts
+from pytest_evocode.llm.prices import find_model_facts
+from pytest_evocode.llm.rates import ModelFacts
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
 

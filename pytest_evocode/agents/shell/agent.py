@@ -17,7 +17,7 @@ from pydantic import Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file, read_skills
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
-from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, complaint_about, run_script
+from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, coerced, complaint_about, run_script
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
 from pytest_evocode.agents.shell.earlier_messages import earlier_messages
 from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped, UsageError
@@ -229,7 +229,7 @@ class ShellAgent:
 
     def _run(self, call: RequestedCall, context: RoundContext, deadline: Deadline, earlier: list[Any]) -> None:
         """Run a tool call and record its result; raises TimeoutError when the turn's time is over."""
-        options, arguments = self._options, call.arguments or {}
+        options, arguments = self._options, coerced(call.arguments or {})
         complaint = complaint_about(call)
         if complaint:
             shown, action = complaint, Action()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import shlex
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.conversation import head_and_tail
@@ -59,13 +63,32 @@ class Deadline:
         return self.left == 0.0
 
 
+def coerced(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call's arguments with those of a type that can only mean one thing in the type that they have.
+
+    Models write a number as text, the words of a command as a list, or null for an argument that they leave out.
+
+    >>> coerced({"command": ["ls", "a b"], "timeout": "60"}), coerced({"command": "ls", "timeout": None})
+    ({'command': "ls 'a b'", 'timeout': 60.0}, {'command': 'ls'})
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    command, timeout = given.get("command"), given.get("timeout")
+    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
+        given["command"] = command[0] if len(command) == 1 else shlex.join(command)
+    if isinstance(timeout, str):
+        with contextlib.suppress(ValueError):
+            given["timeout"] = float(timeout)
+    return given
+
+
 def complaint_about(call: RequestedCall) -> str:
     """Return what is wrong with a call, for the model; empty where nothing is."""
     if call.name != BASH.name:
         return f"There is no tool {call.name!r}; the only one is {BASH.name!r}."
     if call.arguments is None:
         return f"The arguments are no JSON object: {call.written[:200]}"
-    command, timeout = call.arguments.get("command"), call.arguments.get("timeout", 1)
+    arguments = coerced(call.arguments)
+    command, timeout = arguments.get("command"), arguments.get("timeout", 1)
     if not isinstance(command, str) or not command.strip():
         return "The argument 'command' has to be a text, and not an empty one."
     if "\0" in command:

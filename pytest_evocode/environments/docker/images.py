@@ -76,7 +76,7 @@ class DockerImages:
         if task.dockerfile is None or task.config.environment.docker_image is not None:
             return None
         self.ensure(task)
-        known = _builds() / f"{hash_directory(task.dockerfile.parent)[:32]}.seconds"
+        known = _builds() / f"{_hash(task)}.seconds"
         if not known.exists():
             started = time.monotonic()
             measured = self._build(task, task.dockerfile, f"{_TASKS}:measured", _WANTED, "--no-cache")
@@ -101,6 +101,8 @@ class DockerImages:
         return installed, made or made_too
 
     def _ensure_task(self, task: Task, wish: BuildWish) -> tuple[dict[str, Any], bool]:
+        if task.compose is not None:
+            raise BuildError(f"{task.compose.path}: not supported yet: write a Dockerfile")
         named = task.config.environment.docker_image
         name: str | None = None  # A pull that failed may do well the next time.
         if named is not None:
@@ -108,7 +110,7 @@ class DockerImages:
             find, make = partial(_inspect, self._client, named), partial(self._pull, named, task, wish)
         else:
             assert task.dockerfile is not None  # The loader requires one of the two.
-            digest = hash_directory(task.dockerfile.parent)[:32]
+            digest = _hash(task)
             tag = f"{_TASKS}:{digest}"
             find = partial(_inspect, self._client, tag)
             make = partial(self._build_task, task, task.dockerfile, tag, wish)
@@ -164,7 +166,9 @@ class DockerImages:
             return f"{dockerfile}: the build {what}. Correct the Dockerfile; {_tail(output)}"
 
         limit = task.config.environment.build_timeout_sec
-        arguments = [*options, "--label", "evocode.image=task", str(dockerfile.parent)]
+        if task.main_build is not None:
+            options = (*options, "--file", str(dockerfile), *task.main_build.options)
+        arguments = [*options, "--label", "evocode.image=task", str(task.environment_directory)]
         return self._run(tag, arguments, (limit, f"build_timeout_sec = {limit:g}"), failure, wish)
 
     def _run(
@@ -201,6 +205,13 @@ class DockerImages:
         if found is None:
             raise BuildError(failure(f"ended well, but the engine has no image {tag}", output))
         return found
+
+
+def _hash(task: Task) -> str:
+    """Return what stands for the contents of a task's image that is built."""
+    build = task.main_build
+    salt = () if build is None else (os.path.relpath(build.dockerfile, build.context), *build.options)
+    return hash_directory(task.environment_directory, *salt)[:32]
 
 
 def run_builder(argv: list[str], given: str, deadline: float, wish: BuildWish) -> tuple[int | None, str]:

@@ -173,6 +173,9 @@ def _install(
 
 def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path:
     """Return where the image of the task's environment is or will be, named by its contents."""
+    if task.compose is not None:
+        line = task.compose.line("services") or 1
+        raise NeedsDocker(task.compose.path, line, "the sandbox starts no services of a compose file")
     if task.dockerfile is None:
         raise BuildError(
             f"{task.file}: this task needs Docker: docker_image names a finished image, and the "

@@ -60,7 +60,7 @@ class VerifierEnvironments(StartedEnvironments[ProgramEnvironment]):
         context, engine, task = self._context, self._home.engine, self._home.task
         declared = task.config.environment.env
         env = resolve_env(declared, context.options.environ, path=task.file, withheld=context.withheld)
-        environment = engine.create(task, env=env, network="no-network")
+        environment = engine.create(task.alone(), env=env, network="no-network")
         if not isinstance(environment, ProgramEnvironment):
             raise EnvironmentFault(
                 f"the environments of {engine.name} are no ProgramEnvironment, which a suite apart needs; run with "

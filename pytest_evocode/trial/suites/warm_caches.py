@@ -181,7 +181,7 @@ class WarmCaches:
             yield archive
 
     def _packed_image(self, paths: Sequence[str]) -> IO[bytes]:
-        environment = self._context.engine.create(self._task, env={}, network="no-network")
+        environment = self._context.engine.create(self._task.alone(), env={}, network="no-network")
         assert isinstance(environment, TreeKeepingEnvironment)
         with contextlib.ExitStack() as until_packed:
             file = until_packed.enter_context(tempfile.TemporaryFile(dir=self._archives.directory))

@@ -91,7 +91,7 @@ def test_what_differs_is_reported_with_its_place(
         ("task.toml", "version =\n", "family/leave/task.toml:1: not valid TOML"),
         ("instruction.md", None, "family/leave/instruction.md"),
         ("tests/test.sh", None, "family/leave"),
-        ("environment/docker-compose.yaml", "services: {}\n", "not supported yet: environment/docker-compose.yaml"),
+        ("environment/docker-compose.yaml", "services: [", "not valid YAML"),
     ],
 )
 def test_mistakes_are_refused_with_their_place(

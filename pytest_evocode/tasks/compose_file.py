@@ -1,0 +1,214 @@
+"""A task's compose file as it is written: which services it has, where each value stands, and which files it takes in.
+
+What the values mean is for ``docker compose`` to say, where the environment is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pytest_evocode.errors import TaskError
+
+COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml")
+MAIN = "main"
+"""The service in which the agent works; a compose file need not mention it."""
+
+Place = tuple[str | int, ...]
+_BUILD_KEYS = ("context", "dockerfile", "target", "args")
+_LARGEST = 2**20  # bytes
+_MOST_VALUES = 20_000
+"""No compose file has as many; aliases in a small file can stand for millions."""
+
+
+class MainBuild(NamedTuple):
+    """How the image of ``main`` is built."""
+
+    context: Path
+    dockerfile: Path
+    options: tuple[str, ...]
+    """Options of the builder: the target and the arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComposeFile:
+    """The compose file of a task."""
+
+    path: Path
+    services: tuple[str, ...]
+    """The services that it lists, ``main`` first."""
+    lists_all: bool
+    """Whether there can be no others: it includes no file."""
+    main: Mapping[str, Any]
+    """What it says of ``main``, as it is written."""
+    lines: Mapping[Place, int]
+
+    @property
+    def has_main_image(self) -> bool:
+        """Whether it says what ``main`` is made from."""
+        return not {"build", "image", "extends"}.isdisjoint(self.main)
+
+    @property
+    def main_image(self) -> str | None:
+        """The finished image of ``main``; None where one is built, or task.toml names it."""
+        image = self.main.get("image")
+        if not isinstance(image, str) or "build" in self.main or "${" in image:
+            return None
+        return image
+
+    def main_build(self) -> MainBuild:
+        """Return how the image of ``main`` is built; raises TaskError where it says what cannot be."""
+        place = ("services", MAIN, "build")
+        said = self.main.get("build")
+        table: dict[str, Any] = {"context": said} if isinstance(said, str) else dict(said or {})
+        if unknown := table.keys() - _BUILD_KEYS:
+            key = min(unknown)
+            raise self.error(f"not supported of main; of its build only {', '.join(_BUILD_KEYS)} are", *place, key)
+        for variable in ("${CONTEXT_DIR}", "$CONTEXT_DIR"):
+            table = {k: each.replace(variable, ".") if isinstance(each, str) else each for k, each in table.items()}
+        args = table.get("args") or {}
+        pairs = args if isinstance(args, list) else [f"{name}={value}" for name, value in args.items()]
+        root = self.path.parent
+        context = (root / str(table.get("context", "."))).resolve()
+        dockerfile = (context / str(table.get("dockerfile", "Dockerfile"))).resolve()
+        for key, path in (("context", context), ("dockerfile", dockerfile)):
+            if not path.is_relative_to(root.resolve()) or "$" in str(table.get(key, "")):
+                raise self.error(f"must be a path in {root}, without variables", *place, key)
+        if wrong := next((pair for pair in pairs if "$" in pair or "=" not in pair), None):
+            raise self.error(f"{wrong}: write the value out; the image is built without variables", *place, "args")
+        options = [option for pair in pairs for option in ("--build-arg", pair)]
+        if (target := table.get("target")) is not None:
+            options += ["--target", str(target)]
+        return MainBuild(context, dockerfile, tuple(options))
+
+    def line(self, *keys: str | int) -> int | None:
+        """Return the line, from 1, of a value, or of the innermost table around it that is written there."""
+        found = (self.lines.get(keys[:length]) for length in range(len(keys), 0, -1))
+        return next((line for line in found if line is not None), None)
+
+    def error(self, message: str, *keys: str | int) -> TaskError:
+        """Return an error about a value."""
+        shown = ".".join(map(str, keys))
+        return TaskError(f"{shown}: {message}" if shown else message, self.path, self.line(*keys))
+
+    def line_of(self, text: str) -> int | None:
+        """Return the first line that has a text."""
+        lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return next((number for number, line in enumerate(lines, 1) if text in line.partition(" #")[0]), None)
+
+
+def find_compose_file(directory: Path) -> Path | None:
+    """Return the compose file in a build context; None without one."""
+    found = (directory / name for name in COMPOSE_FILES)
+    return next((path for path in found if path.is_file()), None)
+
+
+def read_compose_file(path: Path) -> ComposeFile:
+    """Read a compose file and check what it takes in: no other file than those in its directory.
+
+    Raises:
+        TaskError: It cannot be read, or takes in a file from elsewhere.
+    """
+    values, lines = _read(path)
+    services = values.get("services") or {}
+    if not isinstance(services, dict) or not all(isinstance(each, dict | None) for each in services.values()):
+        raise TaskError("services: must be a table of services", path, lines.get(("services",)))
+    _check_files(path, path.parent, {path})
+    names = (MAIN, *(str(name) for name in services if name != MAIN))
+    return ComposeFile(path, names, "include" not in values, services.get(MAIN) or {}, lines)
+
+
+def _check_files(path: Path, root: Path, seen: set[Path]) -> None:
+    """Refuse a file that ``include`` or ``extends`` takes from outside of a directory."""
+    values, lines = _read(path)
+    for place, named in _taken_in(values):
+        key = ".".join(map(str, place))
+        line = next((lines[place[:length]] for length in range(len(place), 0, -1) if place[:length] in lines), None)
+        if not isinstance(named, str) or "$" in named or "://" in named or named.startswith(("oci:", "git@")):
+            raise TaskError(f"{key}: must be the path of a file in {root}", path, line)
+        other = (path.parent / named).resolve()
+        if not other.is_relative_to(root.resolve()):
+            raise TaskError(f"{key}: {named} is outside of {root}; copy the file into it", path, line)
+        if not other.is_file():
+            raise TaskError(f"{key}: there is no file {named}; correct the path", path, line)
+        if other not in seen and not key.endswith("env_file"):
+            seen.add(other)
+            _check_files(other, root, seen)
+
+
+def _taken_in(values: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:
+    included = values.get("include") or []
+    for index, entry in enumerate(included if isinstance(included, list) else [included]):
+        if isinstance(entry, dict):
+            for key in ("path", "env_file", "project_directory"):
+                named = entry.get(key)
+                for each in named if isinstance(named, list) else [named] if named is not None else []:
+                    # A directory of a project would have all relative paths lead elsewhere.
+                    yield ("include", index, key), each if key != "project_directory" else None
+        else:
+            yield ("include", index), entry
+    services = values.get("services")
+    for name, service in services.items() if isinstance(services, dict) else ():
+        extends = service.get("extends") if isinstance(service, dict) else None
+        if isinstance(extends, dict) and "file" in extends:
+            yield ("services", name, "extends", "file"), extends["file"]
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[Place, int]]:
+    import yaml
+
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise TaskError(f"cannot be read ({error.strerror}); check its permissions", path) from error
+    if len(content) > _LARGEST:
+        raise TaskError("is larger than 1 MiB, so it is no compose file", path)
+    try:
+        reader = _Reader(path)
+        root = yaml.compose(content.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+        values = reader.value(root, ()) if root is not None else {}
+    except UnicodeDecodeError:
+        raise TaskError("not UTF-8; save the file as UTF-8", path) from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise TaskError(f"not valid YAML: {problem}; correct it", path, mark.line + 1 if mark else None) from None
+    except RecursionError:
+        raise TaskError("not valid YAML: nested too deeply; use fewer levels", path) from None
+    if not isinstance(values, dict):
+        raise TaskError("must be a mapping with a key and a colon in each line; correct it", path, 1)
+    return values, reader.lines
+
+
+class _Reader:
+    """Makes plain values of YAML's nodes, whatever their tags are, and remembers their lines."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines: dict[Place, int] = {}
+        self.count = 0
+
+    def value(self, node: Any, place: Place) -> Any:
+        """Return the value of a node: a text, a list or a dictionary; None for one that is empty."""
+        line = node.start_mark.line + 1
+        self.lines.setdefault(place, line)
+        self.count += 1
+        if self.count > _MOST_VALUES:
+            raise TaskError(f"has more than {_MOST_VALUES} values, so it is no compose file", self.path, line)
+        if node.id == "scalar":
+            return None if node.tag == "tag:yaml.org,2002:null" else node.value
+        if node.id == "sequence":
+            return [self.value(each, (*place, index)) for index, each in enumerate(node.value)]
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = str(key_node.value)
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                merged = self.value(value_node, (*place, key))
+                for each in merged if isinstance(merged, list) else [merged]:
+                    values = {**each, **values} if isinstance(each, dict) else values
+                continue
+            self.lines[(*place, key)] = key_node.start_mark.line + 1
+            values[key] = self.value(value_node, (*place, key))
+        return values
