@@ -46,7 +46,10 @@ class RoundContext:
 
     @property
     def spending(self) -> AttemptSpending:
-        """The attempt's account; an agent asks it before each request to a model whether the budget is used up."""
+        """The attempt's account; an agent asks it before each request to a model whether the budget is used up.
+
+        What that raises at the limit of the whole run is not the agent's to catch: the attempt waits then.
+        """
         return self.recorder.spending
 
 
@@ -84,6 +87,9 @@ class Agent(Protocol):
 
     An agent that begins a round from the conversation in a task's ``trajectory.json``, or has no conversation, says so
     by an attribute ``takes_conversations``, which is True; others refuse such tasks.
+
+    An agent that pays for a model says so by an attribute ``pays``, which is True. No container is started for it once
+    the run has used what it may.
 
     An agent that can use a task's MCP servers names the ways in which it reaches them in an attribute
     ``mcp_transports``, a set of ``"stdio"``, ``"http"`` and ``"sse"``; one that finds the skills in a task's

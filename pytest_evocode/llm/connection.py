@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pytest_evocode.errors import (
@@ -39,6 +39,10 @@ Json = dict[str, Any]
 LONGEST_REQUEST = 1800.0
 #: Retries while nothing has ever come back from the provider: its address may be wrong.
 _FIRST_RETRIES = 3
+
+
+_OK = 200
+_Answer = TypeVar("_Answer")
 
 
 class ProviderConnection:
@@ -94,9 +98,14 @@ class ProviderConnection:
         resource(self._client())
 
     def post(
-        self, resource: Callable[[Any], Any], payload: Json, options: Json, timeout: float | None
-    ) -> tuple[Json, str]:
-        """Send a request, again where that may help, and return the answer's JSON object and the request's id.
+        self,
+        resource: Callable[[Any], Any],
+        payload: Json,
+        options: Json,
+        timeout: float | None,
+        read: Callable[[Json, str], _Answer],
+    ) -> _Answer:
+        """Send a request, again where that may help, and return what ``read`` makes of the answer.
 
         Args:
             resource: Takes the SDK's client and returns the part of it whose ``create`` is called.
@@ -105,6 +114,7 @@ class ProviderConnection:
                 that are None are left out.
             timeout: Seconds for an answer; None for no limit. What is waited for before the request is sent, and tries
                 that are repeated, do not count; see :mod:`~pytest_evocode.llm.waiting`.
+            read: Takes the answer's JSON object and the request's id; raises :meth:`unreadable` where it cannot.
 
         Raises:
             RequestRefused: The provider would refuse the same request again; see :meth:`explain`.
@@ -120,7 +130,8 @@ class ProviderConnection:
             with place_for_request(self._account, self._options.max_connections, self._wait) as place:
                 began = time.monotonic()
                 try:
-                    answer = self._once(resource, sent, None if ends is None else ends + waiting.seconds)
+                    until = None if ends is None else ends + waiting.seconds
+                    answer = read(*self._once(resource, sent, until))
                     place.answered()
                     self._was_reached = True
                     return answer
@@ -132,7 +143,7 @@ class ProviderConnection:
                     place.answered()
                 took = time.monotonic() - began
             self._refuse_when_closed()
-            self._was_reached |= fault.status is not None
+            self._was_reached |= fault.status not in (None, _OK)  # What answers other things may be no such API.
             if fault.kind in ("overflow", "final"):
                 logger.info("%s: refused with status %s, request %s", self.label, fault.status, fault.request_id)
                 raise RequestRefused(fault)
@@ -161,13 +172,15 @@ class ProviderConnection:
             return self._fault(reason, fault)
         return AgentFault(self._told(reason, fault))  # For what the agent wrote into it.
 
-    def unreadable(self, body: Any, request_id: str, form: str) -> ModelFault:
-        """Return what to raise for an answer that is not in the format of the API; ``form`` names the API."""
+    def unreadable(self, body: Any, request_id: str, form: str) -> RequestUnanswered:
+        """Return what to raise for an answer that is not in the format of the API; ``form`` names the API.
+
+        Proxies and busy servers answer so for a moment, so the request is sent again.
+        """
         shown = json.dumps(body)[:300]
         hint = f"is base_url right ({self.base_url})?" if self.base_url else "is the SDK too old?"
-        return self._fault(
-            f"the answer is not in the format of {form}; {hint}", ProviderFault(shown, 200, request_id=request_id)
-        )
+        words = f"the answer is not in the format of {form}; {hint}: {shown}"
+        return RequestUnanswered(ProviderFault(words, _OK, request_id=request_id, retry=True))
 
     def _fault(self, reason: str, fault: ProviderFault) -> ModelFault:
         return ModelFault(self._told(reason, fault))

@@ -124,16 +124,7 @@ def read_settings(config: pytest.Config) -> Settings:
     check = config.getoption("evocode_check")
     case = _read_case(config)
     warm = config.getoption("evocode_warm")
-    if check:
-        _refuse_options_of_runs(
-            config, "--evocode-check runs no agent and pins nothing", ("agent", "warm", "speculate", "reuse")
-        )
-    if warm:
-        _refuse_options_of_runs(
-            config,
-            "--evocode-warm runs no agent and writes no results",
-            ("case", "replay", "reuse", "judge", "speculate"),
-        )
+    _refuse_runs_without_agents(config, check=check, warm=warm)
     if config.getoption("reruns", None):
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
     results = (config.invocation_params.dir / config.getoption("evocode_results")).resolve()
@@ -163,7 +154,7 @@ def read_settings(config: pytest.Config) -> Settings:
         judge=config.getoption("evocode_judge"),
         storage=_read_storage(config),
         max_connections=_read_count(config, "evocode_max_connections"),
-        waiting_limit=_read_waiting_limit(config),
+        waiting_limit=60 * _read_amount(config, "evocode_waiting_minutes", "minutes"),
         verifiers=_read_count(config, "evocode_verifiers"),
         check=check,
         warm=warm,
@@ -191,6 +182,20 @@ def _refuse_unknown_settings(config: pytest.Config) -> None:
             raise pytest.UsageError(
                 f"{config.inipath or '-o'}: unknown setting {name}{nearest(prefix, name.removeprefix(prefix), ours)}"
             )
+
+
+def _refuse_runs_without_agents(config: pytest.Config, *, check: bool, warm: bool) -> None:
+    """Raise pytest.UsageError for options of agents' attempts where no agent is run."""
+    if check:
+        _refuse_options_of_runs(
+            config, "--evocode-check runs no agent and pins nothing", ("agent", "warm", "speculate", "reuse")
+        )
+    if warm:
+        _refuse_options_of_runs(
+            config,
+            "--evocode-warm runs no agent and writes no results",
+            ("case", "replay", "reuse", "judge", "speculate"),
+        )
 
 
 def _refuse_options_of_runs(config: pytest.Config, why: str, others: tuple[str, ...]) -> None:
@@ -362,14 +367,7 @@ def _read_shell(config: pytest.Config) -> Literal["failed", "always"] | None:
 def _read_process(config: pytest.Config) -> float | None:
     if not config.getoption("evocode_process"):
         return None
-    text: str = config.getini("evocode_process_budget").strip()
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise _wrong_setting(config, "evocode_process_budget", text, "seconds, 0 or more")
-    return seconds
+    return _read_amount(config, "evocode_process_budget", "seconds")
 
 
 def _read_storage(config: pytest.Config) -> str | None:
@@ -379,16 +377,15 @@ def _read_storage(config: pytest.Config) -> str | None:
     return str((config.rootpath / text).resolve())
 
 
-def _read_waiting_limit(config: pytest.Config) -> float:
-    """Return the limit in seconds."""
-    text: str = config.getini("evocode_waiting_minutes").strip()
+def _read_amount(config: pytest.Config, name: str, unit: str) -> float:
+    text: str = config.getini(name).strip()
     try:
-        minutes = float(text)
+        amount = float(text)
     except ValueError:
-        minutes = math.nan
-    if not 0 <= minutes < math.inf:
-        raise _wrong_setting(config, "evocode_waiting_minutes", text, "minutes, 0 or more")
-    return 60 * minutes
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise _wrong_setting(config, name, text, f"{unit}, 0 or more")
+    return amount
 
 
 def _read_count(config: pytest.Config, name: str) -> int | None:

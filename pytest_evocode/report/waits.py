@@ -13,11 +13,11 @@ def waits_line(records: Iterable[RoundRecord]) -> str:
 
     >>> from pytest_evocode.results.waits import Waits
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=1, outcome="passed",
-    ...     waits=Waits(retries=2, seconds={"rate limit": 61.0, "network": 1.25}))
+    ...     provider_waits=Waits(retries=2, seconds={"rate limit": 61.0, "network": 1.25}))
     >>> waits_line([record])
     'waiting for model providers: 62.2 s (rate limit 61.0 s, network 1.2 s), 2 retries; not counted as working time'
     """
-    waits = total_waits(record.waits for record in records)
+    waits = total_waits(record.provider_waits for record in records)
     if waits is None or (waits.total < 0.1 and not waits.retries):
         return ""
     causes = ", ".join(f"{cause} {seconds:.1f} s" for cause, seconds in waits.seconds.items() if seconds >= 0.05)

@@ -29,8 +29,8 @@ class TurnRecord(ResultsRecord):
     """Where the time of the turn went; None in records that do not say."""
     denied: tuple[DeniedConnection, ...] | None = None
     """As :attr:`RoundRecord.denied`, of the turn alone."""
-    waits: Waits | None = None
-    """As :attr:`RoundRecord.waits`."""
+    provider_waits: Waits | None = None
+    """As :attr:`RoundRecord.provider_waits`."""
     notes: tuple[str, ...] = ()
     """What its verdict is to say of what happened between the turn and the suite."""
 

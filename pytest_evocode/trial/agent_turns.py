@@ -176,7 +176,7 @@ class AgentTurns:
             agent_seconds=seconds,
             phases=self.stopwatch.phases,
             denied=self.denied,
-            waits=self.waits,
+            provider_waits=self.waits,
         )
 
     def _network(self, round_: Round) -> Network | None:

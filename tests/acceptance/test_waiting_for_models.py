@@ -46,14 +46,14 @@ def test_a_wait_for_a_rate_limit_does_not_end_a_turn_that_has_less_time(
     assert session.outcomes == {"passed": 2}
     session.has("waiting for model providers: * s (rate limit *, provider *, network *), 4 retries; not counted*")
     first, second = session.record("a", "gpt-5").rounds
-    assert first.waits is not None
-    assert first.waits.retries == 4
-    assert first.waits.seconds["rate limit"] >= 3.9
+    assert first.provider_waits is not None
+    assert first.provider_waits.retries == 4
+    assert first.provider_waits.seconds["rate limit"] >= 3.9
     assert first.timed_out is None
     assert first.agent_seconds is not None
     assert first.agent_seconds < 3.0
     # Whoever is refused goes slower from then on, in the next round as well.
-    assert second.waits is None or set(second.waits.seconds) == {"rate limit"}
+    assert second.provider_waits is None or set(second.provider_waits.seconds) == {"rate limit"}
     assert not list((session.directory / "evocode-results" / "runs").glob("*.connections"))
 
 

@@ -7,7 +7,6 @@ import logging
 import re
 import socket
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -16,24 +15,12 @@ import pytest
 from pytest_evocode.errors import AgentFault, ModelFault
 from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.connection import ProviderConnection
-from pytest_evocode.llm.connection_limits import LocalConnections, connections_shared_by
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.provider_errors import from_status
-from pytest_evocode.llm.request_pace import RequestPace
 from pytest_evocode.llm.waiting import Waiting, counted_in
 from tests.llm.conftest import ASK, BASH, MODELS, SECONDS, client_for, each_api, each_openai_api
 from tests.model_scripts import Delay, Fail, HangUp, Part, Say, Trickle
 from tests.model_server import ModelServer
-
-
-@pytest.fixture
-def naps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """The pauses that clients make, in seconds, none of which takes any time; without a pace of all clients."""
-    pauses: list[float] = []
-    monkeypatch.setattr(ProviderConnection, "_pause", lambda self, seconds: pauses.append(seconds))
-    monkeypatch.setattr(RequestPace, "reserve", lambda self, now: now)
-    with connections_shared_by(LocalConnections()):
-        yield pauses
 
 
 @each_api
@@ -164,10 +151,12 @@ def test_a_request_that_is_sent_again_in_other_words_has_what_is_left_of_the_tim
     given: list[float] = []
     post = ProviderConnection.post
 
-    def recorded(self: ProviderConnection, resource: Any, payload: Any, options: Any, timeout: float | None) -> Any:
+    def recorded(
+        self: ProviderConnection, resource: Any, payload: Any, options: Any, timeout: float | None, read: Any
+    ) -> Any:
         assert timeout is not None
         given.append(timeout)
-        return post(self, resource, payload, options, timeout)
+        return post(self, resource, payload, options, timeout, read)
 
     monkeypatch.setattr(ProviderConnection, "post", recorded)
     words = {"chat": "Use 'max_completion_tokens' instead.", "responses": "Encrypted content is not supported"}

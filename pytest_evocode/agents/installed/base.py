@@ -113,6 +113,7 @@ class InstalledAgent(ABC):
     """
 
     name: str
+    pays = True
     options_type: ClassVar[type[CliOptions]]
     npm: ClassVar[NpmProgram]
     user_files: ClassVar[UserFiles]

@@ -103,6 +103,7 @@ class CommandAgent:
     """A declared command; an exit code other than 0 ends the attempt with an error."""
 
     options_type = CommandOptions
+    pays = True
 
     def __init__(self, name: str, declaration: CommandDeclaration, **options: Any) -> None:
         self.name = name
@@ -148,7 +149,7 @@ class CommandAgent:
         if options.mcp is not None and not self._declaration.mcp:
             raise UsageError(f"{where} does not declare mcp = true, so the command takes no MCP servers; declare it")
         servers_of_file(options.mcp, environ)
-        counted = budget.limits_cost or budget.tokens is not None or budget.turns is not None
+        counted = budget.limits_cost or budget.limits_tokens or budget.limits_turns
         if counted and self._declaration.trajectory is None:
             raise UsageError(
                 f"the budget limits tokens, turns or costs, and cmd:{self.name} does not report what it uses; have it "

@@ -73,6 +73,7 @@ class ShellAgent:
 
     name = "shell"
     takes_conversations = True
+    pays = True
     takes_skills = True
     mcp_transports = ALL_TRANSPORTS
 
@@ -226,7 +227,7 @@ class ShellAgent:
 
     def _refuse_uncounted(self, usage: Usage, budget: Budget) -> None:
         """Raise AgentFault where the budget limits tokens or costs and the reply does not count its tokens."""
-        if usage.tokens is None and (budget.tokens is not None or budget.limits_cost):
+        if usage.tokens is None and (budget.limits_tokens or budget.limits_cost):
             raise AgentFault(
                 f"{self._client.model}: the reply does not report its tokens, which the budget limits; "
                 "have the server report its usage, or limit turns and minutes only"
