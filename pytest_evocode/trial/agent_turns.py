@@ -9,9 +9,11 @@ from importlib.metadata import version
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.journal import Journal
+from pytest_evocode.agents.mcp.servers import servers_of_task
 from pytest_evocode.agents.protocol import declared_hosts
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.egress.phases import allow_network, take_denied
+from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
 from pytest_evocode.errors import AgentFault, EnvironmentFault, EvocodeError, ModelFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.phases import Stopwatch
@@ -19,6 +21,7 @@ from pytest_evocode.results.records import DeniedConnection, Fault, Usage
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.tasks import Allowlist, Network, Round, resolve_solution_env
+from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
@@ -118,6 +121,7 @@ class AgentTurns:
             if transcript.timed_out:
                 logger.info("%s, %s: out of time after %.1f s", context.task.name, round_.name, seconds)
                 environment.kill_processes()
+                self._context.task_environment.enter_again(environment)
                 if self.spending.seconds_left == 0:
                     transcript = replace(transcript, timed_out=False, stopped=self.spending.exhausted)
                     recorder.remarks["killed"] = True
@@ -129,6 +133,7 @@ class AgentTurns:
             self.denied = take_denied(environment, "agent")
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
+            self._write_entry_point(environment)
         return self._ended(round_, transcript, seconds, recorder).model_copy(update={"notes": notes})
 
     def _round_context(self, environment: Environment, round_: Round, recorder: Recorder) -> RoundContext:
@@ -143,6 +148,7 @@ class AgentTurns:
             timeout=min((limit for limit in limits if limit is not None), default=None),
             recorder=recorder,
             journal=self._journal,
+            mcp_servers=servers_of_task(task, options.environ, self._context.withheld),
             cancelled=self._context.cancelled,
         )
 
@@ -196,6 +202,15 @@ class AgentTurns:
         begun_by = {"made_by": dict(self._context.options.agent), "task_hash": self._context.task_hash}
         path = self._directory.journal(round_.name)
         return Journal(path, of=begun_by, clean=lambda entry: scrubbed(entry, scrubber))
+
+    def _write_entry_point(self, environment: Environment) -> None:
+        if self._directory is None or (entered := entered_program(environment)) is None:
+            return
+        try:
+            output = self._directory.scrubber.text(entered.output())
+            write_atomically(self._directory.path / ENTRY_POINT_LOG, output)
+        except OSError as error:
+            raise EnvironmentFault(f"the results could not be written: {error}") from error
 
     def _write(self, round_: Round, trajectory: Trajectory) -> None:
         if self._directory is None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.docker.change_lists import drop_lists_without_image
-from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment
+from pytest_evocode.environments.docker.container_settings import ContainerSettings, entry_point_of
+from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.networks import NetworkSettings
@@ -113,6 +114,7 @@ class DockerEngine:
                 volumes=tuple(config.get("Volumes") or ()),
                 image=image["Id"],
                 image_layers=layers,
+                entry_point=entry_point_of(config),
             ),
             snapshot.image if snapshot is not None else image["Id"],
             workdir=wanted.workdir or config.get("WorkingDir") or "/",

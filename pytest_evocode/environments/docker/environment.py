@@ -8,19 +8,19 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from pytest_evocode.environments.archive import Source
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.carry_over import CarriedFiles
 from pytest_evocode.environments.docker.channel import KEEPER, Channel
+from pytest_evocode.environments.docker.container_settings import ContainerSettings
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles, batches
 from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refuse_if_killed
-from pytest_evocode.environments.docker.networks import ContainerNetwork, NetworkSettings
+from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.programs import ProgramContainer
 from pytest_evocode.environments.docker.snapshot_chain import SnapshotChain
 from pytest_evocode.environments.docker.snapshots import (
@@ -35,9 +35,6 @@ from pytest_evocode.environments.protocol import Command, Environment, FileConte
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
 
-if TYPE_CHECKING:
-    from docker import APIClient
-
 logger = logging.getLogger(__name__)
 
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
@@ -48,28 +45,6 @@ _LOOKED_AT = (
     32  # paths to be removed that the engine looks at, which takes 2 ms each; of more, rm tells whether it could
 )
 _BATCH = 2**14  # bytes of paths in one command: no kernel refuses it, and the channel takes it
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerSettings:
-    """What a container and its forks have in common."""
-
-    client: APIClient
-    labels: Mapping[str, str]
-    networks: NetworkSettings
-    user: str = "0"
-    """The user of commands that name none: the image's USER."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    cpus: float | None = None
-    memory: int | None = None
-    """Bytes, swap included."""
-    processes: int | None = None
-    volumes: tuple[str, ...] = ()
-    """What the image declares as VOLUME; the engine keeps it apart from the container's files, and no commit has it."""
-    image: str = ""
-    """The id of the task's image, with what an agent needs on top."""
-    image_layers: int = 0
-    """How many layers the task's image has."""
 
 
 class DockerEnvironment(ContainerTrees, ProgramContainer):
@@ -98,6 +73,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         self._part = part
         self._settings = settings
         self._client = settings.client
+        self.entry_point = settings.entry_point
         self._image = image
         self._network = ContainerNetwork(settings.networks, network)
         self._fresh = tuple(fresh)

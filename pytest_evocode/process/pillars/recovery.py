@@ -35,10 +35,14 @@ class RepairAttempt:
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        """The old lines that were changed, by file; whole files where the lines are unknown."""
+        """The old lines of the source that were changed, by file; whole files where the lines are unknown.
+
+        Those of tests where no source was changed.
+        """
+        source = [edit for edit in self.edits if edit.role == "source"]
         return tuple(
             (edit.path, *span)
-            for edit in self.edits
+            for edit in source or self.edits
             for span in ([span for hunk in edit.hunks for span in hunk.spans] or [(0, sys.maxsize)])
         )
 
@@ -172,7 +176,7 @@ def _cycle(activity: RoundActivity, runs: Sequence[CommandRun]) -> RecoveryCycle
 
 
 def _edits(activity: RoundActivity, begin: int, end: int | None) -> tuple[FileEdit, ...]:
-    return tuple(edit for edit in activity.product_edits if edit.at > begin and (end is None or edit.at <= end))
+    return tuple(edit for edit in activity.working_edits if edit.at > begin and (end is None or edit.at <= end))
 
 
 def wasted_tokens(
@@ -196,18 +200,19 @@ def wasted_tokens(
 def working_steps(activity: RoundActivity, verifying: AbstractSet[str]) -> set[int]:
     """Return the steps that did something for the task, so that padding does not dilute what was wasted.
 
-    These are the steps that read a file for the first time, changed the source or a test file that can fail
-    (``verifying``), ran something for the first time since such a change, or ran something that failed.
+    These are the steps that read a file of the project for the first time, changed the source or a test file that can
+    fail (``verifying``), ran something for the first time since such a change, or ran something that failed.
     """
     steps: set[int] = set()
     seen: set[str] = set()
     has_run = False
+    working = set(map(id, activity.working_edits))
     for event in sorted((*activity.reads, *activity.edits, *activity.runs), key=lambda each: each.at):
         if isinstance(event, FileRead):
-            counts = event.path not in seen
+            counts = event.path not in seen and not event.path.startswith(("/", "~", "../"))
             seen.add(event.path)
         elif isinstance(event, FileEdit):
-            counts = event.role == "source" or event.path in verifying
+            counts = id(event) in working and (event.role == "source" or event.path in verifying)
             has_run = has_run and not counts
         else:
             counts = not (has_run and isinstance(event, CommandRun) and event.passed)

@@ -17,7 +17,7 @@ from pytest_evocode.process.pillars.verification import verification
 from pytest_evocode.process.protocols import ExecutedMeasures, Executor, Judge, JudgeMaterial, Judgement
 from pytest_evocode.process.scores.records import RoundProcess
 from pytest_evocode.process.scores.rigor_score import PARTS, Pillar, pillar
-from pytest_evocode.process.tests_written import written_tests
+from pytest_evocode.process.tests_written import used_files, written_tests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext, read_rounds
@@ -53,6 +53,7 @@ def score_rounds(
     context = context or TaskContext()
     activities = read_rounds([recorded for recorded, _ in rounds], context)
     for activity, (_, declared) in zip(activities, rounds, strict=True):
+        activity.used = used_files(activity, context.roles, written_tests(activity, context.roles))
         executed = executor.run_round(activity) if executor is not None else None
         yield score_round(activity, context.roles, declared, executed, judge)
 
@@ -69,9 +70,11 @@ def score_round(
     declared = declared or RoundDeclaration()
     executed = executed or ExecutedMeasures()
     tests = written_tests(activity, roles)
+    if activity.used is None:
+        activity.used = used_files(activity, roles, tests)
     # A test that cannot fail is no work.
     verifying = tests.verifying_paths
-    edited = any(edit.role == "source" or edit.path in verifying for edit in activity.product_edits)
+    edited = any(edit.role == "source" or edit.path in verifying for edit in activity.working_edits)
     parts = {"aq": abstention(activity, declared.abstain, declared.requirements, declared.passed)}
     if edited:
         parts |= {

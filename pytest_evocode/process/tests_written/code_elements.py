@@ -38,7 +38,7 @@ class TestFunction(Symbol):
     """The number of assertions that cannot fail."""
     calls: frozenset[FunctionCall]
     text: str
-    """Its source code."""
+    """Its source code without comments."""
 
     # Keeps pytest from collecting it because of its name.
     __test__ = False

@@ -40,6 +40,8 @@ class CallEffects:
     changes: list[TextChange] = field(default_factory=list)
     runs: list[CommandRun] = field(default_factory=list)
     plan: str = ""
+    adds_to_plan: bool = False
+    """Whether the plan is one more step of the list that earlier calls began."""
     question: str = ""
     commits: list[str] = field(default_factory=list)
     uses_git: bool = False
@@ -63,6 +65,7 @@ class CallReader:
         use = tool_use(result.call.function_name, result.call.arguments)
         line = parse_line(use.line) if use.kind == "shell" else EMPTY_LINE
         effects = CallEffects(use.line or _summary(result, use), plan=use.plan, question=use.question)
+        effects.adds_to_plan = use.adds_to_plan
         effects.runs = list(self._runs(line, result, step, at))
         self._git(line, result, effects)
         touched = [touched_by(command) for command in line.commands]

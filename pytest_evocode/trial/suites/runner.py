@@ -146,7 +146,7 @@ class SuiteRunner:
             try:
                 with self._started(left):
                     warm = self._make_ready(left, changes, change)
-                    missing = self._bring_apart(left)
+                    missing = (*self._enter(left), *self._bring_apart(left))
                     until_ready.close()
                     left.keep_caches = partial(self._warm.keep, round_, warm)
                     with self._verifier_of(round_) as verifier:
@@ -172,6 +172,12 @@ class SuiteRunner:
         warm = self._warm.give(fork, left.round, left.settings, changes)
         self._system.put_right(fork, changes, rests_on)
         return warm
+
+    def _enter(self, left: LeftFork) -> tuple[str, ...]:
+        """Run the image's ENTRYPOINT where the program under test runs, and return what is to be said of it."""
+        if left.round.suite_environment is not None:  # Which has its own, and the fork is only read.
+            return ()
+        return self._context.task_environment.enter_fork(left.environment)
 
     def _bring_apart(self, left: LeftFork) -> tuple[str, ...]:
         """Take the environment that a suite has for itself, if it has one, and bring the artifacts there.
@@ -365,4 +371,5 @@ class SuiteRunner:
         """
         if not self._config.keep_processes:
             environment.kill_processes()
+            self._context.task_environment.enter_again(environment)
         environment.remove((*HIDDEN_FROM_AGENT, *self._task.case_reports))

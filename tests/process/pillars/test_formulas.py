@@ -56,7 +56,7 @@ def test_a_document_that_was_asked_for_is_no_plan() -> None:
     ("plan", "quality"),
     [
         # One block.
-        ("I will first read the monthly limits of the budget and then report overdrafts.", 1 / 3),
+        ("I will read the monthly limits with `parse_budget()` and then report overdrafts in ledger.py.", 1 / 3),
         # Listed, and the second names nothing.
         ("Plan:\n1. Read limits with `parse_budget()`\n2. Report every overdraft of the monthly budget\n", 2 / 3),
         # Listed, and each names one thing that is there.
