@@ -148,7 +148,7 @@ def test_what_follows_on_the_users_side_is_one_message_with_the_results_first() 
 
 
 def test_sampling_and_tier_are_passed_through() -> None:
-    options = {"top_p": 0.9, "service_tier": "flex"}
+    options: dict[str, Any] = {"top_p": 0.9, "service_tier": "flex"}
     for api in MODELS:
         body = sent(api, **options).body
         assert (body["top_p"], body["service_tier"]) == (0.9, "flex")
