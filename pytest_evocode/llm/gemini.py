@@ -24,20 +24,8 @@ _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 _HTTP_LIBRARIES = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
 
 
-_ENDINGS: dict[Any, Ending] = {
-    "MAX_TOKENS": "length",
-    "SAFETY": "filtered",
-    "RECITATION": "filtered",
-    "BLOCKLIST": "filtered",
-    "PROHIBITED_CONTENT": "filtered",
-    "SPII": "filtered",
-}
-
-
 class GeminiClient(BaseClient):
     """Client of generateContent."""
-
-    _form = "generateContent"
 
     _form = "generateContent"
     _shows_thoughts = True
@@ -85,7 +73,6 @@ class GeminiClient(BaseClient):
         candidate: Json = candidates[0] if candidates else {}
         content = {"role": "model"} | (candidate.get("content") or {})
         parts: list[Json] = content.get("parts") or []
-        reason = candidate.get("finishReason")
         return Reply(
             text="".join(str(part.get("text") or "") for part in parts if not part.get("thought")),
             calls=tuple(_as_call(part["functionCall"]) for part in parts if part.get("functionCall")),
