@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import Deadline, run_script
 from pytest_evocode.errors import DiffError
@@ -34,6 +35,8 @@ class ReplayAgent:
     name = "replay"
     deterministic = True
     takes_conversations = True
+    takes_skills = True
+    mcp_transports = ALL_TRANSPORTS
 
     def __init__(self, path: Path) -> None:
         """Replay from ``path``: an attempt, a run, a results directory or recordings, see docs/replays.md."""

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pytest_evocode.errors import (
@@ -36,6 +36,10 @@ Json = dict[str, Any]
 LONGEST_REQUEST = 1800.0
 #: Retries while nothing has ever come back from the provider: its address may be wrong.
 _FIRST_RETRIES = 3
+
+
+_OK = 200
+_Answer = TypeVar("_Answer")
 
 
 class ProviderConnection:
@@ -91,9 +95,14 @@ class ProviderConnection:
         resource(self._client())
 
     def post(
-        self, resource: Callable[[Any], Any], payload: Json, options: Json, timeout: float | None
-    ) -> tuple[Json, str]:
-        """Send a request, again where that may help, and return the answer's JSON object and the request's id.
+        self,
+        resource: Callable[[Any], Any],
+        payload: Json,
+        options: Json,
+        timeout: float | None,
+        read: Callable[[Json, str], _Answer],
+    ) -> _Answer:
+        """Send a request, again where that may help, and return what ``read`` makes of the answer.
 
         Args:
             resource: Takes the SDK's client and returns the part of it whose ``create`` is called.
@@ -101,6 +110,7 @@ class ProviderConnection:
             options: Further fields of the request's body, which not all versions of the SDK have arguments for; those
                 that are None are left out.
             timeout: Seconds for all tries together; None for no limit.
+            read: Takes the answer's JSON object and the request's id; raises :meth:`unreadable` where it cannot.
 
         Raises:
             RequestRefused: The provider would refuse the same request again; see :meth:`explain`.
@@ -113,13 +123,13 @@ class ProviderConnection:
         schedule = RetrySchedule(self._options)
         while True:
             try:
-                answer = self._once(resource, sent, ends)
+                answer = read(*self._once(resource, sent, ends))
                 self._was_reached = True
                 return answer
             except RequestUnanswered as unanswered:
                 fault = unanswered.fault
             self._refuse_when_closed()
-            self._was_reached |= fault.status is not None
+            self._was_reached |= fault.status not in (None, _OK)  # What answers other things may be no such API.
             if fault.kind in ("overflow", "final"):
                 logger.info("%s: refused with status %s, request %s", self.label, fault.status, fault.request_id)
                 raise RequestRefused(fault)
@@ -148,13 +158,15 @@ class ProviderConnection:
             return self._fault(reason, fault)
         return AgentFault(self._told(reason, fault))  # For what the agent wrote into it.
 
-    def unreadable(self, body: Any, request_id: str, form: str) -> ModelFault:
-        """Return what to raise for an answer that is not in the format of the API; ``form`` names the API."""
+    def unreadable(self, body: Any, request_id: str, form: str) -> RequestUnanswered:
+        """Return what to raise for an answer that is not in the format of the API; ``form`` names the API.
+
+        Proxies and busy servers answer so for a moment, so the request is sent again.
+        """
         shown = json.dumps(body)[:300]
         hint = f"is base_url right ({self.base_url})?" if self.base_url else "is the SDK too old?"
-        return self._fault(
-            f"the answer is not in the format of {form}; {hint}", ProviderFault(shown, 200, request_id=request_id)
-        )
+        words = f"the answer is not in the format of {form}; {hint}: {shown}"
+        return RequestUnanswered(ProviderFault(words, _OK, request_id=request_id, retry=True))
 
     def _fault(self, reason: str, fault: ProviderFault) -> ModelFault:
         return ModelFault(self._told(reason, fault))

@@ -77,7 +77,7 @@ def _add_attempt_options(group: pytest.OptionGroup) -> None:
         "--evocode-budget",
         default="",
         metavar="LIMITS",
-        help="stop at LIMITS: tokens=N,cost=USD,turns=N,minutes=N for each attempt, total-cost=USD for the run",
+        help="stop at LIMITS: tokens, cost, turns, minutes=N of an attempt, N/round of a round, total-cost=USD of all",
     )
     group.addoption(
         "--evocode-timeout-multiplier",

@@ -109,11 +109,14 @@ class SessionHooks:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         """Decide the exit status and write the run's record."""
         evocode, settings = self._session, self._session.settings
+        waits = any(record.waiting for record in evocode.records)
         if settings.fail_under is not None and session.exitstatus in (0, 1) and evocode.records:
             from pytest_evocode.report.benchmark import lowest_score
 
-            reached = lowest_score(evocode.records, evocode.run_mode) >= settings.fail_under
+            reached = not waits and lowest_score(evocode.records, evocode.run_mode) >= settings.fail_under
             session.exitstatus = pytest.ExitCode(0 if reached and not evocode.errors else 1)
+        elif waits and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED  # Not all was run that was to be.
         if settings.shard is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             # There are more shards than attempts, which is no mistake.
             session.exitstatus = pytest.ExitCode.OK if evocode.selected else session.exitstatus
@@ -146,7 +149,12 @@ class SessionHooks:
             every = len(session.selected)
             number, of = settings.shard
             terminalreporter.write_line(f"evocode: shard {number}/{of} made {made} of {every} attempts")
-        if session.run is not None and (unfinished := session.run.count_unfinished()):
+        waits = any(record.waiting for record in session.records)
+        if waits:
+            from pytest_evocode.report.benchmark import waiting_line
+
+            terminalreporter.write_line(f"evocode: {waiting_line(session.records, session.run_name)}", yellow=True)
+        if not waits and session.run is not None and (unfinished := session.run.count_unfinished()):
             attempts = "1 attempt is" if unfinished == 1 else f"{unfinished} attempts are"
             terminalreporter.write_line(
                 f"evocode: {attempts} unfinished; continue with --evocode-resume={session.run_name}, "

@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.journal import Journal
+from pytest_evocode.agents.mcp.servers import servers_of_task
 from pytest_evocode.agents.protocol import declared_hosts
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.egress.phases import allow_network, take_denied
@@ -147,6 +148,7 @@ class AgentTurns:
             timeout=min((limit for limit in limits if limit is not None), default=None),
             recorder=recorder,
             journal=self._journal,
+            mcp_servers=servers_of_task(task, options.environ, self._context.withheld),
             cancelled=self._context.cancelled,
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.llm.connection import ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Tool
 from tests.model_server import ModelServer
@@ -44,6 +45,14 @@ def _nothing_of_the_machines_own(monkeypatch: pytest.MonkeyPatch) -> None:
     for provider in ("OPENAI", "ANTHROPIC"):
         for name in ("API_KEY", "AUTH_TOKEN", "BASE_URL"):
             monkeypatch.delenv(f"{provider}_{name}", raising=False)
+
+
+@pytest.fixture
+def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that clients make, in seconds, none of which takes any time."""
+    pauses: list[float] = []
+    monkeypatch.setattr(ProviderConnection, "_pause", lambda self, seconds: pauses.append(seconds))
+    return pauses
 
 
 def client_for(api: str, server: ModelServer, model: str | None = None, **options: Any) -> ModelClient:

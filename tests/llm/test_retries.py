@@ -22,14 +22,6 @@ from tests.model_scripts import Delay, Fail, HangUp, Part, Say, Trickle
 from tests.model_server import ModelServer
 
 
-@pytest.fixture
-def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that clients make, in seconds, none of which takes any time."""
-    pauses: list[float] = []
-    monkeypatch.setattr(ProviderConnection, "_pause", lambda self, seconds: pauses.append(seconds))
-    return pauses
-
-
 @each_api
 @pytest.mark.parametrize("status", [429, 500])
 def test_a_passing_fault_is_asked_again(api: str, status: int) -> None:
@@ -158,10 +150,12 @@ def test_a_request_that_is_sent_again_in_other_words_has_what_is_left_of_the_tim
     given: list[float] = []
     post = ProviderConnection.post
 
-    def recorded(self: ProviderConnection, resource: Any, payload: Any, options: Any, timeout: float | None) -> Any:
+    def recorded(
+        self: ProviderConnection, resource: Any, payload: Any, options: Any, timeout: float | None, read: Any
+    ) -> Any:
         assert timeout is not None
         given.append(timeout)
-        return post(self, resource, payload, options, timeout)
+        return post(self, resource, payload, options, timeout, read)
 
     monkeypatch.setattr(ProviderConnection, "post", recorded)
     words = {"chat": "Use 'max_completion_tokens' instead.", "responses": "Encrypted content is not supported"}

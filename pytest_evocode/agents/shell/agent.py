@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,16 +16,24 @@ from typing import Any
 
 from pydantic import Field
 
-from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file, read_skills
+from pytest_evocode.agents.harness import HarnessOptions, Skill, check_files, read_file, read_skills
+from pytest_evocode.agents.mcp.servers import (
+    ALL_TRANSPORTS,
+    check_names,
+    servers_of_file,
+)
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, coerced, complaint_about, run_script
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
 from pytest_evocode.agents.shell.earlier_messages import earlier_messages
+from pytest_evocode.agents.shell.server_tools import ServerTools, check_sdk
+from pytest_evocode.agents.shell.task_skills import skills_of_task
 from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall
 from pytest_evocode.results.records import Usage
+from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 from pytest_evocode.trajectories.recorder import Action
 from pytest_evocode.trajectories.task_trajectory import read_task_trajectory
@@ -63,6 +72,9 @@ class ShellAgent:
 
     name = "shell"
     takes_conversations = True
+    pays = True
+    takes_skills = True
+    mcp_transports = ALL_TRANSPORTS
 
     @property
     def harness(self) -> tuple[str, str]:
@@ -75,6 +87,7 @@ class ShellAgent:
         self._conversation = Conversation()
         self._filled = 0
         """Tokens of the last request."""
+        self._servers = ServerTools()
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
         """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
@@ -85,6 +98,20 @@ class ShellAgent:
                 "--evocode-agent-option prices=FILE"
             )
         check_files(self._options.rules, self._options.prompt, skills=self._options.skills)
+        if servers_of_file(self._options.mcp, environ):
+            check_sdk()
+
+    def check_task(self, task: Task, engine: str) -> None:
+        """See :class:`~pytest_evocode.agents.protocol.SelectiveAgent`."""
+        if task.config.environment.mcp_servers:
+            check_sdk()
+        check_names(task, servers_of_file(self._options.mcp, os.environ), self._options.mcp)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The harness' MCP servers, which are reached from the container; see :class:`~pytest_evocode.agents.Agent`."""
+        servers = servers_of_file(self._options.mcp, os.environ)
+        return tuple(dict.fromkeys(server.host for server in servers if server.host))
 
     def warm_up(self) -> None:
         """See :class:`~pytest_evocode.agents.protocol.PreparedAgent`."""
@@ -112,8 +139,10 @@ class ShellAgent:
         context.recorder.agent = AgentInfo(
             name=self.name, version=version("pytest-evocode"), model_name=self._client.model
         )
+        servers = (*context.mcp_servers, *servers_of_file(self._options.mcp, os.environ))
         self._open(context)
         try:
+            self._servers.open(context, servers)
             while (reply := self._ask(context, deadline, earlier)).calls:
                 for call in reply.calls:
                     self._run(call, context, deadline, earlier)
@@ -123,6 +152,8 @@ class ShellAgent:
         except TurnStopped as stop:
             self._answer_rest(str(stop))
             return RoundTranscript(stopped=str(stop))
+        finally:
+            self._servers.close()
         if reply.cut_off:
             return RoundTranscript(stopped="the model was cut off at its limit of completion tokens (max_tokens)")
         return RoundTranscript(output=reply.text)
@@ -148,14 +179,19 @@ class ShellAgent:
         prompt = prompt.replace("{command_timeout}", f"{options.command_timeout:g}")
         if options.rules is not None:
             prompt += f"\n\n# {options.rules.name}\n\n{read_file(options.rules).strip()}"
-        if options.skills is not None:
-            context.environment.upload([options.skills], _SKILLS, writable=True)
-            lines = [
-                f"- {each.name}: {each.description} ({_SKILLS}/{each.directory}/SKILL.md)"
-                for each in read_skills(options.skills)
-            ]
+        if skills := self._skills(context):
+            lines = [f"- {each.name}: {each.description} ({path})" for each, path in skills]
             prompt += "\n\n# Skills\n\nRead a skill's file before you do what it is for.\n\n" + "\n".join(lines)
         return prompt
+
+    def _skills(self, context: RoundContext) -> list[tuple[Skill, str]]:
+        """Return the harness' skills, which are put into the container, and the task's, each with its file."""
+        found = []
+        if self._options.skills is not None:
+            context.environment.upload([self._options.skills], _SKILLS, writable=True)
+            of_harness = read_skills(self._options.skills)
+            found = [(skill, f"{_SKILLS}/{skill.directory}/SKILL.md") for skill in of_harness]
+        return [*found, *skills_of_task(context)]
 
     def _ask(self, context: RoundContext, deadline: Deadline, earlier: list[Any]) -> Reply:
         """Return the model's next reply, from an earlier session where that one has paid for it."""
@@ -190,7 +226,7 @@ class ShellAgent:
 
     def _refuse_uncounted(self, usage: Usage, budget: Budget) -> None:
         """Raise AgentFault where the budget limits tokens or costs and the reply does not count its tokens."""
-        if usage.tokens is None and (budget.tokens is not None or budget.limits_cost):
+        if usage.tokens is None and (budget.limits_tokens or budget.limits_cost):
             raise AgentFault(
                 f"{self._client.model}: the reply does not report its tokens, which the budget limits; "
                 "have the server report its usage, or limit turns and minutes only"
@@ -207,7 +243,9 @@ class ShellAgent:
                 raise TurnStopped(spent)
             if deadline.over:
                 raise TimeoutError
-            asked = partial(self._client.complete, tuple(self._conversation), [BASH], timeout=deadline.left)
+            asked = partial(
+                self._client.complete, tuple(self._conversation), [BASH, *self._servers.offered], timeout=deadline.left
+            )
             try:
                 return _wait_for_reply(context.cancelled, asked, deadline.left), elided
             except ContextOverflow as error:
@@ -229,11 +267,16 @@ class ShellAgent:
     def _run(self, call: RequestedCall, context: RoundContext, deadline: Deadline, earlier: list[Any]) -> None:
         """Run a tool call and record its result; raises TimeoutError when the turn's time is over."""
         options, arguments = self._options, coerced(call.arguments or {})
-        complaint = complaint_about(call)
+        complaint = "" if self._servers.has(call.name) else complaint_about(call, self._servers.offered)
+        extra: Mapping[str, Any] | None = None
         if complaint:
             shown, action = complaint, Action()
         elif deadline.over:
             raise TimeoutError
+        elif self._servers.has(call.name):
+            seconds, limit = options.command_timeout, options.output_limit
+            done = self._servers.run(call, context, deadline, seconds=seconds, limit=limit)
+            shown, action, extra = done.shown, done.action, done.extra
         else:
             seconds = arguments.get("timeout", options.command_timeout)
             shown, action = run_script(
@@ -245,7 +288,7 @@ class ShellAgent:
         else:
             context.journal.add({"result": shown})
         self._conversation.add(Message("tool", shown, call_id=call.id))
-        context.recorder.observe(call.id, shown, action)
+        context.recorder.observe(call.id, shown, action, extra)
         if deadline.over:
             raise TimeoutError
 

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
@@ -81,10 +81,11 @@ def coerced(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def complaint_about(call: RequestedCall) -> str:
-    """Return what is wrong with a call, for the model; empty where nothing is."""
+def complaint_about(call: RequestedCall, others: Sequence[Tool] = ()) -> str:
+    """Return what is wrong with a call, for the model; empty where nothing is. ``others`` are its other tools."""
     if call.name != BASH.name:
-        return f"There is no tool {call.name!r}; the only one is {BASH.name!r}."
+        known = ", ".join(repr(tool.name) for tool in (BASH, *others))
+        return f"There is no tool {call.name!r}; {'there are' if others else 'the only one is'} {known}."
     if call.arguments is None:
         return f"The arguments are no JSON object: {call.written[:200]}"
     arguments = coerced(call.arguments)
