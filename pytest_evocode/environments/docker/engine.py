@@ -136,10 +136,10 @@ class DockerEngine:
         network: Network | None,
         snapshot: DockerSnapshot | None,
     ) -> DockerEnvironment:
-        from pytest_evocode.environments.docker.compose.creation import Limits
+        from pytest_evocode.environments.docker.compose.creation import ServiceLimits
         from pytest_evocode.environments.docker.compose.making import compose_environment
 
-        limits = Limits(self._limits.memory(None, self.memory), self._limits.processes)
+        limits = ServiceLimits(self._limits.memory(None, self.memory), self._limits.processes)
         return compose_environment(
             self._client, self._images, task, settings, image, network=network, snapshot=snapshot, limits=limits
         )

@@ -34,7 +34,7 @@ _LOG = {"driver": "json-file", "options": {"max-size": "4m", "max-file": "1"}}
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServiceLimits:
     """What a service may use that sets no limit of its own."""
 
     memory: int
@@ -47,7 +47,7 @@ def write_project(
     networks: Mapping[str, str],
     volumes: Mapping[str, str],
     labels: Mapping[str, str],
-    limits: Limits,
+    limits: ServiceLimits,
     *,
     closed: bool,
 ) -> dict[str, Any]:

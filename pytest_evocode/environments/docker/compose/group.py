@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from pytest_evocode.environments.docker.compose.creation import (
-    Limits,
+    ServiceLimits,
     copy_files,
     create_alike,
     create_by_compose,
@@ -59,7 +59,7 @@ class ServicesPlan:
     images: Mapping[str, str]
     """The ids of the images as built, by service."""
     labels: Mapping[str, str]
-    limits: Limits
+    limits: ServiceLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.building import BuildWish
-from pytest_evocode.environments.docker.compose.creation import Limits, limits_of
+from pytest_evocode.environments.docker.compose.creation import ServiceLimits, limits_of
 from pytest_evocode.environments.docker.compose.environment import ComposeEnvironment
 from pytest_evocode.environments.docker.compose.group import ServicesPlan
 from pytest_evocode.environments.docker.compose.network import ComposeNetwork, ComposeSnapshot
@@ -61,7 +61,7 @@ def compose_environment(
     *,
     network: Network | None,
     snapshot: DockerSnapshot | None,
-    limits: Limits,
+    limits: ServiceLimits,
 ) -> ComposeEnvironment:
     """Return an environment of a task with a compose file, not started.
 
