@@ -8,7 +8,7 @@ from typing import Any
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged, without_open_end
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
-from pytest_evocode.llm.protocol import Ending, Image, Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, ShownImage, Tool
 from pytest_evocode.results.records import Usage
 
 _API = "messages"
@@ -155,7 +155,7 @@ def _text(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _image(image: Image) -> Json:
+def _image(image: ShownImage) -> Json:
     return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
 
 

@@ -42,7 +42,7 @@ class RequestedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ShownImage:
     """An image that a model is shown."""
 
     media_type: str
@@ -70,7 +70,7 @@ class Message:
     call_id: str = ""
     native: Any = None
     """The assistant's message in the provider's format, which is sent back unchanged (it may have signed reasoning)."""
-    images: tuple[Image, ...] = ()
+    images: tuple[ShownImage, ...] = ()
     """What a tool's result shows beside its text."""
 
 

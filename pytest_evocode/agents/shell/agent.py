@@ -32,7 +32,7 @@ from pytest_evocode.agents.shell.task_skills import skills_of_task
 from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.protocol import Image, Message, ModelClient, Reply, RequestedCall, Tool
+from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, ShownImage, Tool
 from pytest_evocode.results.records import Usage
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
@@ -275,7 +275,7 @@ class ShellAgent:
         is_image, is_servers = sees and call.name == VIEW_IMAGE.name, self._servers.has(call.name)
         complaint = "" if is_image or is_servers else complaint_about(call, self._others)
         extra: Mapping[str, Any] | None = None
-        images: tuple[Image, ...] = ()
+        images: tuple[ShownImage, ...] = ()
         if complaint:
             shown, action = complaint, Action()
         elif deadline.over:
@@ -295,7 +295,7 @@ class ShellAgent:
         if earlier and "result" in earlier[0]:
             # The rest of the conversation answers what the model saw in the earlier session.
             entry = earlier.pop(0)
-            shown, images = entry["result"], tuple(Image(*image) for image in entry.get("images", ()))
+            shown, images = entry["result"], tuple(ShownImage(*image) for image in entry.get("images", ()))
         else:
             seen = {"images": [[image.media_type, image.data] for image in images]} if images else {}
             context.journal.add({"result": shown} | seen)

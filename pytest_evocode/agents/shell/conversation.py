@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from pytest_evocode.llm.protocol import Image, Message, Reply, RequestedCall
+from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, ShownImage
 from pytest_evocode.results.records import Usage
 
 ELIDED = "[This output was left out to make room.]"
@@ -82,7 +82,7 @@ def _size(message: Message) -> int:
 
 
 def _message(values: dict[str, Any]) -> Message:
-    images = tuple(Image(**image) for image in values.get("images", ()))
+    images = tuple(ShownImage(**image) for image in values.get("images", ()))
     return Message(**{**values, "calls": _calls(values), "images": images})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import read_environment_file
 from pytest_evocode.errors import UnreadableFile
-from pytest_evocode.llm.protocol import Image, RequestedCall, Tool
+from pytest_evocode.llm.protocol import RequestedCall, ShownImage, Tool
 
 #: Bytes of an image: providers take 5 MB of base64 text.
 LARGEST_IMAGE = 3_750_000
@@ -25,7 +25,7 @@ VIEW_IMAGE = Tool(
 )
 
 
-def view_image(call: RequestedCall, context: RoundContext) -> tuple[str, tuple[Image, ...]]:
+def view_image(call: RequestedCall, context: RoundContext) -> tuple[str, tuple[ShownImage, ...]]:
     """Return what the model is told of an image file, and the image, where there is one that it can see."""
     path = (call.arguments or {}).get("path")
     if not isinstance(path, str) or not path or "\0" in path:
@@ -40,7 +40,7 @@ def view_image(call: RequestedCall, context: RoundContext) -> tuple[str, tuple[I
     media_type = media_type_of(data)
     if media_type is None:
         return f"[{path} is no PNG, JPEG, GIF or WebP image]", ()
-    return f"[{path}: {media_type}, {len(data)} bytes]", (Image(media_type, base64.b64encode(data).decode()),)
+    return f"[{path}: {media_type}, {len(data)} bytes]", (ShownImage(media_type, base64.b64encode(data).decode()),)
 
 
 def media_type_of(data: bytes) -> str | None:
@@ -55,17 +55,17 @@ def media_type_of(data: bytes) -> str | None:
     return next((f"image/{kind}" for sign, kind in signs.items() if data.startswith(sign)), None)
 
 
-def taken_image(data: str) -> Image | None:
+def taken_image(data: str) -> ShownImage | None:
     """Return an image that a server's tool gave as base64; None for one that no model would take."""
     try:
         found = base64.b64decode(data, validate=True)
     except ValueError:
         return None
     kind = media_type_of(found)
-    return Image(kind, data) if kind is not None and len(found) <= LARGEST_IMAGE else None
+    return ShownImage(kind, data) if kind is not None and len(found) <= LARGEST_IMAGE else None
 
 
-def recorded(shown: str, images: tuple[Image, ...], context: RoundContext) -> Any:
+def recorded(shown: str, images: tuple[ShownImage, ...], context: RoundContext) -> Any:
     """Return a result as the trajectory has it: text, or where there are images a list of parts with their files."""
     parts: list[dict[str, Any]] = [{"type": "text", "text": shown}]
     for image in images:

@@ -19,7 +19,7 @@ from pytest_evocode.agents.shell.bash_tool import Deadline
 from pytest_evocode.agents.shell.conversation import head_and_tail
 from pytest_evocode.agents.shell.image_tool import taken_image
 from pytest_evocode.errors import AgentFault, Cancelled, UsageError
-from pytest_evocode.llm.protocol import Image, RequestedCall, Tool
+from pytest_evocode.llm.protocol import RequestedCall, ShownImage, Tool
 from pytest_evocode.trajectories.recorder import Action
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ServerResult:
     action: Action
     extra: Mapping[str, Any]
     """For the record of the action."""
-    images: tuple[Image, ...] = ()
+    images: tuple[ShownImage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class ServerTools:
         about: dict[str, Any] = {"server": tool.server, "tool": tool.name}
         began = time.monotonic()
         late, failed = False, True
-        images: tuple[Image, ...] = ()
+        images: tuple[ShownImage, ...] = ()
         if call.arguments is None:
             shown = f"The arguments are no JSON object: {call.written[:200]}"
         elif self._sessions is None or tool.server in self._failures:
@@ -164,7 +164,7 @@ def check_sdk() -> None:
         raise UsageError("MCP servers need the package mcp; install it: pip install 'pytest-evocode[mcp]'")
 
 
-def _outcome(server: str, answer: Any, *, sees: bool) -> tuple[str, bool, tuple[Image, ...]]:
+def _outcome(server: str, answer: Any, *, sees: bool) -> tuple[str, bool, tuple[ShownImage, ...]]:
     """Return what the model is told of an answer, whether it is a failure, and the images in it."""
     try:
         result = answer.result()
