@@ -200,11 +200,8 @@ def _refuse_runs_without_agents(config: pytest.Config, *, check: bool, warm: boo
 
 def _refuse_options_of_runs(config: pytest.Config, why: str, others: tuple[str, ...]) -> None:
     """Raise pytest.UsageError for options that are about agents' attempts, and for some others."""
-    names = (
-        "pin", "resume", "fail-under", "report", "shell", "keep", "shard", "shard-times", "mode", "from", "process",
-        "snapshots",
-    )  # fmt: skip
-    for name in (*others, *names):
+    names = "pin resume fail-under report shell keep shard shard-times mode from process snapshots"
+    for name in (*others, *names.split()):
         if _is_given(config, name):
             raise pytest.UsageError(f"{why}; leave out --evocode-{name}")
 
