@@ -3,8 +3,8 @@
     with ModelServer([Run("make test"), Say("It works.")], host="127.0.0.1") as server:
         client = openai.OpenAI(base_url=server.url + "/v1", api_key="any")
 
-It answers Chat Completions, Responses and Messages, streamed or not, refuses conversations that they would refuse, and
-keeps every request in ``server.asked``.
+It answers Chat Completions, Responses and Messages, streamed or not, and generateContent, refuses conversations that
+providers refuse, and keeps every request in ``server.asked``.
 """
 
 from __future__ import annotations

@@ -145,6 +145,14 @@ class McpServer(Section):
     headers: Env = Field(default_factory=dict)
     """HTTP headers that go with every request."""
 
+    @model_validator(mode="after")
+    def _is_complete(self) -> McpServer:
+        if self.transport == "stdio" and self.command is None:
+            raise rule('a server of transport "stdio" needs a command', "transport")
+        if self.transport != "stdio" and self.url is None:
+            raise rule(f'a server of transport "{self.transport}" needs a url', "transport")
+        return self
+
 
 class CollectHook(Section):
     """An entry of ``[[verifier.collect]]``: a command that puts what is in memory or in a service into files."""
@@ -197,6 +205,13 @@ class EnvironmentConfig(NetworkSection):
     """MCP servers for the agent."""
     skills_dir: Text | None = None
     """A directory of skills for the agent, in the container."""
+
+    @model_validator(mode="after")
+    def _has_each_server_once(self) -> EnvironmentConfig:
+        names = [server.name for server in self.mcp_servers]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise rule(f"the name {twice!r} is given to two servers; rename one", "mcp_servers")
+        return self
 
     @model_validator(mode="after")
     def _read_the_old_sizes(self) -> EnvironmentConfig:

@@ -20,7 +20,7 @@ from pytest_evocode.agents import (
 )
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RecordFault, ResumeRefused, describe_error
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RecordFault, ResumeRefused, RunLimitReached
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.records import RoundRecord
@@ -318,6 +318,8 @@ class Trial:
 
     def _start(self, before: Resumption) -> Environment:
         check_task(self.agent, self.task, self._context.engine.name)
+        if not before.turns and getattr(self.agent, "pays", False) and (why := self._turns.spending.run_exhausted):
+            raise RunLimitReached(why)  # Before a container is started for nothing.
         environment = self._context.task_environment.create(
             snapshot=before.start, installation=self._start_state.installation
         )
@@ -385,14 +387,12 @@ class Trial:
         if isinstance(error, ResumeRefused):
             self._checkpoints.leave_alone()
             self._records.leave_alone()
-        cause = None if self._context.cancelled.is_set() else describe_error(error)
-        fault, unrecorded = self._turns.fault_of(error), self._turns.unrecorded
-        self._records.break_off(index, cause, fault, usage=unrecorded, denied=self._turns.denied)
+        self._records.break_off(index, error, self._turns)
 
     def _finish(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""
         self._verdicts.wait()
-        if self._context.cancelled.is_set() or self._checkpoints.is_left_as_it_is:
+        if self._records.waits or self._context.cancelled.is_set() or self._checkpoints.is_left_as_it_is:
             return
         try:
             self._records.write_attempt(self._started, deterministic=is_deterministic(self.agent))
