@@ -42,6 +42,21 @@ class RequestedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownImage:
+    """An image that a model is shown."""
+
+    media_type: str
+    """``image/png``, ``image/jpeg``, ``image/gif`` or ``image/webp``."""
+    data: str
+    """Its bytes, in base64."""
+
+    @property
+    def url(self) -> str:
+        """The image as an address that has all of it."""
+        return f"data:{self.media_type};base64,{self.data}"
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message of a conversation, made of JSON values.
 
@@ -55,6 +70,8 @@ class Message:
     call_id: str = ""
     native: Any = None
     """The assistant's message in the provider's format, which is sent back unchanged (it may have signed reasoning)."""
+    images: tuple[ShownImage, ...] = ()
+    """What a tool's result shows beside its text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
@@ -16,6 +17,7 @@ from pytest_evocode.environments.egress.phases import allow_network, take_denied
 from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
 from pytest_evocode.errors import AgentFault, EnvironmentFault, EvocodeError, ModelFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
+from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.results.records import DeniedConnection, Fault, Usage
 from pytest_evocode.results.scrubbing import scrubbed
@@ -185,6 +187,7 @@ class AgentTurns:
             spending=self.spending,
             change_source=self._change_source(environment, round_),
             write=None if self._directory is None else lambda trajectory: self._write(round_, trajectory),
+            keep=None if self._directory is None else partial(self._keep_image, self._directory, round_),
         )
 
     def _change_source(self, environment: Environment, round_: Round) -> WorkspaceChanges:
@@ -209,6 +212,13 @@ class AgentTurns:
         try:
             output = self._directory.scrubber.text(entered.output())
             write_atomically(self._directory.path / ENTRY_POINT_LOG, output)
+        except OSError as error:
+            raise EnvironmentFault(f"the results could not be written: {error}") from error
+
+    @staticmethod
+    def _keep_image(directory: AttemptDirectory, round_: Round, name: str, data: bytes) -> str:
+        try:
+            return directory.write_image(round_.name, name, data)
         except OSError as error:
             raise EnvironmentFault(f"the results could not be written: {error}") from error
 

@@ -26,12 +26,13 @@ from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, coerced, complaint_about, run_script
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
 from pytest_evocode.agents.shell.earlier_messages import earlier_messages
+from pytest_evocode.agents.shell.image_tool import VIEW_IMAGE, recorded, view_image
 from pytest_evocode.agents.shell.server_tools import ServerTools, check_sdk
 from pytest_evocode.agents.shell.task_skills import skills_of_task
 from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall
+from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, ShownImage, Tool
 from pytest_evocode.results.records import Usage
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
@@ -61,6 +62,8 @@ class ShellOptions(ModelOptions, HarnessOptions):
     """Seconds for a command unless the model asks for more."""
     output_limit: int = Field(default=16_000, ge=200)
     """Characters of a command's output that the model sees."""
+    view_image: bool = False
+    """Whether the model may look at image files, by a tool of its own, and sees the images of MCP servers' tools."""
 
 
 class ShellAgent:
@@ -88,6 +91,7 @@ class ShellAgent:
         self._filled = 0
         """Tokens of the last request."""
         self._servers = ServerTools()
+        self._images = [VIEW_IMAGE] if options.view_image else []
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
         """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
@@ -244,7 +248,7 @@ class ShellAgent:
             if deadline.over:
                 raise TimeoutError
             asked = partial(
-                self._client.complete, tuple(self._conversation), [BASH, *self._servers.offered], timeout=deadline.left
+                self._client.complete, tuple(self._conversation), [BASH, *self._others], timeout=deadline.left
             )
             try:
                 return _wait_for_reply(context.cancelled, asked, deadline.left), elided
@@ -267,16 +271,22 @@ class ShellAgent:
     def _run(self, call: RequestedCall, context: RoundContext, deadline: Deadline, earlier: list[Any]) -> None:
         """Run a tool call and record its result; raises TimeoutError when the turn's time is over."""
         options, arguments = self._options, coerced(call.arguments or {})
-        complaint = "" if self._servers.has(call.name) else complaint_about(call, self._servers.offered)
+        sees = bool(self._images)
+        is_image, is_servers = sees and call.name == VIEW_IMAGE.name, self._servers.has(call.name)
+        complaint = "" if is_image or is_servers else complaint_about(call, self._others)
         extra: Mapping[str, Any] | None = None
+        images: tuple[ShownImage, ...] = ()
         if complaint:
             shown, action = complaint, Action()
         elif deadline.over:
             raise TimeoutError
-        elif self._servers.has(call.name):
+        elif is_image:
+            shown, images = view_image(call, context)
+            action = Action()
+        elif is_servers:
             seconds, limit = options.command_timeout, options.output_limit
-            done = self._servers.run(call, context, deadline, seconds=seconds, limit=limit)
-            shown, action, extra = done.shown, done.action, done.extra
+            done = self._servers.run(call, context, deadline, seconds=seconds, limit=limit, sees=sees)
+            shown, action, extra, images = done.shown, done.action, done.extra, done.images
         else:
             seconds = arguments.get("timeout", options.command_timeout)
             shown, action = run_script(
@@ -284,13 +294,20 @@ class ShellAgent:
             )
         if earlier and "result" in earlier[0]:
             # The rest of the conversation answers what the model saw in the earlier session.
-            shown = earlier.pop(0)["result"]
+            entry = earlier.pop(0)
+            shown, images = entry["result"], tuple(ShownImage(*image) for image in entry.get("images", ()))
         else:
-            context.journal.add({"result": shown})
-        self._conversation.add(Message("tool", shown, call_id=call.id))
-        context.recorder.observe(call.id, shown, action, extra)
+            seen = {"images": [[image.media_type, image.data] for image in images]} if images else {}
+            context.journal.add({"result": shown} | seen)
+        self._conversation.add(Message("tool", shown, call_id=call.id, images=images))
+        context.recorder.observe(call.id, recorded(shown, images, context), action, extra)
         if deadline.over:
             raise TimeoutError
+
+    @property
+    def _others(self) -> list[Tool]:
+        """The tools beside bash."""
+        return [*self._images, *self._servers.offered]
 
     def _answer_rest(self, why: str) -> None:
         """Answer the calls that are not run, because providers refuse conversations with open calls."""
