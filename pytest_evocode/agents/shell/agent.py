@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
+from contextvars import copy_context
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -148,7 +149,7 @@ class ShellAgent:
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
-        deadline = Deadline(context.timeout)
+        deadline = Deadline(context.timeout, context.spending.waiting)
         earlier = list(context.journal.earlier)
         if earlier:
             logger.info("%s: %d entries of an earlier session are replayed", context.round.name, len(earlier))
@@ -224,9 +225,9 @@ class ShellAgent:
                 deadline.set_back(waited)
                 context.spending.set_back(waited)
         else:
-            began = time.monotonic()
+            began = time.monotonic() - context.spending.waiting.seconds
             reply, elided = self._request(context, deadline)
-            seconds = round(time.monotonic() - began, 3)
+            seconds = round(time.monotonic() - context.spending.waiting.seconds - began, 3)
             context.journal.add({"reply": reply_as_json(reply), "elided": elided, "seconds": seconds})
         usage = reply.usage
         self._refuse_uncounted(usage, context.spending.budget)
@@ -265,7 +266,7 @@ class ShellAgent:
                 self._client.complete, tuple(self._conversation), [BASH, *self._others], timeout=deadline.left
             )
             try:
-                return _wait_for_reply(context.cancelled, asked, deadline.left), elided
+                return _wait_for_reply(context.cancelled, asked, deadline), elided
             except ContextOverflow as error:
                 if not self._shorten(context, elided):
                     raise TurnStopped(f"context: the conversation is longer than the model takes ({error})") from None
@@ -336,14 +337,14 @@ def _as_tool_call(call: RequestedCall) -> ToolCall:
     return ToolCall(tool_call_id=call.id, function_name=call.name, arguments=arguments)
 
 
-def _wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], seconds: float | None) -> Reply:
+def _wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], deadline: Deadline) -> Reply:
     """Ask the model in a thread, and wait for its reply only while the session lasts.
 
     Raises:
         Cancelled: The session was stopped.
-        TimeoutError: ``ask`` has not kept to the seconds, as with a server that falls silent in mid-answer.
+        TimeoutError: ``ask`` has not kept to the deadline, as with a server that falls silent in mid-answer.
     """
-    until = math.inf if seconds is None else time.monotonic() + seconds + _GRACE
+    over_since = math.inf
     answer: Future[Reply] = Future()
 
     def ask_model() -> None:
@@ -352,10 +353,12 @@ def _wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], second
         except BaseException as error:
             answer.set_exception(error)
 
-    threading.Thread(target=ask_model, name="model", daemon=True).start()
+    # In a copy of this context, by which clients know the turn that their waits are of.
+    threading.Thread(target=copy_context().run, args=(ask_model,), name="model", daemon=True).start()
     while not cancelled.is_set():
         if wait([answer], timeout=_POLL).done:
             return answer.result()
-        if time.monotonic() > until:
+        over_since = min(over_since, time.monotonic()) if deadline.over else math.inf
+        if time.monotonic() > over_since + _GRACE:
             raise TimeoutError
     raise Cancelled("the session was stopped")
