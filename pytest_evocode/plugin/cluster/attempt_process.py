@@ -162,6 +162,7 @@ class AttemptRun:
         """Make the attempt, and remove its files here when it has ended."""
         from pytest_evocode.environments import choose_engine
         from pytest_evocode.environments.attempt_homes import attempt_home
+        from pytest_evocode.environments.kept_tasks import KeptTasks
         from pytest_evocode.llm.connection_limits import connections_shared_by
         from pytest_evocode.plugin.cluster.connections import ClusterConnections
         from pytest_evocode.results.directory import STATE_FILE
@@ -170,7 +171,11 @@ class AttemptRun:
         with self._alone(home):
             engine, _ = choose_engine(self._order.engine, hidden=[home.parent, self._task.parent])
             limits = ClusterConnections(self._line, self._order.max_connections)
-            with contextlib.closing(engine), connections_shared_by(limits):
+            with (
+                contextlib.closing(engine),
+                connections_shared_by(limits),
+                KeptTasks().used(self._order.task_hash),
+            ):
                 ended = self._make(engine, home)
             if not any(home.rglob(STATE_FILE)):  # Else it can go on, from a state that is kept for these files.
                 shutil.rmtree(home, ignore_errors=True)
