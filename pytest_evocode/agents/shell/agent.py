@@ -13,7 +13,7 @@ from contextvars import copy_context
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -30,6 +30,7 @@ from pytest_evocode.agents.shell.earlier_messages import earlier_messages
 from pytest_evocode.agents.shell.image_tool import VIEW_IMAGE, recorded, view_image
 from pytest_evocode.agents.shell.server_tools import ServerTools, check_sdk
 from pytest_evocode.agents.shell.task_skills import skills_of_task
+from pytest_evocode.agents.shell.text_calls import INSTRUCTIONS, TextCalls, told
 from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.model_options import ModelOptions
@@ -63,6 +64,8 @@ class ShellOptions(ModelOptions, HarnessOptions):
     """Seconds for a command unless the model asks for more."""
     output_limit: int = Field(default=16_000, ge=200)
     """Characters of a command's output that the model sees."""
+    calls: Literal["tools", "text"] = "tools"
+    """How the model calls its tool: by the API's tool calls, or, ``text``, by one fenced block in each reply."""
     view_image: bool = False
     """Whether the model may look at image files, by a tool of its own, and sees the images of MCP servers' tools."""
 
@@ -86,7 +89,7 @@ class ShellAgent:
         return "pytest-evocode", version("pytest-evocode")
 
     def __init__(self, client: ModelClient, options: ShellOptions) -> None:
-        self._client = client
+        self._client: ModelClient = TextCalls(client) if options.calls == "text" else client
         self._options = options
         self._conversation = Conversation()
         self._filled = 0
@@ -97,6 +100,8 @@ class ShellAgent:
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
         """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         self._client.check()
+        if self._options.calls == "text" and self._options.view_image:
+            raise UsageError("view_image is a tool of its own, which calls=text cannot call; leave one of them out")
         if budget.limits_cost and not self._client.knows_price:
             raise UsageError(
                 f"the budget limits the cost, and what {self._client.model} costs is not known; give its prices with "
@@ -108,6 +113,13 @@ class ShellAgent:
 
     def check_task(self, task: Task, engine: str) -> None:
         """See :class:`~pytest_evocode.agents.protocol.SelectiveAgent`."""
+        servers = [each.name for each in task.config.environment.mcp_servers]
+        servers += [each.name for each in servers_of_file(self._options.mcp, os.environ)]
+        if servers and self._options.calls == "text":
+            raise UsageError(
+                f"{task.directory / 'task.toml'}: calls=text has no way to call tools of MCP servers, and there are "
+                f"{', '.join(servers)}; set calls=tools, or leave the servers out"
+            )
         if task.config.environment.mcp_servers:
             check_sdk()
         check_names(task, servers_of_file(self._options.mcp, os.environ), self._options.mcp)
@@ -184,6 +196,8 @@ class ShellAgent:
         prompt = prompt.replace("{command_timeout}", f"{options.command_timeout:g}")
         if options.rules is not None:
             prompt += f"\n\n# {options.rules.name}\n\n{read_file(options.rules).strip()}"
+        if options.calls == "text":
+            prompt += f"\n\n{INSTRUCTIONS.strip()}"
         if skills := self._skills(context):
             lines = [f"- {each.name}: {each.description} ({path})" for each, path in skills]
             prompt += "\n\n# Skills\n\nRead a skill's file before you do what it is for.\n\n" + "\n".join(lines)
@@ -276,6 +290,8 @@ class ShellAgent:
         is_image, is_servers = sees and call.name == VIEW_IMAGE.name, self._servers.has(call.name)
         complaint = "" if is_image or is_servers else complaint_about(call, self._others)
         extra: Mapping[str, Any] | None = None
+        if call.wrong:
+            complaint, extra = told(call.wrong), {"format_error": call.wrong}
         images: tuple[ShownImage, ...] = ()
         if complaint:
             shown, action = complaint, Action()
