@@ -25,7 +25,7 @@ from pytest_evocode.plugin.cluster.engine_choice import (
 from pytest_evocode.plugin.cluster.file_changes import read_tree
 from pytest_evocode.plugin.cluster.node import NodeFacts, versions
 from pytest_evocode.plugin.cluster.placement import ClusterNode, Placement
-from pytest_evocode.plugin.cluster.ray_cluster import RayCluster, RayNode
+from pytest_evocode.plugin.cluster.ray_cluster import STORAGE, RayCluster, RayNode
 from pytest_evocode.plugin.cluster.received import AttemptFiles, given_up
 from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
 from pytest_evocode.plugin.cluster.units import AttemptUnit, order_of, units_of
@@ -271,8 +271,15 @@ class ClusterRun:
 def _as_cluster_node(node: RayNode, facts: NodeFacts) -> ClusterNode:
     left, total = facts.memory
     custom = {name: amount for name, amount in node.resources.items() if name not in ("CPU", "memory")}
+    declared = node.resources.get(STORAGE)
     found = ClusterNode(
-        node.id, node.name, node.resources.get("CPU", 0.0), int(node.resources.get("memory", 0)), custom, set(facts.has)
+        node.id,
+        node.name,
+        node.resources.get("CPU", 0.0),
+        int(node.resources.get("memory", 0)),
+        custom,
+        set(facts.has),
+        storage=facts.disk if declared is None else int(declared * 2**20),
     )
     found.ramp.see(left, total, 0)
     return found

@@ -105,6 +105,7 @@ def needs_of(task: Task, custom: tuple[tuple[str, float], ...] = (), places: tup
     return Needs(
         cpus=float(declared.cpus) if declared.cpus is not None else 1.0,
         memory=(declared.memory_mb or 0) * 2**20,
+        storage=(declared.storage_mb or 0) * 2**20,
         custom=custom,
         places=places,
     )
