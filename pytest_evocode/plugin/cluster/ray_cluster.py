@@ -172,17 +172,17 @@ class RayCluster:
         done, _ = self._ray.wait(list(references), num_returns=len(references), timeout=0)
         return list(done)
 
-    def why_lost(self, reference: Any) -> str:
-        """Return why an attempt that has ended was lost; empty where it was not."""
+    def why_lost(self, reference: Any) -> tuple[str, bool]:
+        """Return why an attempt that has ended was lost, empty where it was not, and whether its node was lost."""
         exceptions = self._ray.exceptions
         try:
-            return str(self._ray.get(reference))
+            return str(self._ray.get(reference)), False
         except exceptions.RayTaskError as error:
-            return f"its task failed: {_first_line(error.cause)}"
-        except (exceptions.NodeDiedError, exceptions.ObjectLostError):
-            return "the node was lost"
+            return f"its task failed: {_first_line(error.cause)}", False
+        except (exceptions.NodeDiedError, exceptions.ObjectLostError, exceptions.TaskUnschedulableError):
+            return "the node was lost", True
         except exceptions.RayError as error:
-            return f"Ray's process was lost: {_first_line(error)}"
+            return f"Ray's process was lost: {_first_line(error)}", False
 
 
 def _first_line(error: BaseException) -> str:
