@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -10,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pytest_evocode.errors import (
@@ -22,11 +23,13 @@ from pytest_evocode.errors import (
     RequestUnanswered,
     UsageError,
 )
+from pytest_evocode.llm.connection_limits import place_for_request
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.provider_errors import ProviderFault, from_answer
 from pytest_evocode.llm.providers import Access, Provider
 from pytest_evocode.llm.retries import RetrySchedule
 from pytest_evocode.llm.sdk_requests import send_request
+from pytest_evocode.llm.waiting import WaitCause, waiting_of_turn
 from pytest_evocode.secrets import SHORTEST, is_secret_name
 
 logger = logging.getLogger(__name__)
@@ -36,6 +39,10 @@ Json = dict[str, Any]
 LONGEST_REQUEST = 1800.0
 #: Retries while nothing has ever come back from the provider: its address may be wrong.
 _FIRST_RETRIES = 3
+
+
+_OK = 200
+_Answer = TypeVar("_Answer")
 
 
 class ProviderConnection:
@@ -91,45 +98,62 @@ class ProviderConnection:
         resource(self._client())
 
     def post(
-        self, resource: Callable[[Any], Any], payload: Json, options: Json, timeout: float | None
-    ) -> tuple[Json, str]:
-        """Send a request, again where that may help, and return the answer's JSON object and the request's id.
+        self,
+        resource: Callable[[Any], Any],
+        payload: Json,
+        options: Json,
+        timeout: float | None,
+        read: Callable[[Json, str], _Answer],
+    ) -> _Answer:
+        """Send a request, again where that may help, and return what ``read`` makes of the answer.
 
         Args:
             resource: Takes the SDK's client and returns the part of it whose ``create`` is called.
             payload: Arguments of ``create``.
             options: Further fields of the request's body, which not all versions of the SDK have arguments for; those
                 that are None are left out.
-            timeout: Seconds for all tries together; None for no limit.
+            timeout: Seconds for an answer; None for no limit. What is waited for before the request is sent, and tries
+                that are repeated, do not count; see :mod:`~pytest_evocode.llm.waiting`.
+            read: Takes the answer's JSON object and the request's id; raises :meth:`unreadable` where it cannot.
 
         Raises:
             RequestRefused: The provider would refuse the same request again; see :meth:`explain`.
             TimeoutError: The seconds are over.
             ModelFault: The provider cannot be reached, or goes on failing.
         """
-        ends = None if timeout is None else time.monotonic() + timeout
+        waiting = waiting_of_turn()
+        ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
         given = {name: value for name, value in options.items() if value is not None}
         sent = _sendable(payload | {"extra_body": given})
         schedule = RetrySchedule(self._options)
         while True:
-            try:
-                answer = self._once(resource, sent, ends)
-                self._was_reached = True
-                return answer
-            except RequestUnanswered as unanswered:
-                fault = unanswered.fault
+            with place_for_request(self._account, self._options.max_connections, self._wait) as place:
+                began = time.monotonic()
+                try:
+                    until = None if ends is None else ends + waiting.seconds
+                    answer = read(*self._once(resource, sent, until))
+                    place.answered()
+                    self._was_reached = True
+                    return answer
+                except RequestUnanswered as unanswered:
+                    fault = unanswered.fault
+                if fault.kind == "rate limit":
+                    place.refused(fault.retry_after)
+                elif fault.status is not None:
+                    place.answered()
+                took = time.monotonic() - began
             self._refuse_when_closed()
-            self._was_reached |= fault.status is not None
+            self._was_reached |= fault.status not in (None, _OK)  # What answers other things may be no such API.
             if fault.kind in ("overflow", "final"):
                 logger.info("%s: refused with status %s, request %s", self.label, fault.status, fault.request_id)
                 raise RequestRefused(fault)
             seconds = schedule.pause_after(fault, self._options.retries if self._was_reached else _FIRST_RETRIES)
             if seconds is None:
                 raise self._given_up(fault, schedule)
-            if ends is not None and time.monotonic() + seconds >= ends:
-                raise self._fault("the turn's time is over before the provider can be asked again", fault)
+            cause = _wait_cause(fault)
+            waiting.retry(cause, took)
             logger.info("%s: %s with status %s, retried in %.1f s", self.label, fault.kind, fault.status, seconds)
-            self._pause(seconds)
+            self._wait(seconds, cause)
 
     def explain(self, fault: ProviderFault) -> ContextOverflow | AgentFault:
         """Return what to raise for a request that the provider refuses."""
@@ -148,13 +172,15 @@ class ProviderConnection:
             return self._fault(reason, fault)
         return AgentFault(self._told(reason, fault))  # For what the agent wrote into it.
 
-    def unreadable(self, body: Any, request_id: str, form: str) -> ModelFault:
-        """Return what to raise for an answer that is not in the format of the API; ``form`` names the API."""
+    def unreadable(self, body: Any, request_id: str, form: str) -> RequestUnanswered:
+        """Return what to raise for an answer that is not in the format of the API; ``form`` names the API.
+
+        Proxies and busy servers answer so for a moment, so the request is sent again.
+        """
         shown = json.dumps(body)[:300]
         hint = f"is base_url right ({self.base_url})?" if self.base_url else "is the SDK too old?"
-        return self._fault(
-            f"the answer is not in the format of {form}; {hint}", ProviderFault(shown, 200, request_id=request_id)
-        )
+        words = f"the answer is not in the format of {form}; {hint}: {shown}"
+        return RequestUnanswered(ProviderFault(words, _OK, request_id=request_id, retry=True))
 
     def _fault(self, reason: str, fault: ProviderFault) -> ModelFault:
         return ModelFault(self._told(reason, fault))
@@ -193,7 +219,8 @@ class ProviderConnection:
         try:
             written, headers = send_request(self._provider.sdk, resource(self._client()), payload, left)
         except RequestUnanswered as unanswered:
-            if unanswered.fault.status is None and ends is not None and time.monotonic() >= ends:
+            fault = unanswered.fault
+            if fault.status is None and fault.connected and ends is not None and time.monotonic() >= ends:
                 raise TimeoutError(f"{self.label}: the model has not answered in time") from None
             raise
         except RuntimeError:  # What the SDKs' HTTP library says of a client that was closed just before.
@@ -211,6 +238,12 @@ class ProviderConnection:
             raise RequestUnanswered(fault)
         logger.debug("%s: request %s was answered in %.1f s", self.label, request_id, time.monotonic() - until + left)
         return body, request_id or str(body.get("id") or "")
+
+    @property
+    def _account(self) -> str:
+        """The name of what the provider limits: its server and the key."""
+        told = "\n".join((self.base_url or "", self._key or "", self._token or ""))
+        return f"{self._provider.name}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
     @property
     def _key(self) -> str | None:
@@ -244,6 +277,11 @@ class ProviderConnection:
             if self._sdk_client is not None:
                 self._sdk_client.close()
 
+    def _wait(self, seconds: float, cause: WaitCause) -> None:
+        """Pause for a cause that the turn is not to blame for."""
+        with waiting_of_turn().pausing(seconds, cause):
+            self._pause(seconds)
+
     def _pause(self, seconds: float) -> None:
         self._closed.wait(seconds)
         self._refuse_when_closed()
@@ -267,6 +305,12 @@ def _is_installed(module: str) -> bool:
         return importlib.util.find_spec(module) is not None
     except (ModuleNotFoundError, ValueError):  # Its parent is not there.
         return False
+
+
+def _wait_cause(fault: ProviderFault) -> WaitCause:
+    if fault.kind == "rate limit":
+        return "rate limit"
+    return "network" if fault.status is None else "provider"
 
 
 def _package_of(module: str) -> str:

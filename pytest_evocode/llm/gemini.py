@@ -13,7 +13,7 @@ from pytest_evocode.errors import RequestUnanswered
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
-from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault, from_status
 from pytest_evocode.llm.sdk_requests import cause_of
 from pytest_evocode.results.records import Usage
@@ -27,6 +27,7 @@ _HTTP_LIBRARIES = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urll
 class GeminiClient(BaseClient):
     """Client of generateContent."""
 
+    _form = "generateContent"
     _shows_thoughts = True
 
     def _resource(self, sdk: Any) -> Any:
@@ -68,7 +69,7 @@ class GeminiClient(BaseClient):
         candidates = body.get("candidates") or []
         blocked = (body.get("promptFeedback") or {}).get("blockReason")
         if not isinstance(candidates, list) or not (candidates or blocked):
-            raise self._connection.unreadable(body, request_id, "generateContent")
+            raise self._connection.unreadable(body, request_id, self._form)
         candidate: Json = candidates[0] if candidates else {}
         content = {"role": "model"} | (candidate.get("content") or {})
         parts: list[Json] = content.get("parts") or []
@@ -79,7 +80,9 @@ class GeminiClient(BaseClient):
             native=tagged(_API, content) if parts else None,
             usage=self._usage(body.get("usageMetadata") or {}),
             request_id=request_id or str(body.get("responseId") or ""),
-            cut_off=candidate.get("finishReason") == "MAX_TOKENS",
+            ending=_ending(blocked or candidate.get("finishReason"), parts),
+            stop_reason=str(blocked or candidate.get("finishReason") or ""),
+            model=str(body.get("modelVersion") or ""),
         )
 
     def _usage(self, usage: Json) -> Usage:
@@ -92,7 +95,22 @@ class GeminiClient(BaseClient):
             prompt=None if prompt is None else prompt + (usage.get("toolUsePromptTokenCount") or 0),
             completion=None if prompt is None else (written or 0) + (thoughts or 0),
             cached=usage.get("cachedContentTokenCount"),
+            reasoning=thoughts,
         )
+
+
+_FILTERED = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "OTHER"})
+
+
+def _ending(word: Any, parts: list[Json]) -> Ending:
+    """Return why a reply ended; ``word`` is its ``finishReason``, or why the request was blocked."""
+    if word in _FILTERED:
+        return "filtered"
+    if word == "MAX_TOKENS":
+        return "length"
+    if any(part.get("functionCall") for part in parts):
+        return "calls"
+    return "done" if word == "STOP" else "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +183,8 @@ def _turn(message: Message, calls: Mapping[str, RequestedCall]) -> tuple[str, li
         answer: Json = {"name": call.name if call else "tool", "response": {"output": message.text}}
         # Ids that we made up are not known to the API.
         own = {} if message.call_id.startswith(_MADE_UP) else {"id": message.call_id}
-        return "user", [{"functionResponse": own | answer}]
+        images = [{"inlineData": {"mimeType": image.media_type, "data": image.data}} for image in message.images]
+        return "user", [{"functionResponse": own | answer}, *images]
     if message.role == "user":
         return "user", [{"text": message.text}] if message.text else []
     native = native_of(message, _API)

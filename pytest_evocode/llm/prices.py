@@ -78,6 +78,7 @@ def priced_usage(
     completion: int | None,
     cached: int | None = None,
     written: int | None = None,
+    reasoning: int | None = None,
     charged: float | None = None,
 ) -> Usage:
     """Return the usage of one reply, with its cost where the price and the tokens are known.
@@ -88,12 +89,21 @@ def priced_usage(
         completion: All tokens that the model wrote.
         cached: Of the prompt, those read from the cache.
         written: Of the prompt, those written to the cache.
+        reasoning: Of the completion, those of the model's reasoning.
         charged: US dollars that the provider says it charged, which count rather than the table's prices.
     """
     cost = charged
     if cost is None and facts is not None and prompt is not None and completion is not None:
         cost = facts.cost(prompt, completion, cached or 0, written or 0)
-    return Usage(prompt_tokens=prompt, cached_tokens=cached, completion_tokens=completion, cost_usd=cost, requests=1)
+    return Usage(
+        prompt_tokens=prompt,
+        cached_tokens=cached,
+        completion_tokens=completion,
+        cache_write_tokens=written,
+        reasoning_tokens=reasoning,
+        cost_usd=cost,
+        requests=1,
+    )
 
 
 @cache

@@ -328,9 +328,10 @@ class RunMode:
     def grid(self, records: Iterable[RoundRecord]) -> Grid:
         """Return the grid of the rounds that count, which are those from ``from_round`` on.
 
-        A round of an attempt that has no record was not selected, and does not count.
+        A round of an attempt that has no record was not selected, and does not count; nor does one that waits for a
+        later session.
         """
-        records = list(records)
+        records = [record for record in records if not record.waiting]
         begin = {record.task: record.index for record in records if record.round == self.from_round}
         selected: dict[tuple[str, int], set[int]] = defaultdict(set)
         for record in records:

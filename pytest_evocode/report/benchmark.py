@@ -17,6 +17,7 @@ from pytest_evocode.results.records import Mode, Outcome, RoundRecord
 
 CHAIN = RunMode()
 _MARKS: dict[Outcome, str] = {"passed": ".", "failed": "F", "error": "E", "not reached": "-"}
+_WAITING = "w"
 
 
 def describe_mode(mode: RunMode) -> str:
@@ -35,6 +36,24 @@ def describe_mode(mode: RunMode) -> str:
 def lowest_score(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> float:
     """Return the lowest Dataset Score of all agents, 0 to 100; in mode single-round, the lowest SR."""
     return min(mode.score(of_agent) for of_agent in by_agent(records).values())
+
+
+def waiting_attempts(records: Sequence[RoundRecord]) -> set[tuple[str, str, int]]:
+    """Return task, agent and number of each attempt that waits for a later session."""
+    return {(record.task, record.agent, record.attempt) for record in records if record.waiting}
+
+
+def waiting_line(records: Sequence[RoundRecord], run: str) -> str:
+    """Return which limit of the run attempts wait at, how many these are, and what to do; empty without any."""
+    if not (waiting := waiting_attempts(records)):
+        return ""
+    why = next(record.waiting for record in records if record.waiting)
+    every = len({(record.task, record.agent, record.attempt) for record in records})
+    attempts = f"1 of {every} attempts waits" if len(waiting) == 1 else f"{len(waiting)} of {every} attempts wait"
+    return (
+        f"{why}: {attempts}, and rounds without a verdict do not count; raise the limit and go on with "
+        f"--evocode-resume={run}"
+    )
 
 
 def benchmark_lines(
@@ -71,7 +90,10 @@ def benchmark_lines(
     if note := partial_note(records, mode):
         yield ""
         yield note
-    if fail_under is not None:
+    if fail_under is not None and waiting_attempts(records):
+        yield ""
+        yield f"--evocode-fail-under={fail_under:g}: not reached, attempts wait"
+    elif fail_under is not None:
         lowest = lowest_score(records, mode)
         article = "an" if mode.headline == "SR" else "a"
         verdict = "reached" if lowest >= fail_under else "not reached"
@@ -94,12 +116,14 @@ def partial_note(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> str:
     Rounds that were selected and not reached have a record too.
     """
     names = {(record.task, record.index): record.round for record in records}
+    waiting = waiting_attempts(records)
     partial = sorted(
         {
             f"{task.task} {' '.join(names[task.task, index] for index in task.own(number))}"
             for of_agent in by_agent(records).values()
             for task in mode.grid(of_agent).tasks
             for number in task.partial
+            if (task.task, task.agent, number) not in waiting
         }
     )
     return f"Not all rounds were selected, only these count: {join_first(partial)}" if partial else ""
@@ -107,14 +131,15 @@ def partial_note(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> str:
 
 def _grid(records: Sequence[RoundRecord]) -> Iterator[str]:
     yield from aligned(grid_rows(records))
-    yield ". passed   F failed   E error   - not reached"
+    waiting = f"   {_WAITING} waiting" if waiting_attempts(records) else ""
+    yield f". passed   F failed   E error   - not reached{waiting}"
 
 
 def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
     """Return a head and a row for each attempt, with a mark for each round.
 
-    The marks are ``.`` (passed), ``F`` (failed), ``E`` (error) and ``-`` (not reached); empty is a round that was not
-    selected.
+    The marks are ``.`` (passed), ``F`` (failed), ``E`` (error), ``-`` (not reached) and ``w`` (waiting for a later
+    session); empty is a round that was not selected.
     """
     agents = by_agent(records)
     longest = max(record.declared_rounds for record in records)
@@ -122,7 +147,7 @@ def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
     for agent, of_agent in agents.items():
         for task, attempts in by_task(of_agent).items():
             for number, attempt in attempts.items():
-                marks = {record.index: _MARKS[record.outcome] for record in attempt}
+                marks = {record.index: _WAITING if record.waiting else _MARKS[record.outcome] for record in attempt}
                 name = task if len(agents) == 1 else f"{task} {agent}"
                 label = name if number == 1 else f"{name}.{number}" if len(agents) > 1 else f"{name} {agent}.{number}"
                 rows.append((label, *(marks.get(index, "") for index in range(1, longest + 1))))

@@ -19,6 +19,14 @@ from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.agents.installed.program_run import ProgramRun, run_program
 from pytest_evocode.agents.installed.staged_files import StagedFiles, UserFiles, staged
+from pytest_evocode.agents.mcp.servers import (
+    ALL_TRANSPORTS,
+    ToolServer,
+    Transport,
+    check_names,
+    check_transports,
+    servers_of_file,
+)
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, UsageError
@@ -105,10 +113,14 @@ class InstalledAgent(ABC):
     """
 
     name: str
+    pays = True
     options_type: ClassVar[type[CliOptions]]
     npm: ClassVar[NpmProgram]
     user_files: ClassVar[UserFiles]
     """Where the CLI looks for its user's rules and skills."""
+    takes_skills = True
+    mcp_transports: ClassVar[frozenset[Transport]] = ALL_TRANSPORTS
+    """See :class:`~pytest_evocode.agents.protocol.Agent`."""
     reader_type: ClassVar[type[EventReader]]
     """Reads the events that the CLI prints."""
 
@@ -117,6 +129,8 @@ class InstalledAgent(ABC):
         self.options = options
         self._session = ""
         self._placed = False
+        self.mcp_servers: tuple[ToolServer, ...] = ()
+        """The servers of the turn: the task's, and the harness'."""
 
     @property
     def installation(self) -> Installation:
@@ -126,10 +140,12 @@ class InstalledAgent(ABC):
     @property
     def hosts(self) -> tuple[str, ...]:
         """The model's server; see :class:`~pytest_evocode.agents.protocol.Agent`."""
+        servers = servers_of_file(self.options.mcp, os.environ)
+        hosts = [*dict.fromkeys(server.host for server in servers if server.host)]
         if self.options.base_url is None:
-            return self.own_hosts
+            return (*self.own_hosts, *hosts)
         host = urlsplit(self.options.base_url).hostname
-        return (host,) if host else ()
+        return (host, *hosts) if host else (*hosts,)
 
     @property
     @abstractmethod
@@ -158,6 +174,8 @@ class InstalledAgent(ABC):
         self.find_key(environ)
         self.options.variables(environ)
         check_files(self.options.rules, self.options.prompt, skills=self.options.skills)
+        servers = ((server.name, server.transport) for server in servers_of_file(self.options.mcp, environ))
+        check_transports(servers, self.mcp_transports, where=self.options.mcp, agent=self.name)
         if budget.limits_cost and not self.knows_cost and self.facts is None:
             raise UsageError(
                 f"the budget limits the cost, and what {self.model or 'the default model'} of {self.name} costs is not "
@@ -166,6 +184,7 @@ class InstalledAgent(ABC):
 
     def check_task(self, task: Task, engine: str) -> None:
         """See :class:`~pytest_evocode.agents.protocol.SelectiveAgent`."""
+        check_names(task, servers_of_file(self.options.mcp, os.environ), self.options.mcp)
         if len(users := {round_.agent_user for round_ in task.rounds}) > 1:
             named = ", ".join(sorted(str(user or "the image's") for user in users))
             raise UsageError(
@@ -220,11 +239,16 @@ class InstalledAgent(ABC):
         recorder = context.recorder
         recorder.agent = AgentInfo(name=self.name, version=self.options.version, model_name=self.model)
         env = {**self.variables(*self.find_key(os.environ)), **self.options.variables(os.environ)}
+        self.mcp_servers = (*context.mcp_servers, *servers_of_file(self.options.mcp, os.environ))
         with staged(context, self.text_for(context)) as stage:
             if not self._placed:
                 stage.place(self.user_files, rules=self.options.rules, skills=self.options.skills)
+                if (skills := context.task.config.environment.skills_dir) is not None:
+                    stage.place_skills(skills, self.user_files)
                 self.make_ready(stage)
                 self._placed = True
+            if self.mcp_servers:
+                self.stage_servers(stage)
             reader = self.reader_type(context.recorder, self.facts)
             reader.watch(context, self._session)
             self.introduce(context)
@@ -247,6 +271,9 @@ class InstalledAgent(ABC):
 
     def make_ready(self, stage: StagedFiles) -> None:  # noqa: B027 - most need nothing
         """Prepare what the CLI needs in the container, before its first turn there."""
+
+    def stage_servers(self, stage: StagedFiles) -> None:  # noqa: B027 - most are told by arguments and variables
+        """Put a file with the MCP servers into the container for this turn."""
 
     @abstractmethod
     def arguments(self) -> list[str]:

@@ -39,7 +39,7 @@ from pytest_evocode.tasks.content_hash import hash_directory
 logger = logging.getLogger(__name__)
 
 #: Raised when an image of the same content would be built differently by this code.
-_FORMAT = "3"
+_FORMAT = "4"
 _INSTALLING = 900.0  # seconds
 _WANTED = BuildWish()
 
@@ -80,6 +80,8 @@ class SandboxImage:
     env: dict[str, str]
     workdir: str
     user: str
+    entry_point: tuple[str, ...]
+    """The ENTRYPOINT; empty where there is none. That of the FROM image is not known."""
     seconds: float
     """How long it took to build."""
 
@@ -119,6 +121,7 @@ class SandboxImages:
         # What a failure says depends on where the task is and how long it gives the build.
         made = self._make_once(f"{directory} {task.file} {timeout}", directory, build, wish)
         recorded = json.loads((directory / "image.json").read_text())
+        recorded["entry_point"] = tuple(recorded["entry_point"])
         image = SandboxImage((directory / "base", directory / "added"), **recorded)
         if installation is None:
             return image, made
@@ -203,7 +206,13 @@ def _build(
     lay_base(building / "base", replay)
     _replay(settings, replay, building, timeout, cancelled)
     seconds = time.monotonic() - started
-    image = {"env": replay.env, "workdir": replay.workdir, "user": replay.user, "seconds": seconds}
+    image = {
+        "env": replay.env,
+        "workdir": replay.workdir,
+        "user": replay.user,
+        "entry_point": replay.entry_point,
+        "seconds": seconds,
+    }
     (building / "image.json").write_text(json.dumps(image))
     logger.info("built the image of %s in %.1f s", dockerfile, seconds)
 
