@@ -11,8 +11,8 @@ from pytest_evocode.environments import Engine
 from pytest_evocode.process.execution.command_results import ResultCache
 from pytest_evocode.process.execution.mutants import mutants, rewritten
 from pytest_evocode.process.scores.round_scores import score_round
-from tests.process.execution.test_execution import HALVED, LEDGER, TEST, MakeTask, execute, make_task, recording
-from tests.process.trajectories import Recording, part, read
+from tests.process.execution.test_execution import HALVED, TEST, MakeTask, execute, make_task, recording
+from tests.process.trajectories import LEDGER, Recording, part, read
 
 __all__ = ["make_task"]
 
