@@ -17,8 +17,12 @@ _KEPT = 2
 class Conversation:
     """Messages in an order that providers accept: every call is answered before the next message."""
 
-    def __init__(self, messages: Sequence[Message] = ()) -> None:
+    def __init__(self, messages: Sequence[Message] = (), *, filled: int = 0, overflowed: bool = False) -> None:
         self.messages = list(messages)
+        self.filled = filled
+        """Tokens of the last request and its reply."""
+        self.overflowed = overflowed
+        """Whether the last turn ended because the conversation was longer than the model takes."""
 
     def __iter__(self) -> Iterator[Message]:
         return iter(self.messages)
