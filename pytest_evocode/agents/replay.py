@@ -182,7 +182,14 @@ def _take(actions: list[dict[str, Any]], call_id: str) -> dict[str, Any] | None:
 
 def _content(step: Step, call: ToolCall) -> Any:
     results = step.observation.results if step.observation is not None else ()
-    return next((result.content for result in results if result.source_call_id == call.tool_call_id), None)
+    content = next((result.content for result in results if result.source_call_id == call.tool_call_id), None)
+    # The images are files beside the recording, and are looked at there.
+    return [_without_image(part) for part in content] if isinstance(content, list) else content
+
+
+def _without_image(part: Any) -> Any:
+    is_image = isinstance(part, dict) and part.get("type") == "image"
+    return {"type": "text", "text": "[an image, which the recording has]"} if is_image else part
 
 
 def _action(recorded: Mapping[str, Any] | None) -> Action | None:

@@ -8,7 +8,7 @@ from typing import Any
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged, without_open_end
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
-from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, ShownImage, Tool
 from pytest_evocode.results.records import Usage
 
 _API = "messages"
@@ -139,7 +139,10 @@ def _messages(conversation: Sequence[Message]) -> list[Json]:
 def _blocks(message: Message) -> list[Json]:
     if message.role == "tool":
         result: Json = {"type": "tool_result", "tool_use_id": message.call_id}
-        return [result | ({"content": message.text} if message.text else {})]
+        content: Any = message.text
+        if message.images:
+            content = [_text(message.text), *(_image(image) for image in message.images)]
+        return [result | ({"content": content} if content else {})]
     native = native_of(message, _API) if message.role == "assistant" else None
     if native is not None:
         blocks = [block for block in native if block.get("type") != "text" or str(block.get("text") or "").strip()]
@@ -150,6 +153,10 @@ def _blocks(message: Message) -> list[Json]:
 
 def _text(text: str) -> Json:
     return {"type": "text", "text": text}
+
+
+def _image(image: ShownImage) -> Json:
+    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
 
 
 def _tool(tool: Tool) -> Json:

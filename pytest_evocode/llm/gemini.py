@@ -183,7 +183,8 @@ def _turn(message: Message, calls: Mapping[str, RequestedCall]) -> tuple[str, li
         answer: Json = {"name": call.name if call else "tool", "response": {"output": message.text}}
         # Ids that we made up are not known to the API.
         own = {} if message.call_id.startswith(_MADE_UP) else {"id": message.call_id}
-        return "user", [{"functionResponse": own | answer}]
+        images = [{"inlineData": {"mimeType": image.media_type, "data": image.data}} for image in message.images]
+        return "user", [{"functionResponse": own | answer}, *images]
     if message.role == "user":
         return "user", [{"text": message.text}] if message.text else []
     native = native_of(message, _API)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -36,7 +36,7 @@ class ChatClient(BaseClient):
         return sdk.chat.completions
 
     def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
-        payload: Json = {"model": self.model, "messages": [self._message(each) for each in conversation]}
+        payload: Json = {"model": self.model, "messages": [*self._messages(conversation)]}
         if tools:
             payload["tools"] = [_tool(each) for each in tools]
         return payload, {
@@ -53,6 +53,20 @@ class ChatClient(BaseClient):
         if wants_new_name:
             self._limit = "max_completion_tokens"
         return wants_new_name
+
+    def _messages(self, conversation: Sequence[Message]) -> Iterator[Json]:
+        """Yield the messages; a tool's result is text only, so the user shows its images after the last result."""
+        images: list[Json] = []
+        for message in conversation:
+            if message.role != "tool" and images:
+                yield {"role": "user", "content": images}
+                images = []
+            yield self._message(message)
+            for image in message.images:
+                images.append({"type": "text", "text": f"The image of the call {message.call_id}:"})
+                images.append({"type": "image_url", "image_url": {"url": image.url}})
+        if images:
+            yield {"role": "user", "content": images}
 
     def _message(self, message: Message) -> Json:
         if message.role == "tool":
@@ -98,7 +112,8 @@ class ChatClient(BaseClient):
             self._facts,
             prompt=usage.get("prompt_tokens"),
             completion=usage.get("completion_tokens"),
-            cached=details.get("cached_tokens", usage.get("prompt_cache_hit_tokens")),
+            # DeepSeek and Moonshot have names of their own.
+            cached=details.get("cached_tokens", usage.get("prompt_cache_hit_tokens", usage.get("cached_tokens"))),
             written=details.get("cache_write_tokens"),
             reasoning=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens"),
             charged=_charged(usage),

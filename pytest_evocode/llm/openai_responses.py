@@ -106,7 +106,11 @@ def _items(message: Message) -> list[Json]:
     if message.role == "user":
         return [{"role": "user", "content": message.text}]
     if message.role == "tool":
-        return [{"type": "function_call_output", "call_id": message.call_id, "output": message.text}]
+        output: Any = message.text
+        if message.images:
+            images = [{"type": "input_image", "image_url": image.url} for image in message.images]
+            output = [{"type": "input_text", "text": message.text}, *images]
+        return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
     native = native_of(message, _API)
     if native is not None:
         return without_open_end(native, ("reasoning",))

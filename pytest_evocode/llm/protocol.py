@@ -34,11 +34,28 @@ class RequestedCall:
     arguments: dict[str, Any] | None
     written: str = ""
     """The arguments as the model wrote them."""
+    wrong: str = ""
+    """What is wrong with the call, where that is known before it is run."""
 
     @property
     def arguments_text(self) -> str:
         """The arguments as text, in JSON unless the model wrote something else."""
         return json.dumps(self.arguments) if self.arguments is not None else self.written
+
+
+@dataclass(frozen=True, slots=True)
+class ShownImage:
+    """An image that a model is shown."""
+
+    media_type: str
+    """``image/png``, ``image/jpeg``, ``image/gif`` or ``image/webp``."""
+    data: str
+    """Its bytes, in base64."""
+
+    @property
+    def url(self) -> str:
+        """The image as an address that has all of it."""
+        return f"data:{self.media_type};base64,{self.data}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +74,8 @@ class Message:
     """The assistant's message in the provider's format, which is sent back unchanged (it may have signed reasoning)."""
     is_nudge: bool = False
     """Whether a user's message is of the agent's own making, and no request."""
+    images: tuple[ShownImage, ...] = ()
+    """What a tool's result shows beside its text."""
 
 
 @dataclass(frozen=True, slots=True)

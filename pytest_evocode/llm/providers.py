@@ -105,10 +105,11 @@ class BedrockProvider(Provider):
         region = access.options.region or os.environ.get("AWS_REGION") or session.region_name
         if not region:
             return "a region: set AWS_REGION, or the option region=us-east-1"
-        known = session.get_available_regions("bedrock-runtime")
+        # Not all releases of botocore have Bedrock's own.
+        known = session.get_available_regions("bedrock-runtime") or session.get_available_regions("ec2")
         if known and region not in known and access.base_url is None:
             nearest = difflib.get_close_matches(region, known, n=1)
-            return f"a region of Bedrock, and {region!r} is none; set the option region={(nearest or known)[0]}"
+            return f"a region of AWS, and {region!r} is none; set the option region={(nearest or known)[0]}"
         if access.key or session.get_credentials() is not None or is_local(access.base_url):
             return ""
         return "credentials: set AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK"

@@ -201,6 +201,13 @@ class AttemptDirectory:
         path = self.path / "steps" / round_name / "agent" / "trajectory.json"
         write_atomically(path, _as_json(scrubbed(trajectory, self.scrubber), nulls=False))
 
+    def write_image(self, round_name: str, name: str, data: bytes) -> str:
+        """Write an image that an agent saw, and return its path from the trajectory's directory."""
+        path = self.path / "steps" / round_name / "agent" / "images" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return f"images/{name}"
+
     @contextlib.contextmanager
     def composing(self) -> Iterator[AttemptRecord | None]:
         """Lock ``result.json`` and yield what it has of other rounds, for :meth:`write_attempt` to add to.

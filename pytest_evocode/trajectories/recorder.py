@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -65,6 +66,7 @@ class Recorder:
         spending: The attempt's account, which all recorded usage is charged to.
         change_source: Asked after every action for what it changed.
         write: Called with the trajectory so far, again and again.
+        keep: Writes a file beside the trajectory, by a name, and returns its path from there.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Recorder:
         spending: AttemptSpending | None = None,
         change_source: ChangeSource | None = None,
         write: Callable[[Trajectory], None] | None = None,
+        keep: Callable[[str, bytes], str] | None = None,
     ) -> None:
         self.agent = agent
         """May be replaced by one with the model's name before the first step."""
@@ -82,6 +85,7 @@ class Recorder:
         self.spending = spending or AttemptSpending()
         self._change_source = change_source
         self._write = write
+        self._keep = keep
         self._steps: list[Step] = []
         self._usages: list[Usage] = []
         self._next_write = 0.0
@@ -199,6 +203,16 @@ class Recorder:
             update={"observation": observation, "extra": {**(step.extra or {}), "evocode": ours}}
         )
         self._written()
+
+    def keep_image(self, media_type: str, data: bytes) -> str | None:
+        """Keep an image beside the trajectory, and return its path for a part of a result; None where nothing is kept.
+
+        One that is shown again is kept once.
+        """
+        if self._keep is None:
+            return None
+        name = f"{hashlib.sha256(data).hexdigest()[:16]}.{media_type.rpartition('/')[2]}"
+        return self._keep(name, data)
 
     def _last(self, is_wanted: Callable[[Step], bool]) -> int | None:
         """Return the index of the last step that is wanted; None where none is."""

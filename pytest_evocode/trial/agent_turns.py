@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
@@ -16,10 +17,13 @@ from pytest_evocode.environments.egress.phases import allow_network, take_denied
 from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
 from pytest_evocode.errors import AgentFault, EnvironmentFault, EvocodeError, ModelFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
+from pytest_evocode.llm.waiting import Waiting, counted_in
+from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.results.records import DeniedConnection, Fault, Usage
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import TurnRecord
+from pytest_evocode.results.waits import Waits
 from pytest_evocode.tasks import Allowlist, Network, Round, resolve_solution_env
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
@@ -51,6 +55,8 @@ class AgentTurns:
         """How long the agent worked in the last turn, until a record has it."""
         self.denied: tuple[DeniedConnection, ...] | None = None
         """What the last turn was denied of the network."""
+        self.waits: Waits | None = None
+        """What the last turn waited for because of its model's provider."""
         self.taking = False
         """Whether a round is prepared, or the agent works on it."""
         self._workspace: WorkspaceChanges | None = None
@@ -77,7 +83,7 @@ class AgentTurns:
         """
         self._stage = Progress("preparing", round_.index)
         self.unrecorded = None
-        self.seconds = self.denied = None
+        self.seconds = self.denied = self.waits = None
         self.stopwatch = Stopwatch()
         self.stopwatch.begin("setup")
         self.taking = True
@@ -108,12 +114,13 @@ class AgentTurns:
         self._stage = Progress("working", round_.index, limit=context.timeout)
         logger.debug("%s, %s: the turn of %s begins", context.task.name, round_.name, self._agent.name)
         allow_network(environment, self._network(round_))
-        self.spending.begin_turn()
+        self.spending.begin_turn(waiting := Waiting(self._context.options.waiting_limit))
         self.under_way = True
         try:
             try:
                 self.stopwatch.begin("agent")
-                transcript = self._agent.run_round(context)
+                with counted_in(waiting):
+                    transcript = self._agent.run_round(context)
             finally:
                 seconds = self.seconds = self.spending.end_turn()
                 self.stopwatch.begin("bookkeeping")
@@ -129,7 +136,7 @@ class AgentTurns:
             notes = self._context.task_environment.collect(environment, round_)
         finally:
             recorder.close()
-            self.unrecorded = recorder.usage
+            self.unrecorded, self.waits = recorder.usage, waiting.waits
             self.denied = take_denied(environment, "agent")
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
@@ -172,6 +179,7 @@ class AgentTurns:
             agent_seconds=seconds,
             phases=self.stopwatch.phases,
             denied=self.denied,
+            provider_waits=self.waits,
         )
 
     def _network(self, round_: Round) -> Network | None:
@@ -186,6 +194,7 @@ class AgentTurns:
             spending=self.spending,
             change_source=self._change_source(environment, round_),
             write=None if self._directory is None else lambda trajectory: self._write(round_, trajectory),
+            keep=None if self._directory is None else partial(self._keep_image, self._directory, round_),
         )
 
     def _change_source(self, environment: Environment, round_: Round) -> WorkspaceChanges:
@@ -210,6 +219,13 @@ class AgentTurns:
         try:
             output = self._directory.scrubber.text(entered.output())
             write_atomically(self._directory.path / ENTRY_POINT_LOG, output)
+        except OSError as error:
+            raise EnvironmentFault(f"the results could not be written: {error}") from error
+
+    @staticmethod
+    def _keep_image(directory: AttemptDirectory, round_: Round, name: str, data: bytes) -> str:
+        try:
+            return directory.write_image(round_.name, name, data)
         except OSError as error:
             raise EnvironmentFault(f"the results could not be written: {error}") from error
 

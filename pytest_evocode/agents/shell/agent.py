@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -21,14 +21,16 @@ from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, coerced, complaint_about, run_script
 from pytest_evocode.agents.shell.conversation import Conversation
 from pytest_evocode.agents.shell.earlier_messages import earlier_messages
+from pytest_evocode.agents.shell.image_tool import VIEW_IMAGE, recorded, view_image
 from pytest_evocode.agents.shell.model_turn import ModelTurn
 from pytest_evocode.agents.shell.nudges import Nudges
 from pytest_evocode.agents.shell.server_tools import ServerTools, check_sdk
 from pytest_evocode.agents.shell.task_skills import skills_of_task
+from pytest_evocode.agents.shell.text_calls import INSTRUCTIONS, TextCalls, told
 from pytest_evocode.errors import TurnStopped, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall
+from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, ShownImage, Tool
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
 from pytest_evocode.trajectories.recorder import Action
@@ -56,6 +58,10 @@ class ShellOptions(ModelOptions, HarnessOptions):
     """Characters of a command's output that the model sees; fewer where its window is short."""
     compact_at: float = Field(default=0.8, ge=0, le=1)
     """Share of the model's window from which on the conversation is shortened; 0 never shortens it."""
+    calls: Literal["tools", "text"] = "tools"
+    """How the model calls its tool: by the API's tool calls, or, ``text``, by one fenced block in each reply."""
+    view_image: bool = False
+    """Whether the model may look at image files, by a tool of its own, and sees the images of MCP servers' tools."""
 
 
 class ShellAgent:
@@ -77,14 +83,17 @@ class ShellAgent:
         return "pytest-evocode", version("pytest-evocode")
 
     def __init__(self, client: ModelClient, options: ShellOptions) -> None:
-        self._client = client
+        self._client: ModelClient = TextCalls(client) if options.calls == "text" else client
         self._options = options
         self._conversation = Conversation()
         self._servers = ServerTools()
+        self._images = [VIEW_IMAGE] if options.view_image else []
 
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
         """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         self._client.check()
+        if self._options.calls == "text" and self._options.view_image:
+            raise UsageError("view_image is a tool of its own, which calls=text cannot call; leave one of them out")
         if budget.limits_cost and not self._client.knows_price:
             raise UsageError(
                 f"the budget limits the cost, and what {self._client.model} costs is not known; give its prices with "
@@ -96,6 +105,13 @@ class ShellAgent:
 
     def check_task(self, task: Task, engine: str) -> None:
         """See :class:`~pytest_evocode.agents.protocol.SelectiveAgent`."""
+        servers = [each.name for each in task.config.environment.mcp_servers]
+        servers += [each.name for each in servers_of_file(self._options.mcp, os.environ)]
+        if servers and self._options.calls == "text":
+            raise UsageError(
+                f"{task.directory / 'task.toml'}: calls=text has no way to call tools of MCP servers, and there are "
+                f"{', '.join(servers)}; set calls=tools, or leave the servers out"
+            )
         if task.config.environment.mcp_servers:
             check_sdk()
         check_names(task, servers_of_file(self._options.mcp, os.environ), self._options.mcp)
@@ -131,7 +147,7 @@ class ShellAgent:
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
-        deadline = Deadline(context.timeout)
+        deadline = Deadline(context.timeout, context.spending.waiting)
         context.recorder.agent = AgentInfo(
             name=self.name, version=version("pytest-evocode"), model_name=self._client.model
         )
@@ -141,7 +157,7 @@ class ShellAgent:
             self._conversation,
             context,
             deadline,
-            tools=lambda: [BASH, *self._servers.offered],
+            tools=lambda: [BASH, *self._others],
             compact_at=self._options.compact_at,
         )
         nudges = Nudges()
@@ -201,6 +217,8 @@ class ShellAgent:
         prompt = prompt.replace("{command_timeout}", f"{options.command_timeout:g}")
         if options.rules is not None:
             prompt += f"\n\n# {options.rules.name}\n\n{read_file(options.rules).strip()}"
+        if options.calls == "text":
+            prompt += f"\n\n{INSTRUCTIONS.strip()}"
         if skills := self._skills(context):
             lines = [f"- {each.name}: {each.description} ({path})" for each, path in skills]
             prompt += "\n\n# Skills\n\nRead a skill's file before you do what it is for.\n\n" + "\n".join(lines)
@@ -226,26 +244,39 @@ class ShellAgent:
     def _run(self, call: RequestedCall, context: RoundContext, deadline: Deadline, turn: ModelTurn) -> None:
         """Run a tool call and record its result; raises TimeoutError when the turn's time is over."""
         options, arguments = self._options, coerced(call.arguments or {})
-        complaint = "" if self._servers.has(call.name) else complaint_about(call, self._servers.offered)
+        sees = bool(self._images)
+        is_image, is_servers = sees and call.name == VIEW_IMAGE.name, self._servers.has(call.name)
+        complaint = "" if is_image or is_servers else complaint_about(call, self._others)
         extra: Mapping[str, Any] | None = None
+        if call.wrong:
+            complaint, extra = told(call.wrong), {"format_error": call.wrong}
+        images: tuple[ShownImage, ...] = ()
         if complaint:
             shown, action = complaint, Action()
         elif deadline.over:
             raise TimeoutError
-        elif self._servers.has(call.name):
+        elif is_image:
+            shown, images = view_image(call, context)
+            action = Action()
+        elif is_servers:
             seconds, limit = options.command_timeout, self._output_limit
-            done = self._servers.run(call, context, deadline, seconds=seconds, limit=limit)
-            shown, action, extra = done.shown, done.action, done.extra
+            done = self._servers.run(call, context, deadline, seconds=seconds, limit=limit, sees=sees)
+            shown, action, extra, images = done.shown, done.action, done.extra, done.images
         else:
             seconds = arguments.get("timeout", options.command_timeout)
             shown, action = run_script(
                 arguments["command"], context, deadline, seconds=seconds, limit=self._output_limit
             )
-        shown = turn.result(shown)
-        self._conversation.add(Message("tool", shown, call_id=call.id))
-        context.recorder.observe(call.id, shown, action, extra)
+        shown, images = turn.result(shown, images)
+        self._conversation.add(Message("tool", shown, call_id=call.id, images=images))
+        context.recorder.observe(call.id, recorded(shown, images, context), action, extra)
         if deadline.over:
             raise TimeoutError
+
+    @property
+    def _others(self) -> list[Tool]:
+        """The tools beside bash."""
+        return [*self._images, *self._servers.offered]
 
     def _answer_rest(self, why: str) -> None:
         """Answer the calls that are not run, because providers refuse conversations with open calls."""

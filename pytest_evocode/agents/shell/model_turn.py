@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,7 @@ from pytest_evocode.agents.shell.compaction import (
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
 from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped
 from pytest_evocode.llm.budget import Budget
-from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, Tool
+from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, ShownImage, Tool
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
 
@@ -87,13 +88,13 @@ class ModelTurn:
             self._shorten_as_before(self._earlier.pop(0))
         entry = self._earlier.pop(0) if self._earlier else None
         if entry is not None:
-            reply, seconds = reply_from_json(entry["reply"]), entry["seconds"]
+            reply, seconds, retries = reply_from_json(entry["reply"]), entry["seconds"], entry.get("retries", 0)
             self._count_waits_of_before()
         else:
-            began = time.monotonic()
+            began, retries = self._now, self._retries
             reply = self._request()
-            seconds = round(time.monotonic() - began, 3)
-            self._context.journal.add({"reply": reply_as_json(reply), "seconds": seconds})
+            seconds, retries = round(self._now - began, 3), self._retries - retries
+            self._context.journal.add({"reply": reply_as_json(reply), "seconds": seconds, "retries": retries})
         self._refuse_uncounted(reply.usage, self._context.spending.budget)
         usage = reply.usage
         self._conversation.filled = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
@@ -104,18 +105,30 @@ class ModelTurn:
             reasoning=reply.reasoning,
             usage=usage,
             model=reply.model,
-            extra=_facts_of(reply) | {"seconds": seconds},
+            extra=_facts_of(reply) | {"seconds": seconds} | ({"retries": retries} if retries else {}),
             paid_before=entry is not None,
         )
         return reply
 
-    def result(self, shown: str) -> str:
+    def result(self, shown: str, images: tuple[ShownImage, ...]) -> tuple[str, tuple[ShownImage, ...]]:
         """Return the result of a call as the model saw it in an earlier session, else as it is now."""
         # The rest of the conversation answers what the model saw then.
         if self._earlier and "result" in self._earlier[0]:
-            return str(self._earlier.pop(0)["result"])
-        self._context.journal.add({"result": shown})
-        return shown
+            entry = self._earlier.pop(0)
+            return str(entry["result"]), tuple(ShownImage(*image) for image in entry.get("images", ()))
+        seen = {"images": [[image.media_type, image.data] for image in images]} if images else {}
+        self._context.journal.add({"result": shown} | seen)
+        return shown, images
+
+    @property
+    def _now(self) -> float:
+        """Seconds on a clock that stands while the provider is waited for."""
+        return time.monotonic() - self._context.spending.waiting.seconds
+
+    @property
+    def _retries(self) -> int:
+        waits = self._context.spending.waiting.waits
+        return waits.retries if waits is not None else 0
 
     def _count_waits_of_before(self) -> None:
         """Count what an earlier session has waited for the model, once the last of it is replayed."""
@@ -153,7 +166,7 @@ class ModelTurn:
         if self._deadline.over:
             raise TimeoutError
         asked = partial(self._client.complete, messages, tools, timeout=self._deadline.left)
-        return _wait_for_reply(self._context.cancelled, asked, self._deadline.left)
+        return _wait_for_reply(self._context.cancelled, asked, self._deadline)
 
     # Making room.
 
@@ -196,7 +209,7 @@ class ModelTurn:
     def _summarise(self) -> bool:
         """Have the model summarise all but the last replies, and return whether it did."""
         text = to_summarise(self._conversation, self._client.context_tokens)
-        began = time.monotonic()
+        began = self._now
         while text:
             try:
                 reply = self._complete((Message("system", SUMMARISER), Message("user", text)), ())
@@ -205,7 +218,7 @@ class ModelTurn:
                 text = text[: len(text) // 2] if len(text) > 1000 else ""
         if not text:
             return False
-        seconds = round(time.monotonic() - began, 3)
+        seconds = round(self._now - began, 3)
         self._context.journal.add({"shorten": "summary", "reply": reply_as_json(reply), "seconds": seconds})
         return self._take_summary(reply, paid_before=False)
 
@@ -236,14 +249,14 @@ def _as_tool_call(call: RequestedCall) -> ToolCall:
     return ToolCall(tool_call_id=call.id, function_name=call.name, arguments=arguments)
 
 
-def _wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], seconds: float | None) -> Reply:
+def _wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], deadline: Deadline) -> Reply:
     """Ask the model in a thread, and wait for its reply only while the session lasts.
 
     Raises:
         Cancelled: The session was stopped.
-        TimeoutError: ``ask`` has not kept to the seconds, as with a server that falls silent in mid-answer.
+        TimeoutError: ``ask`` has not kept to the deadline, as with a server that falls silent in mid-answer.
     """
-    until = math.inf if seconds is None else time.monotonic() + seconds + _GRACE
+    over_since = math.inf
     answer: Future[Reply] = Future()
 
     def ask_model() -> None:
@@ -252,10 +265,12 @@ def _wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], second
         except BaseException as error:
             answer.set_exception(error)
 
-    threading.Thread(target=ask_model, name="model", daemon=True).start()
+    # In a copy of this context, by which clients know the turn that their waits are of.
+    threading.Thread(target=copy_context().run, args=(ask_model,), name="model", daemon=True).start()
     while not cancelled.is_set():
         if wait([answer], timeout=_POLL).done:
             return answer.result()
-        if time.monotonic() > until:
+        over_since = min(over_since, time.monotonic()) if deadline.over else math.inf
+        if time.monotonic() > over_since + _GRACE:
             raise TimeoutError
     raise Cancelled("the session was stopped")

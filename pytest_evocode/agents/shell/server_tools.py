@@ -17,8 +17,9 @@ from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.bash_tool import Deadline
 from pytest_evocode.agents.shell.conversation import head_and_tail
+from pytest_evocode.agents.shell.image_tool import taken_image
 from pytest_evocode.errors import AgentFault, Cancelled, UsageError
-from pytest_evocode.llm.protocol import RequestedCall, Tool
+from pytest_evocode.llm.protocol import RequestedCall, ShownImage, Tool
 from pytest_evocode.trajectories.recorder import Action
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class ServerResult:
     action: Action
     extra: Mapping[str, Any]
     """For the record of the action."""
+    images: tuple[ShownImage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class ServerTools:
             sessions.close()
 
     def run(
-        self, call: RequestedCall, context: RoundContext, deadline: Deadline, *, seconds: float, limit: int
+        self, call: RequestedCall, context: RoundContext, deadline: Deadline, *, seconds: float, limit: int, sees: bool
     ) -> ServerResult:
         """Run a call.
 
@@ -123,6 +125,7 @@ class ServerTools:
             deadline: The turn's.
             seconds: Time for the call.
             limit: Characters of the result that the model sees.
+            sees: Whether it is shown images.
 
         Raises:
             Cancelled: The session was stopped.
@@ -131,6 +134,7 @@ class ServerTools:
         about: dict[str, Any] = {"server": tool.server, "tool": tool.name}
         began = time.monotonic()
         late, failed = False, True
+        images: tuple[ShownImage, ...] = ()
         if call.arguments is None:
             shown = f"The arguments are no JSON object: {call.written[:200]}"
         elif self._sessions is None or tool.server in self._failures:
@@ -149,9 +153,9 @@ class ServerTools:
                 answer.cancel()
                 shown = f"[no answer within {min(seconds, left):g} seconds]"
             else:
-                shown, failed = _outcome(tool.server, answer)
+                shown, failed, images = _outcome(tool.server, answer, sees=sees)
         action = Action(seconds=time.monotonic() - began, timed_out=late)
-        return ServerResult(head_and_tail(shown, limit), action, {"mcp": about | {"failed": failed}})
+        return ServerResult(head_and_tail(shown, limit), action, {"mcp": about | {"failed": failed}}, images)
 
 
 def check_sdk() -> None:
@@ -160,17 +164,22 @@ def check_sdk() -> None:
         raise UsageError("MCP servers need the package mcp; install it: pip install 'pytest-evocode[mcp]'")
 
 
-def _outcome(server: str, answer: Any) -> tuple[str, bool]:
-    """Return what the model sees of an answer, and whether it is a failure."""
+def _outcome(server: str, answer: Any, *, sees: bool) -> tuple[str, bool, tuple[ShownImage, ...]]:
+    """Return what the model is told of an answer, whether it is a failure, and the images in it."""
     try:
         result = answer.result()
     except ConnectionError as error:
-        return f"[MCP server {server}: {error}]", True
-    parts = [_text(block) for block in result.content]
+        return f"[MCP server {server}: {error}]", True, ()
+    parts, images = [], []
+    for block in result.content:
+        image = taken_image(block.data) if sees and block.type == "image" else None
+        if image is not None:
+            images.append(image)
+        parts.append(f"[image: {image.media_type}]" if image is not None else _text(block))
     if not parts and result.structured_content is not None:
         parts = [json.dumps(result.structured_content, ensure_ascii=False)]
     shown = "\n".join(parts) or "[no output]"
-    return (f"[error]\n{shown}" if result.is_error else shown), bool(result.is_error)
+    return (f"[error]\n{shown}" if result.is_error else shown), bool(result.is_error), (*images,)
 
 
 def _text(block: Any) -> str:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from pytest_evocode.environments.archive import Source
 from pytest_evocode.environments.command_environment import CappedOutput
@@ -65,6 +65,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         volumes: Mapping[str, IO[bytes]] | None = None,
         no_new_privileges: bool = False,
         part: CarriedFiles | None = None,
+        own_network: ContainerNetwork | None = None,
     ) -> None:
         super().__init__()
         self.workdir = workdir
@@ -75,7 +76,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         self._client = settings.client
         self.entry_point = settings.entry_point
         self._image = image
-        self._network = ContainerNetwork(settings.networks, network)
+        self._network = own_network or ContainerNetwork(settings.networks, network)
         self._fresh = tuple(fresh)
         self._running: ContainerFiles | None = None
         self._own_image: str | None = None
@@ -107,7 +108,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         forked = self._fresh or isinstance(self._image, DockerSnapshot)
         logs = [path for path in _LOGS if not (forked and self._files.is_directory(path))]
         self._files.pending = [*logs, *self._fresh]
-        if self._network.is_none or self.egress is not None:
+        if not self._network.has_hosts:
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
 
     def _clear_way(self) -> None:
@@ -130,10 +131,12 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
 
         settings, image = self._settings, self._image_name()
         # An anonymous volume is empty whatever the image has there, and making it runs nothing in the container.
-        mounts = [Mount(path, None, type="volume", no_copy=True) for path in (*self._fresh, *self._volumes)]
+        mounts: list[Any] = [Mount(path, None, type="volume", no_copy=True) for path in (*self._fresh, *self._volumes)]
         with faults("starting a container"):
+            network_mode = self._network.open(settings.image, settings.labels)  # Before it is asked for more.
+            mounts += self._network.mounts
             host_config = self._client.create_host_config(
-                network_mode=self._network.open(settings.image, settings.labels),
+                network_mode=network_mode,
                 nano_cpus=None if settings.cpus is None else int(settings.cpus * 1e9),
                 mem_limit=settings.memory,
                 memswap_limit=settings.memory,  # Memory and swap together, so no swap.
@@ -143,6 +146,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
                 mounts=mounts,
                 security_opt=["no-new-privileges:true"] if self._no_new_privileges else None,
                 log_config=LogConfig(type="none"),
+                **self._network.host_options,
             )
             created = self._client.create_container(
                 image,
@@ -156,10 +160,12 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
                 stdin_open=True,
                 # The runtime then makes an empty network, in less than half the time of the engine's "none".
                 network_disabled=self._network.is_none,
+                networking_config=self._network.endpoints,
             )
             container = created["Id"]
             # Set before it is started, so that a stop meanwhile finds it.
             self._running = ContainerFiles(self._client, container, None)
+            self._network.join(container)
             channel = Channel(self._client, container)
             self._running = ContainerFiles(self._client, container, channel)
             self._client.start(container)
@@ -310,7 +316,8 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_pending()
-        return self._snapshots.take(self._id, keep_for)
+        with self._network.held():
+            return self._network.complete(self._snapshots.take(self._id, keep_for))
 
     def fork(
         self,
@@ -325,7 +332,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         assert isinstance(snapshot, DockerSnapshot)
         settings = self._settings
         part = None if only is None else CarriedFiles(self._client, snapshot, tuple(only), settings.labels)
-        return DockerEnvironment(
+        return type(self)(
             settings,
             snapshot if part is None else settings.image,  # It may still be on the way; start() waits for it.
             workdir=self.workdir,
@@ -334,6 +341,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
             volumes=snapshot.volumes if part is None else None,
             no_new_privileges=no_new_privileges,
             part=part,
+            own_network=self._network.of_fork(network, snapshot, anew=part is not None),
         )
 
     def stop(self) -> None:

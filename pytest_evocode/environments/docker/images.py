@@ -101,8 +101,6 @@ class DockerImages:
         return installed, made or made_too
 
     def _ensure_task(self, task: Task, wish: BuildWish) -> tuple[dict[str, Any], bool]:
-        if task.compose is not None:
-            raise BuildError(f"{task.compose.path}: not supported yet: write a Dockerfile")
         named = task.config.environment.docker_image
         name: str | None = None  # A pull that failed may do well the next time.
         if named is not None:
