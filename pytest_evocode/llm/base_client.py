@@ -14,6 +14,7 @@ from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, Reply, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.llm.rates import ModelFacts
+from pytest_evocode.llm.waiting import waiting_of_turn
 
 
 class BaseClient(ABC):
@@ -44,11 +45,12 @@ class BaseClient(ABC):
 
     def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
-        ends = None if timeout is None else time.monotonic() + timeout
+        waiting = waiting_of_turn()
+        ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
         while True:
             payload, options = self._request(conversation, tools)
             self._add_extras(payload, options)
-            left = None if ends is None else ends - time.monotonic()
+            left = None if ends is None else ends + waiting.seconds - time.monotonic()
             try:
                 return self._connection.post(self._resource, payload, options, left, self._read)
             except RequestRefused as refused:

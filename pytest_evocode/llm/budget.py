@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from pytest_evocode.errors import RunLimitReached, UsageError
+from pytest_evocode.llm.waiting import Waiting
 from pytest_evocode.results.records import Usage
 from pytest_evocode.results.states import Spent
 
@@ -129,21 +130,27 @@ class AttemptSpending:
         self._spent = spent or Spent()
         self._before_turn = self._spent
         self._turn_began: float | None = None
+        self.waiting = Waiting()
+        """What the turn under way, or the last one, waited for; its time does not count."""
 
     @property
     def spent(self) -> Spent:
         """Used so far, the turn under way included."""
         began = self._turn_began  # Another thread may end the turn meanwhile.
-        running = 0.0 if began is None else time.monotonic() - began
+        running = 0.0 if began is None else max(0.0, time.monotonic() - began - self.waiting.seconds)
         return self._spent.model_copy(update={"seconds": self._spent.seconds + running})
 
     def resume(self, spent: Spent) -> None:
         """Continue from what an earlier session had used."""
         self._spent = spent
 
-    def begin_turn(self) -> None:
-        """Start the clock, and count anew for the limits of a round."""
+    def begin_turn(self, waiting: Waiting | None = None) -> None:
+        """Start the clock, and count anew for the limits of a round.
+
+        The clock stands still while the turn waits for something that it is not to blame for.
+        """
         self._before_turn = self._spent
+        self.waiting = waiting or Waiting()
         self._turn_began = time.monotonic()
 
     def set_back(self, seconds: float) -> None:

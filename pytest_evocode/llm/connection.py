@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -22,11 +23,13 @@ from pytest_evocode.errors import (
     RequestUnanswered,
     UsageError,
 )
+from pytest_evocode.llm.connection_limits import place_for_request
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.provider_errors import ProviderFault, from_answer
 from pytest_evocode.llm.providers import Access, Provider
 from pytest_evocode.llm.retries import RetrySchedule
 from pytest_evocode.llm.sdk_requests import send_request
+from pytest_evocode.llm.waiting import WaitCause, waiting_of_turn
 from pytest_evocode.secrets import SHORTEST, is_secret_name
 
 logger = logging.getLogger(__name__)
@@ -109,7 +112,8 @@ class ProviderConnection:
             payload: Arguments of ``create``.
             options: Further fields of the request's body, which not all versions of the SDK have arguments for; those
                 that are None are left out.
-            timeout: Seconds for all tries together; None for no limit.
+            timeout: Seconds for an answer; None for no limit. What is waited for before the request is sent, and tries
+                that are repeated, do not count; see :mod:`~pytest_evocode.llm.waiting`.
             read: Takes the answer's JSON object and the request's id; raises :meth:`unreadable` where it cannot.
 
         Raises:
@@ -117,17 +121,27 @@ class ProviderConnection:
             TimeoutError: The seconds are over.
             ModelFault: The provider cannot be reached, or goes on failing.
         """
-        ends = None if timeout is None else time.monotonic() + timeout
+        waiting = waiting_of_turn()
+        ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
         given = {name: value for name, value in options.items() if value is not None}
         sent = _sendable(payload | {"extra_body": given})
         schedule = RetrySchedule(self._options)
         while True:
-            try:
-                answer = read(*self._once(resource, sent, ends))
-                self._was_reached = True
-                return answer
-            except RequestUnanswered as unanswered:
-                fault = unanswered.fault
+            with place_for_request(self._account, self._options.max_connections, self._wait) as place:
+                began = time.monotonic()
+                try:
+                    until = None if ends is None else ends + waiting.seconds
+                    answer = read(*self._once(resource, sent, until))
+                    place.answered()
+                    self._was_reached = True
+                    return answer
+                except RequestUnanswered as unanswered:
+                    fault = unanswered.fault
+                if fault.kind == "rate limit":
+                    place.refused(fault.retry_after)
+                elif fault.status is not None:
+                    place.answered()
+                took = time.monotonic() - began
             self._refuse_when_closed()
             self._was_reached |= fault.status not in (None, _OK)  # What answers other things may be no such API.
             if fault.kind in ("overflow", "final"):
@@ -136,10 +150,10 @@ class ProviderConnection:
             seconds = schedule.pause_after(fault, self._options.retries if self._was_reached else _FIRST_RETRIES)
             if seconds is None:
                 raise self._given_up(fault, schedule)
-            if ends is not None and time.monotonic() + seconds >= ends:
-                raise self._fault("the turn's time is over before the provider can be asked again", fault)
+            cause = _wait_cause(fault)
+            waiting.retry(cause, took)
             logger.info("%s: %s with status %s, retried in %.1f s", self.label, fault.kind, fault.status, seconds)
-            self._pause(seconds)
+            self._wait(seconds, cause)
 
     def explain(self, fault: ProviderFault) -> ContextOverflow | AgentFault:
         """Return what to raise for a request that the provider refuses."""
@@ -205,7 +219,8 @@ class ProviderConnection:
         try:
             written, headers = send_request(self._provider.sdk, resource(self._client()), payload, left)
         except RequestUnanswered as unanswered:
-            if unanswered.fault.status is None and ends is not None and time.monotonic() >= ends:
+            fault = unanswered.fault
+            if fault.status is None and fault.connected and ends is not None and time.monotonic() >= ends:
                 raise TimeoutError(f"{self.label}: the model has not answered in time") from None
             raise
         except RuntimeError:  # What the SDKs' HTTP library says of a client that was closed just before.
@@ -223,6 +238,12 @@ class ProviderConnection:
             raise RequestUnanswered(fault)
         logger.debug("%s: request %s was answered in %.1f s", self.label, request_id, time.monotonic() - until + left)
         return body, request_id or str(body.get("id") or "")
+
+    @property
+    def _account(self) -> str:
+        """The name of what the provider limits: its server and the key."""
+        told = "\n".join((self.base_url or "", self._key or "", self._token or ""))
+        return f"{self._provider.name}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
     @property
     def _key(self) -> str | None:
@@ -256,6 +277,11 @@ class ProviderConnection:
             if self._sdk_client is not None:
                 self._sdk_client.close()
 
+    def _wait(self, seconds: float, cause: WaitCause) -> None:
+        """Pause for a cause that the turn is not to blame for."""
+        with waiting_of_turn().pausing(seconds, cause):
+            self._pause(seconds)
+
     def _pause(self, seconds: float) -> None:
         self._closed.wait(seconds)
         self._refuse_when_closed()
@@ -279,6 +305,12 @@ def _is_installed(module: str) -> bool:
         return importlib.util.find_spec(module) is not None
     except (ModuleNotFoundError, ValueError):  # Its parent is not there.
         return False
+
+
+def _wait_cause(fault: ProviderFault) -> WaitCause:
+    if fault.kind == "rate limit":
+        return "rate limit"
+    return "network" if fault.status is None else "provider"
 
 
 def _package_of(module: str) -> str:

@@ -102,6 +102,9 @@ class ModelOptions(BaseModel):
     nothing has ever come back, as from a wrong address."""
     retry_seconds: float = Field(default=600.0, ge=0)
     """Seconds to wait for the end of a rate limit or an overload (429, 529)."""
+    max_connections: int | None = Field(default=None, gt=0)
+    """Requests under way at once for the same provider and key, over the whole run. Default: the setting
+    evocode_max_connections, else 100."""
 
     def headers(self, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
         """Return ``extra_headers`` with each ``${NAME}`` replaced; raises UsageError for a variable that is not set."""

@@ -112,7 +112,8 @@ class ChatClient(BaseClient):
             self._facts,
             prompt=usage.get("prompt_tokens"),
             completion=usage.get("completion_tokens"),
-            cached=details.get("cached_tokens", usage.get("prompt_cache_hit_tokens")),
+            # DeepSeek and Moonshot have names of their own.
+            cached=details.get("cached_tokens", usage.get("prompt_cache_hit_tokens", usage.get("cached_tokens"))),
             written=details.get("cache_write_tokens"),
             reasoning=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens"),
             charged=_charged(usage),

@@ -34,6 +34,8 @@ class RequestedCall:
     arguments: dict[str, Any] | None
     written: str = ""
     """The arguments as the model wrote them."""
+    wrong: str = ""
+    """What is wrong with the call, where that is known before it is run."""
 
     @property
     def arguments_text(self) -> str:

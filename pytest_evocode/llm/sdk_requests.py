@@ -32,13 +32,13 @@ def send_request(
     sdk = importlib.import_module(module)
     if hasattr(resource, "send"):  # One of ours, for an SDK of another make.
         return resource.send(sdk, payload, seconds)  # type: ignore[no-any-return]
-    limits = sdk.Timeout(seconds, connect=min(seconds, _CONNECT))
+    limits = sdk.Timeout(seconds, connect=_CONNECT)
     try:
         return _read(resource, payload | {"timeout": limits}, until)
     except sdk.APIStatusError as error:
         raise RequestUnanswered(from_status(error.status_code, error.body, error.response.headers)) from None
     except (sdk.APIConnectionError, ConnectionBroken) as error:
-        raise RequestUnanswered(ProviderFault(cause_of(error))) from None
+        raise RequestUnanswered(ProviderFault(cause_of(error), connected=not _is_unconnected(error))) from None
 
 
 def _read(resource: Any, payload: dict[str, Any], until: float) -> tuple[bytes, Mapping[str, str]]:
@@ -56,6 +56,14 @@ def _read(resource: Any, payload: dict[str, Any], until: float) -> tuple[bytes, 
         except Exception as error:  # the SDKs let through what their HTTP libraries raise here
             raise ConnectionBroken(str(error) or type(error).__name__) from error
         return bytes(body), response.headers
+
+
+def _is_unconnected(error: BaseException) -> bool:
+    """Return whether an error of an SDK says that there was no connection yet."""
+    causes = [error]
+    while (cause := causes[-1].__cause__) is not None:
+        causes.append(cause)
+    return any(type(each).__name__ in ("ConnectTimeout", "ConnectError") for each in causes)
 
 
 def cause_of(error: BaseException) -> str:

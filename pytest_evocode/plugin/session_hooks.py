@@ -10,6 +10,7 @@ import pytest
 
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.names import agent_id
+from pytest_evocode.plugin.connections import forget_connections
 from pytest_evocode.plugin.ending_signals import EndingSignals
 from pytest_evocode.plugin.run import SessionRun
 from pytest_evocode.plugin.session import EvocodeSession
@@ -123,6 +124,8 @@ class SessionHooks:
         result = yield
         if evocode.run is not None:
             evocode.run.write(evocode.records, evocode.begun, int(session.exitstatus))
+            if evocode.run_name:
+                forget_connections(settings.results, evocode.run_name)
         return result
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -130,6 +133,7 @@ class SessionHooks:
         session, settings = self._session, self._session.settings
         if session.records:
             from pytest_evocode.report.benchmark import benchmark_lines
+            from pytest_evocode.report.waits import waits_line
 
             terminalreporter.section("evocode benchmark")
             grid = terminalreporter.verbosity >= 0
@@ -142,6 +146,8 @@ class SessionHooks:
             ):
                 terminalreporter.write_line(printable(session.scrubber.text(line)))
             # What was verified before a session goes on with a run took none of its time.
+            if grid and (line := waits_line(session.records)):
+                terminalreporter.write_line(line)
             if grid and settings.resume is None and (line := session.describe_slots()):
                 terminalreporter.write_line(line)
         if settings.shard is not None and session.run is not None:

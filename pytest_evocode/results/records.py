@@ -12,6 +12,7 @@ from pytest_evocode.results.frozen import ResultsRecord
 from pytest_evocode.results.harbor_fields import HarborFields
 from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.waits import Waits
 from pytest_evocode.tasks.model import VerifyIn
 
 #: Version 2 added modes, facts about tasks and what a run had selected, and took the cases out of ``result.json``;
@@ -251,6 +252,10 @@ class RoundRecord(ResultsRecord):
     verifier_seconds: float | None = None
     phases: Phases | None = None
     """Where the time went; None in records that do not say."""
+    provider_waits: Waits | None = None
+    """What the agent's turn waited for because of its model's provider, beside ``agent_seconds``; None where it did not
+    wait.
+    """
     denied: tuple[DeniedConnection, ...] | None = None
     """What the agent and the suite tried to reach beyond their allowlists, of a long list a part; None where neither
     had one.

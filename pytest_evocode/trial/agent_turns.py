@@ -17,11 +17,13 @@ from pytest_evocode.environments.egress.phases import allow_network, take_denied
 from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
 from pytest_evocode.errors import AgentFault, EnvironmentFault, EvocodeError, ModelFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
+from pytest_evocode.llm.waiting import Waiting, counted_in
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.results.records import DeniedConnection, Fault, Usage
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import TurnRecord
+from pytest_evocode.results.waits import Waits
 from pytest_evocode.tasks import Allowlist, Network, Round, resolve_solution_env
 from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
@@ -54,6 +56,8 @@ class AgentTurns:
         """How long the agent worked in the last turn, until a record has it."""
         self.denied: tuple[DeniedConnection, ...] | None = None
         """What the last turn was denied of the network."""
+        self.waits: Waits | None = None
+        """What the last turn waited for because of its model's provider."""
         self.taking = False
         """Whether a round is prepared, or the agent works on it."""
         self._workspace: WorkspaceChanges | None = None
@@ -80,7 +84,7 @@ class AgentTurns:
         """
         self._stage = Progress("preparing", round_.index)
         self.unrecorded = None
-        self.seconds = self.denied = None
+        self.seconds = self.denied = self.waits = None
         self.stopwatch = Stopwatch()
         self.stopwatch.begin("setup")
         self.taking = True
@@ -111,12 +115,13 @@ class AgentTurns:
         self._stage = Progress("working", round_.index, limit=context.timeout)
         logger.debug("%s, %s: the turn of %s begins", context.task.name, round_.name, self._agent.name)
         allow_network(environment, self._network(round_))
-        self.spending.begin_turn()
+        self.spending.begin_turn(waiting := Waiting(self._context.options.waiting_limit))
         self.under_way = True
         try:
             try:
                 self.stopwatch.begin("agent")
-                transcript = self._agent.run_round(context)
+                with counted_in(waiting):
+                    transcript = self._agent.run_round(context)
             finally:
                 seconds = self.seconds = self.spending.end_turn()
                 self.stopwatch.begin("bookkeeping")
@@ -132,7 +137,7 @@ class AgentTurns:
             notes = self._context.task_environment.collect(environment, round_)
         finally:
             recorder.close()
-            self.unrecorded = recorder.usage
+            self.unrecorded, self.waits = recorder.usage, waiting.waits
             self.denied = take_denied(environment, "agent")
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
@@ -175,6 +180,7 @@ class AgentTurns:
             agent_seconds=seconds,
             phases=self.stopwatch.phases,
             denied=self.denied,
+            provider_waits=self.waits,
         )
 
     def _network(self, round_: Round) -> Network | None:

@@ -119,6 +119,7 @@ class RoundRecords:
             agent_seconds=turn.agent_seconds,
             phases=turn.phases,
             denied=turn.denied,
+            provider_waits=turn.provider_waits,
         )
 
     def _record(self, round_: Round, outcome: Outcome, cause: str, **more: Any) -> RoundRecord:
@@ -212,11 +213,12 @@ class RoundRecords:
             first = next((each for each, record in self._records.items() if each >= index and not record.done()), None)
             if isinstance(error, RunLimitReached):
                 self.waits = True
-                self._leave_waiting(index, str(error), {"usage": turns.unrecorded, "agent_seconds": turns.seconds})
+                taken = {"usage": turns.unrecorded, "agent_seconds": turns.seconds, "provider_waits": turns.waits}
+                self._leave_waiting(index, str(error), taken)
             elif first is not None:
                 round_, cause = self._rounds[first], describe_error(error)
-                more = {"fault": turns.fault_of(error), "usage": turns.unrecorded, "denied": turns.denied}
-                self.deliver(self._record(round_, "error", cause, **more), done=False)
+                more = {"fault": turns.fault_of(error), "denied": turns.denied, "provider_waits": turns.waits}
+                self.deliver(self._record(round_, "error", cause, usage=turns.unrecorded, **more), done=False)
                 self.skip_after(first, f"the attempt ended in {round_.name} with an error")
         self.skip_after(index - 1, STOPPED)
 

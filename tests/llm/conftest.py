@@ -9,8 +9,10 @@ import pytest
 
 from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.connection import ProviderConnection
+from pytest_evocode.llm.connection_limits import LocalConnections, connections_shared_by
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Tool
+from pytest_evocode.llm.request_pace import RequestPace
 from tests.model_server import ModelServer
 
 BASH = Tool(
@@ -48,11 +50,13 @@ def _nothing_of_the_machines_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that clients make, in seconds, none of which takes any time."""
+def naps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """The pauses that clients make, in seconds, none of which takes any time; without a pace of all clients."""
     pauses: list[float] = []
     monkeypatch.setattr(ProviderConnection, "_pause", lambda self, seconds: pauses.append(seconds))
-    return pauses
+    monkeypatch.setattr(RequestPace, "reserve", lambda self, now: now)
+    with connections_shared_by(LocalConnections()):
+        yield pauses
 
 
 def client_for(api: str, server: ModelServer, model: str | None = None, **options: Any) -> ModelClient:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pytest_evocode.errors import RunLimitReached, UsageError
 from pytest_evocode.llm.budget import AttemptSpending, Budget, RunSpending, parse_budget
+from pytest_evocode.llm.waiting import Waiting
 from pytest_evocode.results.records import Usage
 from pytest_evocode.results.states import Spent
 
@@ -143,3 +145,20 @@ def test_nobody_gets_back_what_the_run_has_spent_or_ends_it_by_what_is_no_number
     spending.correct(REPLY, Usage(prompt_tokens=900, completion_tokens=100, cost_usd=0.5))
     assert (spending.spent.tokens, spending.spent.cost_usd) == (1000, 0.5)
     assert RunSpending(tmp_path / "now.spent").cost_usd == 0.5
+
+
+def test_minutes_do_not_pass_while_a_turn_waits_for_its_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("pytest_evocode.llm.budget.time", clock)
+    waiting = Waiting(clock=clock.monotonic)
+    spending = AttemptSpending(Budget(minutes=1))
+    spending.begin_turn(waiting)
+    now[0] += 30.0
+    waiting.retry("provider", 10.0)  # A try of these 30 seconds.
+    assert spending.seconds_left == 40.0
+    with waiting.pausing(500.0, "connections"):
+        now[0] += 500.0
+        assert spending.seconds_left == 40.0
+    assert spending.end_turn() == 20.0
+    assert spending.exhausted == ""

@@ -9,10 +9,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
+from contextvars import copy_context
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -29,6 +30,7 @@ from pytest_evocode.agents.shell.earlier_messages import earlier_messages
 from pytest_evocode.agents.shell.image_tool import VIEW_IMAGE, recorded, view_image
 from pytest_evocode.agents.shell.server_tools import ServerTools, check_sdk
 from pytest_evocode.agents.shell.task_skills import skills_of_task
+from pytest_evocode.agents.shell.text_calls import INSTRUCTIONS, TextCalls, told
 from pytest_evocode.errors import AgentFault, Cancelled, ContextOverflow, TurnStopped, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.model_options import ModelOptions
@@ -62,6 +64,8 @@ class ShellOptions(ModelOptions, HarnessOptions):
     """Seconds for a command unless the model asks for more."""
     output_limit: int = Field(default=16_000, ge=200)
     """Characters of a command's output that the model sees."""
+    calls: Literal["tools", "text"] = "tools"
+    """How the model calls its tool: by the API's tool calls, or, ``text``, by one fenced block in each reply."""
     view_image: bool = False
     """Whether the model may look at image files, by a tool of its own, and sees the images of MCP servers' tools."""
 
@@ -85,7 +89,7 @@ class ShellAgent:
         return "pytest-evocode", version("pytest-evocode")
 
     def __init__(self, client: ModelClient, options: ShellOptions) -> None:
-        self._client = client
+        self._client: ModelClient = TextCalls(client) if options.calls == "text" else client
         self._options = options
         self._conversation = Conversation()
         self._filled = 0
@@ -96,6 +100,8 @@ class ShellAgent:
     def check(self, environ: Mapping[str, str], budget: Budget) -> None:
         """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
         self._client.check()
+        if self._options.calls == "text" and self._options.view_image:
+            raise UsageError("view_image is a tool of its own, which calls=text cannot call; leave one of them out")
         if budget.limits_cost and not self._client.knows_price:
             raise UsageError(
                 f"the budget limits the cost, and what {self._client.model} costs is not known; give its prices with "
@@ -107,6 +113,13 @@ class ShellAgent:
 
     def check_task(self, task: Task, engine: str) -> None:
         """See :class:`~pytest_evocode.agents.protocol.SelectiveAgent`."""
+        servers = [each.name for each in task.config.environment.mcp_servers]
+        servers += [each.name for each in servers_of_file(self._options.mcp, os.environ)]
+        if servers and self._options.calls == "text":
+            raise UsageError(
+                f"{task.directory / 'task.toml'}: calls=text has no way to call tools of MCP servers, and there are "
+                f"{', '.join(servers)}; set calls=tools, or leave the servers out"
+            )
         if task.config.environment.mcp_servers:
             check_sdk()
         check_names(task, servers_of_file(self._options.mcp, os.environ), self._options.mcp)
@@ -136,7 +149,7 @@ class ShellAgent:
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
-        deadline = Deadline(context.timeout)
+        deadline = Deadline(context.timeout, context.spending.waiting)
         earlier = list(context.journal.earlier)
         if earlier:
             logger.info("%s: %d entries of an earlier session are replayed", context.round.name, len(earlier))
@@ -183,6 +196,8 @@ class ShellAgent:
         prompt = prompt.replace("{command_timeout}", f"{options.command_timeout:g}")
         if options.rules is not None:
             prompt += f"\n\n# {options.rules.name}\n\n{read_file(options.rules).strip()}"
+        if options.calls == "text":
+            prompt += f"\n\n{INSTRUCTIONS.strip()}"
         if skills := self._skills(context):
             lines = [f"- {each.name}: {each.description} ({path})" for each, path in skills]
             prompt += "\n\n# Skills\n\nRead a skill's file before you do what it is for.\n\n" + "\n".join(lines)
@@ -210,9 +225,9 @@ class ShellAgent:
                 deadline.set_back(waited)
                 context.spending.set_back(waited)
         else:
-            began = time.monotonic()
+            began = time.monotonic() - context.spending.waiting.seconds
             reply, elided = self._request(context, deadline)
-            seconds = round(time.monotonic() - began, 3)
+            seconds = round(time.monotonic() - context.spending.waiting.seconds - began, 3)
             context.journal.add({"reply": reply_as_json(reply), "elided": elided, "seconds": seconds})
         usage = reply.usage
         self._refuse_uncounted(usage, context.spending.budget)
@@ -251,7 +266,7 @@ class ShellAgent:
                 self._client.complete, tuple(self._conversation), [BASH, *self._others], timeout=deadline.left
             )
             try:
-                return _wait_for_reply(context.cancelled, asked, deadline.left), elided
+                return _wait_for_reply(context.cancelled, asked, deadline), elided
             except ContextOverflow as error:
                 if not self._shorten(context, elided):
                     raise TurnStopped(f"context: the conversation is longer than the model takes ({error})") from None
@@ -275,6 +290,8 @@ class ShellAgent:
         is_image, is_servers = sees and call.name == VIEW_IMAGE.name, self._servers.has(call.name)
         complaint = "" if is_image or is_servers else complaint_about(call, self._others)
         extra: Mapping[str, Any] | None = None
+        if call.wrong:
+            complaint, extra = told(call.wrong), {"format_error": call.wrong}
         images: tuple[ShownImage, ...] = ()
         if complaint:
             shown, action = complaint, Action()
@@ -320,14 +337,14 @@ def _as_tool_call(call: RequestedCall) -> ToolCall:
     return ToolCall(tool_call_id=call.id, function_name=call.name, arguments=arguments)
 
 
-def _wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], seconds: float | None) -> Reply:
+def _wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], deadline: Deadline) -> Reply:
     """Ask the model in a thread, and wait for its reply only while the session lasts.
 
     Raises:
         Cancelled: The session was stopped.
-        TimeoutError: ``ask`` has not kept to the seconds, as with a server that falls silent in mid-answer.
+        TimeoutError: ``ask`` has not kept to the deadline, as with a server that falls silent in mid-answer.
     """
-    until = math.inf if seconds is None else time.monotonic() + seconds + _GRACE
+    over_since = math.inf
     answer: Future[Reply] = Future()
 
     def ask_model() -> None:
@@ -336,10 +353,12 @@ def _wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], second
         except BaseException as error:
             answer.set_exception(error)
 
-    threading.Thread(target=ask_model, name="model", daemon=True).start()
+    # In a copy of this context, by which clients know the turn that their waits are of.
+    threading.Thread(target=copy_context().run, args=(ask_model,), name="model", daemon=True).start()
     while not cancelled.is_set():
         if wait([answer], timeout=_POLL).done:
             return answer.result()
-        if time.monotonic() > until:
+        over_since = min(over_since, time.monotonic()) if deadline.over else math.inf
+        if time.monotonic() > over_since + _GRACE:
             raise TimeoutError
     raise Cancelled("the session was stopped")

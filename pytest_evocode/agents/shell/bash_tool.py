@@ -12,6 +12,7 @@ from typing import Any
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.conversation import head_and_tail
 from pytest_evocode.llm.protocol import RequestedCall, Tool
+from pytest_evocode.llm.waiting import Waiting
 from pytest_evocode.trajectories.recorder import Action
 
 logger = logging.getLogger(__name__)
@@ -42,10 +43,11 @@ _LONGEST = 7 * 86_400.0  # seconds
 
 
 class Deadline:
-    """The end of a turn's time, if it has one."""
+    """The end of a turn's time, if it has one; what the turn waits for does not count."""
 
-    def __init__(self, timeout: float | None) -> None:
-        self._at = None if timeout is None else time.monotonic() + timeout
+    def __init__(self, timeout: float | None, waiting: Waiting | None = None) -> None:
+        self._waiting = waiting = waiting or Waiting()
+        self._at = None if timeout is None else time.monotonic() + timeout - waiting.seconds
 
     def set_back(self, seconds: float) -> None:
         """Make it so many seconds earlier."""
@@ -55,7 +57,7 @@ class Deadline:
     @property
     def left(self) -> float | None:
         """Seconds left, at least 0; None for no limit."""
-        return None if self._at is None else max(0.0, self._at - time.monotonic())
+        return None if self._at is None else max(0.0, self._at + self._waiting.seconds - time.monotonic())
 
     @property
     def over(self) -> bool:
