@@ -34,6 +34,7 @@ FORMS = (
     "replay:PATH",
     *(f"{provider}/MODEL" for provider in PROVIDERS),
     *(f"{name}:MODEL" for name in _INSTALLED),
+    "acp:COMMAND",
     "cmd:NAME",
     "module:Class",
 )
@@ -112,6 +113,8 @@ def find_kind(spec: str, declarations: Declarations) -> Kind:
         return _plain(spec)
     if name == "replay" and argument:
         return _replay(argument)
+    if name == "acp" and argument.strip():
+        return _acp(argument.strip())
     if name == "cmd" and argument:
         return _command(argument, declarations)
     if name in _INSTALLED and (argument or not colon):
@@ -134,6 +137,7 @@ def unknown_agent(spec: str, declarations: Declarations) -> str:
         "oracle",
         "nop",
         "replay:",
+        "acp:",
         "cmd:",
         *others,
         *(f"{each}:" for each in _INSTALLED),
@@ -222,6 +226,12 @@ def _installed(name: str, model: str | None) -> Kind:
     module, _, attribute = _INSTALLED[name].partition(":")
     agent = getattr(importlib.import_module(f"pytest_evocode.agents.installed.{module}"), attribute)
     return Kind(lambda options: agent(model, agent.options_type(**options)), agent.options_type)
+
+
+def _acp(command: str) -> Kind:
+    from pytest_evocode.agents.acp.agent import AcpAgent, AcpOptions
+
+    return Kind(lambda options: AcpAgent(command, AcpOptions(**options)), AcpOptions)
 
 
 def _command(name: str, declarations: Declarations) -> Kind:

@@ -244,7 +244,9 @@ class Trial:
                 self.environment.stop()
         finally:
             self._suites.close()
-        self._checkpoints.close(finished=not (self._records.undone or self._checkpoints.is_left_as_it_is))
+        finished = not (self._records.undone or self._checkpoints.is_left_as_it_is)
+        self._checkpoints.close(finished=finished)
+        self._suites.state.end(finished=finished)
         self._start_state.close()
         if self._unwritten is not None:
             raise EnvironmentFault(f"the attempt's record could not be written: {self._unwritten}")
@@ -279,7 +281,8 @@ class Trial:
         self._ended = before.last_turn
         self._chain.resume(before)
         self._ahead.watch(environment)
-        for turn in reversed(before.turns):  # The longest suites first.
+        in_order = before.turns if self._suites.state.paths else before.turns[::-1]  # The longest suites first.
+        for turn in in_order:
             self._verdicts.begin(environment, self._rounds[turn.index - 1], turn)
         if self._ended in self._records and not self._ahead.goes_on_after(self._rounds[self._ended - 1]):
             return
