@@ -45,7 +45,8 @@ SHELL, CLI, CLAUDE = "openai/gpt-5", "codex:gpt-5", "claude-code:opus"
         (CLI, "version", "a b", "it is not in the right form", "0.169.0"),
         (CLI, "env", "A=b", NO_TABLE, '{"NAME": "value"}'),
         (CLI, "env", "{A",
-         "it is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)", '{"NAME": "value"}'),
+         "it is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+         '{"NAME": "value"}'),
     ],
 )  # fmt: skip
 def test_a_value_that_an_option_cannot_have(spec: str, name: str, value: str, words: str, works: str) -> None:
