@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.faults import faults
 from pytest_evocode.metrics.flaky import flaky_rounds
@@ -80,6 +80,7 @@ def benchmark_lines(
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
     broken = {agent: faults(*mode.grids(of_agent)) for agent, of_agent in agents.items()}
     yield from aligned(score_rows(found, spent, titles=[*_TITLES[mode.mode], *SPENT], faults=broken))
+    yield from unpriced_lines(agents)
     yield from case_lines(found)
     yield from mark_lines(found, records)
     yield from fault_lines(broken)
@@ -105,6 +106,20 @@ def benchmark_lines(
         verdict = "reached" if lowest >= fail_under else "not reached"
         yield ""
         yield f"--evocode-fail-under={fail_under:g}: {verdict} with {article} {mode.headline} of {lowest:.1f}"
+
+
+def unpriced_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:
+    """Yield which agents used tokens whose cost nobody knows, in one line, and what to do about it."""
+    unpriced = [
+        agent
+        for agent, records in agents.items()
+        if any(each.usage is not None and each.usage.tokens and each.usage.cost_usd is None for each in records)
+    ]
+    if unpriced:
+        yield (
+            f"the cost of {join_first(unpriced)} is not known: give the model's prices with --evocode-agent-option "
+            "prices=FILE"
+        )
 
 
 #: The columns of a session's table, without what was spent.
