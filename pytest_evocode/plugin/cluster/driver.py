@@ -239,7 +239,8 @@ class ClusterRun:
 
     def _conclude(self, reference: Any) -> None:
         """See to an attempt whose try is over: it has ended, was lost, or gave way to others."""
-        unit, _ = self._running.pop(reference)
+        unit, number = self._running.pop(reference)
+        self._cluster.forget(unit.name, number)
         node = self._placement.node_of(unit.name)
         self._placement.ended(unit.name)
         why = self._cluster.why_lost(reference)

@@ -96,13 +96,13 @@ def make_attempt(broker: Any, node: str, order: AttemptOrder, number: int, archi
     """
     import ray
 
-    from pytest_evocode.plugin.cluster.task_archives import place_task
+    from pytest_evocode.environments.kept_tasks import KeptTasks
 
     def exchange(messages: Sequence[Message]) -> Any:
         return ray.get(broker.exchange.remote(order.name, number, node, messages))
 
     try:
-        task = place_task(order.task_hash, order.directory_name, lambda: ray.get(archive[0]))
+        task = KeptTasks().place(order.task_hash, order.directory_name, lambda: ray.get(archive[0]))
     except (OSError, ValueError) as error:
         exchange([(FAILED, f"the task's directory could not be brought there: {error}")])
         return ""

@@ -135,6 +135,10 @@ class RayCluster:
         """Have one try at an attempt stop."""
         self._broker.stop.remote(attempt, number)
 
+    def forget(self, attempt: str, number: int) -> None:
+        """Give back what a try at an attempt holds that is over."""
+        self._broker.forget.remote(attempt, number)
+
     def stop_all(self) -> None:
         """Have all attempts stop."""
         self._broker.stop_all.remote()

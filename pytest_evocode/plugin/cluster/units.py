@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.connection_limits import MOST
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
 from pytest_evocode.plugin.cluster.orders import AttemptOrder
 from pytest_evocode.plugin.cluster.placement import Needs
@@ -164,6 +165,7 @@ def order_of(session: EvocodeSession, unit: AttemptUnit, engine: str, task_hash:
         options=attempt.trial_options({}),
         environ=sent_variables(os.environ),
         search_path=tuple(sys.path),
+        max_connections=settings.max_connections or MOST,
         made_agent=_made_by_hook(session, attempt),
     )
 
