@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import signal
 import threading
@@ -24,7 +25,7 @@ _WRITING = 120.0  # seconds in which a program has to take what is written to it
 _ENDING = 2.0  # seconds for a program to end by itself once its input is closed
 _PAUSE = 0.02  # seconds
 _ERRORS = 16 * 2**10  # bytes kept of the beginning and of the end of what it prints to stderr
-_NOBODY_READS = (RuntimeError, CancelledError, anyio.ClosedResourceError, anyio.BrokenResourceError)
+_NOBODY_READS = (RuntimeError, CancelledError)
 
 
 class ProgramStream(anyio.abc.ByteStream):
@@ -37,7 +38,8 @@ class ProgramStream(anyio.abc.ByteStream):
 
     def __init__(self, portal: anyio.from_thread.BlockingPortal) -> None:
         self._portal = portal
-        self._sent, self._received = anyio.create_memory_object_stream[bytes](_CHUNKS)
+        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue(_CHUNKS)
+        self._drained = self._closed = False
         self._rest = b""
         self._errors = CappedOutput(_ERRORS)
         self.exit_code: int | None = None
@@ -71,7 +73,7 @@ class ProgramStream(anyio.abc.ByteStream):
             return
         # The loop may have ended, or nobody may read any more.
         with contextlib.suppress(*_NOBODY_READS):
-            self._portal.call(self._sent.send, bytes(chunk))
+            self._portal.call(self._put, bytes(chunk))
 
     def _wait(self) -> None:
         """Wait for the program's end, in a thread: the loop may have ended by then."""
@@ -79,7 +81,11 @@ class ProgramStream(anyio.abc.ByteStream):
             self.exit_code = self._program.wait()
         self.ended = True
         with contextlib.suppress(*_NOBODY_READS):
-            self._portal.call(self._sent.close)
+            self._portal.call(self._put, None)
+
+    async def _put(self, chunk: bytes | None) -> None:
+        if not self._closed:
+            await self._chunks.put(chunk)
 
     @property
     def errors(self) -> str:
@@ -88,8 +94,14 @@ class ProgramStream(anyio.abc.ByteStream):
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """Return what the program prints next; raises anyio.EndOfStream once it has ended."""
-        if not self._rest:
-            self._rest = await self._received.receive()
+        if self._closed:
+            raise anyio.ClosedResourceError
+        while not self._rest:
+            chunk = None if self._drained else await self._chunks.get()
+            if chunk is None:
+                self._drained = True
+                raise anyio.EndOfStream
+            self._rest = chunk
         given, self._rest = self._rest[:max_bytes], self._rest[max_bytes:]
         return given
 
@@ -104,14 +116,19 @@ class ProgramStream(anyio.abc.ByteStream):
         """Close the program's input."""
         await anyio.to_thread.run_sync(self._program.close_input)
 
+    async def kill(self) -> None:
+        """Kill the program and its process group, where it still runs."""
+        if not self.ended:
+            await anyio.to_thread.run_sync(self._program.signal, signal.SIGKILL)
+
     async def aclose(self) -> None:
         """Close the input, and kill the program where it does not end by itself."""
         with anyio.CancelScope(shield=True):
-            self._received.close()
+            self._closed = True
+            while not self._chunks.empty():  # Whoever waits to put one more goes on, and puts none.
+                self._chunks.get_nowait()
             await self.send_eof()
             with anyio.move_on_after(_ENDING):
                 while not self.ended:
                     await anyio.sleep(_PAUSE)
-            self._sent.close()
-            if not self.ended:
-                await anyio.to_thread.run_sync(self._program.signal, signal.SIGKILL)
+            await self.kill()

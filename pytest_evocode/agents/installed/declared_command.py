@@ -33,21 +33,23 @@ _TRAJECTORY_LIMIT = 64 * 2**20  # bytes
 _VARIABLE_LIMIT = 2**17 - 64  # bytes
 
 
-def _words(value: Any) -> Any:
+def split_words(value: Any) -> Any:
     """Split a list as ini files write it."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
-def _inside(path: str) -> str:
+def below_workdir(path: str) -> str:
+    """Return a path below the working directory in its one form; raises ValueError for any other."""
     if posixpath.isabs(path) or posixpath.normpath(path).split("/")[0] in ("..", "."):
         raise ValueError("it has to be a path below the working directory, such as AGENTS.md")
     return posixpath.normpath(path)
 
 
-def _below_home(path: str | None) -> str | None:
+def below_home(path: str | None) -> str | None:
+    """Return a path that begins with ``~/`` in its one form; raises ValueError for any other."""
     if path is not None and not path.startswith("~/"):
         raise ValueError("it has to be a path below the home directory, such as ~/.agents/skills")
-    return None if path is None else f"~/{_inside(path[2:])}"
+    return None if path is None else f"~/{below_workdir(path[2:])}"
 
 
 class CommandDeclaration(BaseModel):
@@ -63,17 +65,17 @@ class CommandDeclaration(BaseModel):
     """
     continue_: str | None = Field(default=None, alias="continue")
     """Script for the later rounds, which goes on where the last one ended; None for ``start`` in all of them."""
-    secrets: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
+    secrets: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
     """Variables of this machine that the command gets."""
-    hosts: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
+    hosts: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
     """Hosts that the command calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
     install: str = ""
     """Script that runs as root, with a network, when the image is built."""
     trajectory: str | None = None
     """ATIF file that the command writes in each round with the round's steps; relative to the working directory."""
-    rules_file: Annotated[str, AfterValidator(_inside)] = "AGENTS.md"
+    rules_file: Annotated[str, AfterValidator(below_workdir)] = "AGENTS.md"
     """File in which the command looks for rules, relative to the working directory."""
-    skills_directory: Annotated[str | None, AfterValidator(_below_home)] = None
+    skills_directory: Annotated[str | None, AfterValidator(below_home)] = None
     """Directory in which the command looks for skills, such as ~/.agents/skills; None where it uses none."""
     mcp: bool = False
     """Whether the command uses the MCP servers in the file ``$EVOCODE_MCP_SERVERS``.
