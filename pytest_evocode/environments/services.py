@@ -8,8 +8,11 @@ from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 from pytest_evocode.environments.programs import FileStatus
 from pytest_evocode.environments.protocol import Environment, ExecResult, User
+from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks.compose_file import MAIN
 
 
+@runtime_checkable
 class ServiceFiles(Protocol):
     """The files of one service; every method raises :class:`~pytest_evocode.errors.EnvironmentFault`."""
 
@@ -45,3 +48,15 @@ class ServicesEnvironment(Environment, Protocol):
 
     def service_log(self, service: str) -> bytes:
         """Return the last that a service printed."""
+
+
+def place_of(environment: Environment, service: str | None) -> Environment | ServiceFiles:
+    """Return what has the files of a service: the environment itself for ``main``.
+
+    Raises :class:`~pytest_evocode.errors.EnvironmentFault` where the environment has no such service.
+    """
+    if service in (None, MAIN):
+        return environment
+    if not isinstance(environment, ServicesEnvironment):
+        raise EnvironmentFault(f"there is no service {service} here")
+    return environment.files_of(str(service))

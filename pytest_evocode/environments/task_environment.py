@@ -13,8 +13,10 @@ from pytest_evocode.environments.building import BuildingEngine, BuildWish
 from pytest_evocode.environments.egress.phases import allow_network
 from pytest_evocode.environments.entry_points import EnterableEnvironment, EnteredProgram, enter
 from pytest_evocode.environments.protocol import Engine, Environment, Installation, Snapshot
+from pytest_evocode.environments.services import ServicesEnvironment
 from pytest_evocode.errors import Cancelled, TaskError
 from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_env
+from pytest_evocode.tasks.compose_file import MAIN
 
 VERIFIER_DIRECTORIES = ("/tests", "/logs/verifier")
 """What a suite finds as its own, whatever the agent put there."""
@@ -151,7 +153,10 @@ class TaskEnvironment:
         for hook in round_.collect:
             self.refuse_when_cancelled()
             logger.debug("%s, %s: collecting by %s", self.task.name, round_.name, hook.command)
-            done = environment.exec(hook.command, user=hook.user, timeout=hook.timeout_sec)
+            if hook.service != MAIN and isinstance(environment, ServicesEnvironment):
+                done = environment.exec_in(hook.service, hook.command, user=hook.user, timeout=hook.timeout_sec)
+            else:
+                done = environment.exec(hook.command, user=hook.user, timeout=hook.timeout_sec)
             if not done.ok:
                 ending = "was stopped at its timeout" if done.timed_out else f"ended with exit code {done.exit_code}"
                 last = done.tail(_SHOWN_LINES)

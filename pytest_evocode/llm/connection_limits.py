@@ -18,6 +18,8 @@ from pytest_evocode.llm.waiting import WaitCause
 
 MOST = 100
 """Requests at once for each provider and key, unless a session or an agent sets another number."""
+LOOK = 0.05
+"""Seconds between two looks for a place on this machine."""
 
 
 class ConnectionLimits(Protocol):
@@ -25,6 +27,8 @@ class ConnectionLimits(Protocol):
 
     most: int
     """Requests that one account may have at once, for agents that do not say."""
+    look: float
+    """Seconds between two looks for a place."""
 
     def take(self, account: str, most: int) -> Hashable | None:
         """Take one of an account's places; None while there are ``most`` requests."""
@@ -53,6 +57,8 @@ class _Account:
 
 class LocalConnections:
     """The limits of clients in one process."""
+
+    look = LOOK
 
     def __init__(self, most: int = MOST, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.most = most
@@ -125,9 +131,6 @@ class RequestPlace:
         self._limits.refused(self._account, self._reserved_at, retry_after)
 
 
-_LOOK = 0.05  # seconds between two looks for a place
-
-
 @contextlib.contextmanager
 def place_for_request(
     account: str, most: int | None, pause: Callable[[float, WaitCause], None], limits: ConnectionLimits | None = None
@@ -143,7 +146,7 @@ def place_for_request(
     limits = limits or _of_process[-1]
     most = limits.most if most is None else most
     while (place := limits.take(account, most)) is None:
-        pause(_LOOK, "connections")
+        pause(limits.look, "connections")
     try:
         seconds, reserved_at = limits.reserve(account)
         while seconds > 0:

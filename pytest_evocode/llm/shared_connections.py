@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 
-from pytest_evocode.llm.connection_limits import MOST
+from pytest_evocode.llm.connection_limits import LOOK, MOST
 from pytest_evocode.llm.request_pace import RequestPace
 
 
@@ -27,6 +27,8 @@ class SharedConnections:
         most: Requests that each account may have at once.
         clock: What the time is in seconds, the same for all processes.
     """
+
+    look = LOOK
 
     def __init__(self, directory: Path, most: int = MOST, *, clock: Callable[[], float] = time.time) -> None:
         self.most = most

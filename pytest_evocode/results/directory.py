@@ -90,6 +90,10 @@ class AttemptDirectory:
         """Return the directory for the artifacts of a round."""
         return self.path / "steps" / round_name / "artifacts"
 
+    def services(self, round_name: str) -> Path:
+        """Return the directory for what the services of a compose file were like after a turn."""
+        return self.path / "steps" / round_name / "services"
+
     def gathered_artifacts(self, round_name: str) -> Path:
         """Return the directory in which the artifacts of a round are gathered, until no secret is in them."""
         return self.artifacts(round_name).with_name(".artifacts")

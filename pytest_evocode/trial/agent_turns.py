@@ -31,6 +31,7 @@ from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, wit
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.progress import Progress
+from pytest_evocode.trial.service_records import record_services
 
 logger = logging.getLogger(__name__)
 
@@ -141,6 +142,7 @@ class AgentTurns:
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
             self._write_entry_point(environment)
+            self._write_services(environment, round_)
         return self._ended(round_, transcript, seconds, recorder).model_copy(update={"notes": notes})
 
     def _round_context(self, environment: Environment, round_: Round, recorder: Recorder) -> RoundContext:
@@ -175,6 +177,7 @@ class AgentTurns:
             tool_calls=None if trajectory is None else trajectory.tool_call_count,
             usage=usage,
             stopped=transcript.stopped,
+            refused=transcript.refused,
             agent_seconds=seconds,
             phases=self.stopwatch.phases,
             denied=self.denied,
@@ -218,6 +221,14 @@ class AgentTurns:
         try:
             output = self._directory.scrubber.text(entered.output())
             write_atomically(self._directory.path / ENTRY_POINT_LOG, output)
+        except OSError as error:
+            raise EnvironmentFault(f"the results could not be written: {error}") from error
+
+    def _write_services(self, environment: Environment, round_: Round) -> None:
+        if self._directory is None:
+            return
+        try:
+            record_services(environment, self._directory.services(round_.name), self._directory.scrubber)
         except OSError as error:
             raise EnvironmentFault(f"the results could not be written: {error}") from error
 

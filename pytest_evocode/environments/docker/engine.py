@@ -227,8 +227,8 @@ class DockerEngine:
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         assert isinstance(snapshot, DockerSnapshot)
-        if snapshot.volumes:
-            raise EnvironmentFault("the image keeps files in volumes, which no image can hold")
+        if not snapshot.reference:
+            raise EnvironmentFault("the task keeps files in volumes or services, which no image can hold")
         with faults("keeping a reference state"):
             self._client.tag(snapshot.image, REFERENCES, key)
             layers = self._client.history(snapshot.image)  # type: ignore[no-untyped-call]

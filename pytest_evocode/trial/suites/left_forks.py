@@ -20,6 +20,7 @@ from pytest_evocode.results.directory import SUITE_LOGS
 from pytest_evocode.results.scrubbing import scrub_tree
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.service_records import SERVICES, record_services
 from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts, collect_logs
 
 T = TypeVar("T")
@@ -79,6 +80,7 @@ class LeftFork:
             if (entered := entered_program(self.place)) is not None and (output := entered.output()):
                 (beside / SUITE_LOGS).mkdir(parents=True, exist_ok=True)
                 (beside / SUITE_LOGS / ENTRY_POINT_LOG).write_text(output)
+            record_services(self.environment, beside / SUITE_LOGS / SERVICES, self._context.scrubber)
             if any(reason.endswith(_FULL) for reason in left_out):
                 raise OSError(errno.ENOSPC, _FULL)  # What is there already must not take the room of records.
             scrub_tree(beside, self._context.scrubber)

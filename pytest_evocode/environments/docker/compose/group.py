@@ -21,11 +21,12 @@ from pytest_evocode.environments.docker.compose.creation import (
     volume_mount,
     write_project,
 )
+from pytest_evocode.environments.docker.compose.health import health_of
 from pytest_evocode.environments.docker.compose.project import ComposeProject, Service, VolumeMount
+from pytest_evocode.environments.docker.compose.service_snapshots import ServicesSnapshot, VolumeCopy
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.snapshot_images import REPOSITORY, remove_image_name
+from pytest_evocode.environments.docker.snapshot_images import REPOSITORY
 from pytest_evocode.environments.docker.snapshots import COMMENT, paused, refuse_size
-from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -34,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 GROUP = "evocode.group"
 """The label of all that one group consists of."""
-_WAITING = 600.0  # seconds for a service to become what others wait for; a health check ends this wait much sooner
+_WAITING = 600.0  # seconds for a service that others wait for to end
 _LOOK = 0.1  # seconds between two looks at a service
 _NO_ADDRESS = "com.docker.network.bridge.inhibit_ipv4"
 _SHOWN_LINES = 20
@@ -60,40 +61,6 @@ class ServicesPlan:
     """The ids of the images as built, by service."""
     labels: Mapping[str, str]
     limits: ServiceLimits
-
-
-@dataclass(frozen=True, slots=True)
-class VolumeCopy:
-    """What a volume held."""
-
-    contents: IO[bytes]
-    service: str
-    """A service that has it."""
-    path: str
-    """Where, in that service."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServicesSnapshot:
-    """What the services of an environment held when a snapshot was taken of it."""
-
-    client: APIClient
-    templates: Mapping[str, Mapping[str, Any]]
-    """The engine's description of the containers, by service."""
-    images: Mapping[str, str]
-    """The images of those whose files had changed, by service."""
-    volumes: Mapping[str, VolumeCopy]
-    """By the engine's names of the volumes."""
-    main_volumes: Mapping[str, str]
-    """The engine's names of the volumes that ``main`` shares, by their paths in ``main``."""
-
-    def discard(self) -> None:
-        """Free what it takes."""
-        for volume in self.volumes.values():
-            volume.contents.close()
-        for image in self.images.values():
-            with contextlib.suppress(EnvironmentFault), faults("removing a snapshot"):
-                remove_image_name(self.client, image, force=True)
 
 
 @dataclass(slots=True)
@@ -255,7 +222,7 @@ class ServiceGroup:
         for name, condition in service.depends_on.items():
             if (container := self._parts.containers.get(name)) is None:
                 continue
-            why = _wait(self._client, container, condition)
+            why = self._wait(name, container, condition)
             if why and self._snapshot is None:
                 place = ("services", service.name, "depends_on", name)
                 shown = self.logs(name).decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]
@@ -264,6 +231,30 @@ class ServiceGroup:
                 )
             if why:
                 logger.info("in a fork, the service %s %s", name, why)
+
+    def _wait(self, name: str, container: str, condition: str) -> str:
+        """Wait until a service is as another one needs it, and return why it never will be; empty where it is."""
+
+        def state() -> Mapping[str, Any]:
+            with faults(f"waiting for the service {name}"):
+                found: Mapping[str, Any] = self._client.inspect_container(container)["State"]
+            return found
+
+        def ended() -> bool:
+            return not state()["Running"] and not state().get("Restarting")
+
+        if condition == "service_healthy":
+            with faults(f"looking at the image of {name}"):
+                image = self._client.inspect_image(self._plan.images[name])  # type: ignore[no-untyped-call]
+            health = health_of(self._plan.project.sidecars[name].settings.get("healthcheck"), image)
+            return "has no healthcheck" if health is None else health.wait(self._client, container, ended)
+        deadline = time.monotonic() + _WAITING
+        while condition == "service_completed_successfully" and time.monotonic() < deadline:
+            if ended():
+                code = state()["ExitCode"]
+                return "" if code == 0 else f"ended with exit code {code}"
+            time.sleep(_LOOK)
+        return "" if condition == "service_started" else f"had not ended after {_WAITING:g} s"
 
     # What is kept of it.
 
@@ -339,7 +330,6 @@ class ServiceGroup:
             found[name] = {
                 "state": state["Status"],
                 "exit_code": None if state["Running"] else state["ExitCode"],
-                "health": (state.get("Health") or {}).get("Status"),
                 "oom_killed": state["OOMKilled"],
                 "started_at": state["StartedAt"],
             }
@@ -370,29 +360,6 @@ def remove_group(client: APIClient, label: str) -> None:
         for volume in client.volumes(filters=chosen)["Volumes"] or ():
             with contextlib.suppress(APIError):
                 client.remove_volume(volume["Name"], force=True)
-
-
-def _wait(client: APIClient, container: str, condition: str) -> str:
-    """Wait until a service is as another one needs it, and return why it never will be; empty where it is."""
-    deadline = time.monotonic() + _WAITING
-    while time.monotonic() < deadline:
-        with faults("waiting for a service"):
-            state = client.inspect_container(container)["State"]
-        health = (state.get("Health") or {}).get("Status")
-        ended = not state["Running"] and not state.get("Restarting")
-        if condition == "service_started" or (condition == "service_healthy" and health == "healthy"):
-            return ""
-        if condition == "service_completed_successfully" and ended:
-            return "" if state["ExitCode"] == 0 else f"ended with exit code {state['ExitCode']}"
-        if condition == "service_healthy":
-            if health is None:
-                return "has no healthcheck"
-            if health == "unhealthy":
-                return "is unhealthy"
-            if ended:
-                return f"ended with exit code {state['ExitCode']}"
-        time.sleep(_LOOK)
-    return f"was not ready after {_WAITING:g} s"
 
 
 def _parents(path: str) -> list[str]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_evocode.environments.docker.compose.creation import NOWHERE, copy_files
-from pytest_evocode.environments.docker.compose.group import ServiceGroup, ServicesPlan, ServicesSnapshot
+from pytest_evocode.environments.docker.compose.group import ServiceGroup, ServicesPlan
+from pytest_evocode.environments.docker.compose.service_snapshots import ServicesSnapshot
 from pytest_evocode.environments.docker.compose.shared import SharedServices
 from pytest_evocode.environments.docker.networks import ContainerNetwork, NetworkSettings
 from pytest_evocode.environments.docker.snapshots import DockerSnapshot

@@ -129,17 +129,7 @@ def read_images(file: ComposeFile) -> list[tuple[str | None, Mapping[str, Any] |
 
     What is wrong with the file is not told here.
     """
-    arguments = [
-        "--project-name",
-        "evocode",
-        "--file",
-        str(file.path),
-        "config",
-        "--no-interpolate",
-        "--format",
-        "json",
-    ]
-    done = run_compose(arguments, {"DOCKER_CONFIG": _docker_config()}, file.path.parent)
+    done = _read_by_compose(file, {}, "--no-interpolate")
     if done.returncode != 0:
         return []
     services: dict[str, Any] = json.loads(done.stdout).get("services") or {}
@@ -152,7 +142,9 @@ def read_images(file: ComposeFile) -> list[tuple[str | None, Mapping[str, Any] |
     ]
 
 
-def run_compose(arguments: Sequence[str], env: Mapping[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
+def run_compose(
+    arguments: Sequence[str], env: Mapping[str, str], cwd: Path, given: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run ``docker compose`` with no other variables than are given; raises EnvironmentFault where it cannot be."""
     docker = shutil.which("docker")
     if docker is None:
@@ -165,7 +157,7 @@ def run_compose(arguments: Sequence[str], env: Mapping[str, str], cwd: Path) -> 
             capture_output=True,
             text=True,
             errors="replace",
-            stdin=subprocess.DEVNULL,
+            input=given,
             timeout=_TIMEOUT,
             start_new_session=True,
         )
@@ -178,16 +170,21 @@ def engine_variables() -> dict[str, str]:
     return {name: value for name in _OF_ENGINE if (value := os.environ.get(name))}
 
 
+def _read_by_compose(file: ComposeFile, env: Mapping[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+    # Reading needs no engine, but Docker's configuration has the place of its plugins. PATH and HOME are not the task's
+    # to see. A file need not say what main is made from, so another one before it does.
+    where = ["--project-name", "evocode", "--project-directory", str(file.path.parent)]
+    arguments = [*where, "--file", "-", "--file", str(file.path), "config", *options, "--format", "json"]
+    base = json.dumps({"services": {MAIN: {"image": "evocode-main"}}})
+    return run_compose(arguments, {"DOCKER_CONFIG": _docker_config(), **env}, file.path.parent, base)
+
+
 def _docker_config() -> str:
     return os.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker")
 
 
 def _resolve(file: ComposeFile, env: Mapping[str, str], rules: Rules) -> dict[str, Any]:
-    # Reading needs no engine, but Docker's configuration has the place of its plugins. PATH and HOME are not the task's
-    # to see, and an empty PATH makes no difference here.
-    given = {"DOCKER_CONFIG": _docker_config(), **env}
-    name = ["--project-name", "evocode", "--project-directory", str(file.path.parent), "--file", str(file.path)]
-    done = run_compose([*name, "config", "--format", "json"], given, file.path.parent)
+    done = _read_by_compose(file, env)
     if done.returncode != 0:
         last = [line for line in done.stderr.splitlines() if "level=warning" not in line]
         if "unknown command" in done.stderr or "is not a docker command" in done.stderr:

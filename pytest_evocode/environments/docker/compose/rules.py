@@ -90,8 +90,9 @@ class Rules:
         for host in service.get("extra_hosts") or ():
             if "host-gateway" in str(host) or "host-gateway" in str((service["extra_hosts"] or {}).get(host, "")):
                 raise self._error(_HOST_WHY, *place, "extra_hosts")
-        if service.get("scale") not in (None, 0, 1) or (service.get("deploy") or {}).get("replicas") not in (None, 1):
-            raise self._error("a service has one container; remove it", *place, "scale")
+        for key, count in (("scale", service.get("scale")), ("deploy", (service.get("deploy") or {}).get("replicas"))):
+            if count not in (None, 1):
+                raise self._error("a service has one container; remove the number", *place, key)
         resources = (service.get("deploy") or {}).get("resources") or {}
         if "devices" in (resources.get("reservations") or {}):
             raise self._error(_HOST_WHY, *place, "deploy", "resources", "reservations", "devices")
