@@ -63,8 +63,11 @@ class Installation:
     """Run by ``bash -c`` as root, with a network.
 
     ``$EVOCODE_ENGINE`` is the engine's name, ``docker`` or ``sandbox``. In a sandbox the system is the host's, and no
-    package manager can add to it. The last lines of its output are shown when it fails.
+    package manager can add to it. The machine's proxies and certificates reach it by the usual variables. The last
+    lines of its output are shown when it fails, and all of it is kept.
     """
+    ca: Path | None = None
+    """File of certificates to trust while the script runs, beside those that this machine's variables name."""
 
 
 @dataclass(frozen=True, slots=True)
