@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pytest_evocode.metrics.faults import faults
 from pytest_evocode.metrics.flaky import flaky_rounds
 from pytest_evocode.metrics.grid import by_agent, by_task
+from pytest_evocode.metrics.refusals import refusal_rates
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
+from pytest_evocode.names import attempt_name
 from pytest_evocode.report.faults import fault_lines
 from pytest_evocode.report.flaky import flaky_lines
 from pytest_evocode.report.scores import SPENT, case_lines, mark_lines, score_rows
@@ -82,6 +84,10 @@ def benchmark_lines(
     yield from case_lines(found)
     yield from mark_lines(found, records)
     yield from fault_lines(broken)
+    for agent, rate in refusal_rates(records).items():
+        refused = [record for record in records if record.agent == agent and record.refused]
+        names = (f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}" for record in refused)
+        yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(sorted(names))}"
     if grid:
         yield ""
         yield from _grid(records)
