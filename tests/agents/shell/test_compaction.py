@@ -99,7 +99,7 @@ def test_calls_without_an_answer_stay() -> None:
 def test_at_last_the_ends_of_the_last_replies_are_shortened() -> None:
     found = conversation()
     for step in ("old outputs", "outputs", "calls", "texts"):
-        shorten(found, step)  # type: ignore[arg-type]
+        shorten(found, step)
     before = size(found)
     assert shorten(found, "ends")
     assert size(found) < before
