@@ -64,6 +64,8 @@ class RoundTranscript:
     """The agent's output."""
     stopped: str = ""
     """Why the turn ended before the agent was done, such as at a budget; the workspace is verified as it is."""
+    refused: bool = False
+    """Whether it ended because the model, or a filter of its provider's, refused to go on."""
 
 
 class Agent(Protocol):

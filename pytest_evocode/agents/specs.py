@@ -14,9 +14,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from pytest_evocode.agents.declarations import Declaration, Declarations
+from pytest_evocode.agents.option_values import example_of, what_is_wrong
 from pytest_evocode.agents.protocol import Agent
 from pytest_evocode.errors import UsageError
-from pytest_evocode.llm.client_factory import provider_names
+from pytest_evocode.llm.client_factory import provider_names, refusals_of
 from pytest_evocode.llm.providers import PROVIDERS
 
 ENTRY_POINTS = "pytest_evocode.agents"
@@ -59,9 +60,12 @@ class Kind:
     options: type[BaseModel] | frozenset[str] | None
     """The options it takes; None for a class that takes any."""
 
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    """Options that others of its sort take and it does not, each with why."""
+
     def takes(self, name: str) -> bool:
         """Whether it takes an option of that name."""
-        return self.options is None or name in self.names
+        return name not in self.refusals and (self.options is None or name in self.names)
 
     @property
     def names(self) -> frozenset[str]:
@@ -149,10 +153,7 @@ def checked_options(spec: str, kind: Kind, options: Mapping[str, Option]) -> dic
     """Return the validated options of a kind; raises UsageError for a wrong one."""
     for name, option in options.items():
         if not kind.takes(name):
-            nearest = difflib.get_close_matches(name, kind.names, n=1)
-            there_are = f"it takes {', '.join(sorted(kind.names))}" if kind.names else "it takes none"
-            hint = f"did you mean {nearest[0]!r}?" if nearest else there_are
-            raise UsageError(f"{option.where}: {spec} has no option {name!r}; {hint}")
+            raise UsageError(f"{option.where}: {why_not_taken(spec, name, kind)}")
     if not isinstance(kind.options, type):
         return {name: option.value for name, option in options.items()}
     try:
@@ -161,10 +162,25 @@ def checked_options(spec: str, kind: Kind, options: Mapping[str, Option]) -> dic
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else next(iter(options), "")
         where = options[name].where if name in options else next((each.where for each in options.values()), spec)
-        raise UsageError(f"{where}: {name} = {first['input']!r}: {first['msg']}") from None
+        given = options[name].value if name in options else first["input"]
+        raise UsageError(f"{where}: {name} = {given!r}: {what_is_wrong(first, kind.options, name)}") from None
     fields = kind.options.model_fields
     found = {fields[name].alias or name: getattr(model, name) for name in model.model_fields_set}
     return {name: _existing(name, value, options[name]) for name, value in found.items()}
+
+
+def why_not_taken(spec: str, name: str, kind: Kind) -> str:
+    """Return why an agent has no option of a name, with the nearest one and a value for it."""
+    if name in kind.refusals:
+        return f"{spec}: {kind.refusals[name]}"
+    names = [each for each in kind.names if each not in kind.refusals]
+    nearest = difflib.get_close_matches(name, names, n=1)
+    if not nearest:
+        return f"{spec} has no option {name!r}; " + (
+            f"it takes {', '.join(sorted(names))}" if names else "it takes none"
+        )
+    value = example_of(kind.options, nearest[0]) if isinstance(kind.options, type) else ""
+    return f"{spec} has no option {name!r}; did you mean {nearest[0]!r}?" + (f" Such as {value}" if value else "")
 
 
 def _existing(name: str, value: Any, option: Option) -> Any:
@@ -203,7 +219,7 @@ def _shell(provider: str, model: str) -> Kind:
         client = make_client(provider, model, ModelOptions(**of_client))
         return ShellAgent(client, ShellOptions(**options))
 
-    return Kind(make, ShellOptions)
+    return Kind(make, ShellOptions, refusals_of(provider))
 
 
 def _installed(name: str, model: str | None) -> Kind:

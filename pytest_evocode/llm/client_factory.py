@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 
 from pytest_evocode.errors import UsageError
@@ -49,8 +49,9 @@ def make_client(provider: str, model: str, options: ModelOptions | None = None) 
     options = options or ModelOptions()
     if provider not in PROVIDERS:
         return _of_others(provider, model)(model, options)
-    if why := next(refused_options(provider, options), None):
-        raise UsageError(f"{provider}/{model}: {why}")
+    for name, why in refusals_of(provider).items():
+        if getattr(options, name) is not None:
+            raise UsageError(f"{provider}/{model}: {why}")
     connection = ProviderConnection(PROVIDERS[provider], model, options)
     facts = find_model_facts(
         model,
@@ -70,13 +71,13 @@ def make_client(provider: str, model: str, options: ModelOptions | None = None) 
     return ResponsesClient(connection, model, options, facts)
 
 
-def refused_options(provider: str, options: ModelOptions) -> Iterator[str]:
-    """Yield why a provider of ours does not take some of the options that are set."""
-    for name in sorted(options.model_fields_set & _PARTICULAR.keys()):
-        takers, instead = _PARTICULAR[name]
-        if provider not in takers and getattr(options, name) is not None:
-            hint = instead.get(provider, "leave it out")
-            yield f"the option {name} exists only for {', '.join(takers)}; {hint}"
+def refusals_of(provider: str) -> dict[str, str]:
+    """Return the options that a provider of ours does not take, each with who does and what to do about it."""
+    return {
+        name: f"the option {name} exists only for {', '.join(takers)}; {instead.get(provider, 'leave it out')}"
+        for name, (takers, instead) in _PARTICULAR.items()
+        if provider in PROVIDERS and provider not in takers
+    }
 
 
 def provider_names() -> list[str]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -51,6 +52,24 @@ def _without_secrets(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
+def _reachable(address: str) -> str:
+    """Return an address that requests can be sent to; raises ValueError for one that holds a password, or none."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an address begins with http:// or https:// and the name of a host")
+    if "@" in parts.netloc:
+        raise ValueError("an address must not hold a name or a password, which would be recorded; use key_env")
+    try:
+        wrong = parts.port == 0
+    except ValueError:
+        wrong = True
+    if wrong:
+        raise ValueError("the port of an address is a number from 1 to 65535")
+    return address
+
+
+#: Address of a server, without a password.
+Address = Annotated[str, AfterValidator(_reachable)]
 _Json = Annotated[dict[str, Any], BeforeValidator(parsed), AfterValidator(_of_others)]
 _Headers = Annotated[dict[str, str], BeforeValidator(parsed), AfterValidator(_without_secrets)]
 
@@ -62,12 +81,12 @@ class ModelOptions(BaseModel):
 
     api: Literal["chat", "responses"] | None = None
     """API of ``openai``: Chat Completions or Responses. Default: Responses at OpenAI itself, else Chat Completions."""
-    base_url: str | None = Field(default=None, pattern=r"^https?://[^/@]+(/|$)")
+    base_url: Address | None = Field(default=None, examples=["http://localhost:8000/v1"])
     """Address of a compatible server, which needs no key; the address itself may hold none. Default: the SDK's variable
     (OPENAI_BASE_URL, ANTHROPIC_BASE_URL), else the provider itself."""
-    key_env: str | None = Field(default=None, min_length=1)
+    key_env: str | None = Field(default=None, min_length=1, examples=["MY_API_KEY"])
     """Environment variable that holds the key. Default: OPENAI_API_KEY or ANTHROPIC_API_KEY."""
-    effort: str | None = Field(default=None, min_length=1)
+    effort: str | None = Field(default=None, min_length=1, examples=["high"])
     """Reasoning effort, such as low, medium or high."""
     thinking: Literal["adaptive"] | Annotated[int, Field(ge=0)] | None = None
     """Extended thinking of ``anthropic``: ``adaptive``, or a budget in tokens per reply for models that take one; 0
@@ -91,9 +110,9 @@ class ModelOptions(BaseModel):
     extra_headers: _Headers | None = Field(default=None, examples=[{"X-Title": "a-run"}])
     """Further headers of each request. ``${NAME}`` in a value stands for an environment variable, which is how a secret
     is given."""
-    max_tokens: int | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, gt=0, examples=[16000])
     """Limit of one reply in tokens, reasoning included."""
-    context_tokens: int | None = Field(default=None, gt=0)
+    context_tokens: int | None = Field(default=None, gt=0, examples=[131072])
     """Limit of a conversation in tokens. Default: the price table's for the model."""
     prices: Path | None = None
     """JSON or TOML file in the format of prices.json; its models are added to the table, or replace those in it."""

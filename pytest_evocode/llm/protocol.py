@@ -72,6 +72,8 @@ class Message:
     call_id: str = ""
     native: Any = None
     """The assistant's message in the provider's format, which is sent back unchanged (it may have signed reasoning)."""
+    is_nudge: bool = False
+    """Whether a user's message is of the agent's own making, and no request."""
     images: tuple[ShownImage, ...] = ()
     """What a tool's result shows beside its text."""
 

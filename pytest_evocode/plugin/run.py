@@ -208,6 +208,7 @@ class SessionRun:
         Of the attempts that were ``begun`` it names the directories.
         """
         from pytest_evocode.metrics.grid import by_agent
+        from pytest_evocode.metrics.refusals import refusal_rates
         from pytest_evocode.metrics.scores import RunMode
 
         if self.record is None or not self._is_used:
@@ -220,6 +221,7 @@ class SessionRun:
         ended = {
             "finished": directory.now(),
             "exit_status": exit_status,
+            "refusal_rates": refusal_rates(records),
             "waiting": next((record.waiting for record in records if record.waiting), ""),
             "attempts": tuple(dict.fromkeys((*self.record.attempts, *directories))),
             "scores": {agent: asdict(mode.scores(of_agent)) for agent, of_agent in by_agent(records).items()},

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.faults import faults
 from pytest_evocode.metrics.flaky import flaky_rounds
 from pytest_evocode.metrics.grid import by_agent, by_task
+from pytest_evocode.metrics.refusals import refusal_rates
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
+from pytest_evocode.names import attempt_name
 from pytest_evocode.report.faults import fault_lines
 from pytest_evocode.report.flaky import flaky_lines
 from pytest_evocode.report.scores import SPENT, case_lines, mark_lines, score_rows
@@ -78,9 +80,14 @@ def benchmark_lines(
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
     broken = {agent: faults(*mode.grids(of_agent)) for agent, of_agent in agents.items()}
     yield from aligned(score_rows(found, spent, titles=[*_TITLES[mode.mode], *SPENT], faults=broken))
+    yield from unpriced_lines(agents)
     yield from case_lines(found)
     yield from mark_lines(found, records)
     yield from fault_lines(broken)
+    for agent, rate in refusal_rates(records).items():
+        refused = [record for record in records if record.agent == agent and record.refused]
+        names = (f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}" for record in refused)
+        yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(sorted(names))}"
     if grid:
         yield ""
         yield from _grid(records)
@@ -99,6 +106,20 @@ def benchmark_lines(
         verdict = "reached" if lowest >= fail_under else "not reached"
         yield ""
         yield f"--evocode-fail-under={fail_under:g}: {verdict} with {article} {mode.headline} of {lowest:.1f}"
+
+
+def unpriced_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:
+    """Yield which agents used tokens whose cost nobody knows, in one line, and what to do about it."""
+    unpriced = [
+        agent
+        for agent, records in agents.items()
+        if any(each.usage is not None and each.usage.tokens and each.usage.cost_usd is None for each in records)
+    ]
+    if unpriced:
+        yield (
+            f"the cost of {join_first(unpriced)} is not known: give the model's prices with --evocode-agent-option "
+            "prices=FILE"
+        )
 
 
 #: The columns of a session's table, without what was spent.

@@ -244,6 +244,8 @@ class RoundRecord(ResultsRecord):
     """None where the agent is not a model, or does not say."""
     stopped: str = ""
     """Why the agent's turn was ended from outside, such as by a budget; empty where the agent ended it."""
+    refused: bool = False
+    """Whether the turn ended because the model, or a filter of its provider's, refused to go on."""
     waiting: str = ""
     """Of the outcome ``not reached``: why the round waits for a later session, such as at the limit of the run's cost.
     Such a round is neither passed nor failed, and no score counts it.
@@ -387,6 +389,10 @@ class RunRecord(ResultsRecord):
     waiting: str = ""
     """Why rounds that have no record wait for a later session, such as the limit of the run's cost; empty where there
     are none such.
+    """
+    refusal_rates: dict[str, float] = {}
+    """By agent the share, 0 to 100, of its rounds whose turn ended because the model or a filter refused to go on;
+    nothing of agents that never did.
     """
     scores: dict[str, dict[str, float | int | None]] = {}
     """The metrics by agent; see :class:`pytest_evocode.metrics.scores.Scores`."""

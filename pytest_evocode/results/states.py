@@ -23,6 +23,7 @@ class TurnRecord(ResultsRecord):
     tool_calls: int | None
     usage: Usage | None = None
     stopped: str = ""
+    refused: bool = False
     agent_seconds: float | None
     """None where nobody took the turn, because the state that it leads to was kept."""
     phases: Phases | None = None

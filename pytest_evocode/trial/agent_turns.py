@@ -177,6 +177,7 @@ class AgentTurns:
             tool_calls=None if trajectory is None else trajectory.tool_call_count,
             usage=usage,
             stopped=transcript.stopped,
+            refused=transcript.refused,
             agent_seconds=seconds,
             phases=self.stopwatch.phases,
             denied=self.denied,

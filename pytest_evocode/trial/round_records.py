@@ -116,6 +116,7 @@ class RoundRecords:
             tool_calls=turn.tool_calls,
             usage=turn.usage,
             stopped=turn.stopped,
+            refused=turn.refused,
             agent_seconds=turn.agent_seconds,
             phases=turn.phases,
             denied=turn.denied,

@@ -115,10 +115,10 @@ KILLS = """
     HERE = Path(__file__).parent
     observe = Recorder.observe
 
-    def killing(self, call_id, content, action=None):
+    def killing(self, call_id, content, action=None, extra=None):
         if "here it ends" in content:
             os.kill(os.getpid(), signal.SIGKILL)
-        observe(self, call_id, content, action)
+        observe(self, call_id, content, action, extra)
 
     # The session that goes on shares its process, and so the recorder, with other tests.
     if (HERE / "kill").exists():

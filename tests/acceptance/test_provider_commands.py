@@ -114,6 +114,12 @@ def test_the_command_of_the_page_works(
     counts_cache = heading not in ("vLLM", "Ollama")
     assert (usage.prompt_tokens, usage.completion_tokens) == (2000, 100)
     assert usage.cached_tokens == (1200 if counts_cache else None)
+    if usage.cost_usd is None:
+        session.has(
+            f"the cost of {agent} is not known: give the model's prices with --evocode-agent-option prices=FILE"
+        )
+    else:
+        session.lacks("is not known: give the model's prices")
     if heading == "OpenRouter":
         assert usage.cost_usd == pytest.approx(0.025)
 

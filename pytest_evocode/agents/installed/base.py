@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.event_reader import EventReader
@@ -32,6 +32,7 @@ from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.connection import check_key_name
+from pytest_evocode.llm.model_options import Address, parsed
 from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.llm.rates import ModelFacts
 from pytest_evocode.tasks import Task
@@ -51,11 +52,11 @@ class CliOptions(HarnessOptions):
 
     version: Version = "latest"
     """Version of the npm package; the default is one that was tried."""
-    base_url: str | None = None
+    base_url: Address | None = Field(default=None, examples=["http://model-server:8000"])
     """Address of the model's server as the container reaches it; None for the provider's own."""
-    key_env: str | None = None
+    key_env: str | None = Field(default=None, min_length=1, examples=["MY_API_KEY"])
     """Variable of this machine that holds the API key, where it is none of the CLI's own."""
-    env: dict[str, str] = {}
+    env: Annotated[dict[str, str], BeforeValidator(parsed)] = {}
     """Further variables for the CLI; ``${NAME}`` stands for a variable of this machine."""
     prices: Path | None = None
     """JSON or TOML file of prices, which come before our own."""

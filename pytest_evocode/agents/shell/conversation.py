@@ -18,8 +18,12 @@ _IMAGE = 6000  # characters
 class Conversation:
     """Messages in an order that providers accept: every call is answered before the next message."""
 
-    def __init__(self, messages: Sequence[Message] = ()) -> None:
+    def __init__(self, messages: Sequence[Message] = (), *, filled: int = 0, overflowed: bool = False) -> None:
         self.messages = list(messages)
+        self.filled = filled
+        """Tokens of the last request and its reply."""
+        self.overflowed = overflowed
+        """Whether the last turn ended because the conversation was longer than the model takes."""
 
     def __iter__(self) -> Iterator[Message]:
         return iter(self.messages)
@@ -71,7 +75,7 @@ class Conversation:
         """Restore what :meth:`as_json` returned.
 
         >>> Conversation.from_json(Conversation([Message("user", "hello")]).as_json()).messages
-        [Message(role='user', text='hello', calls=(), call_id='', native=None, images=())]
+        [Message(role='user', text='hello', calls=(), call_id='', native=None, is_nudge=False, images=())]
         """
         return cls([_message(message) for message in messages])
 

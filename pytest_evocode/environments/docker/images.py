@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -233,7 +233,7 @@ def run_builder(argv: list[str], given: str, deadline: float, wish: BuildWish) -
         )
     except FileNotFoundError:
         raise BuildError("no 'docker' command on PATH, which builds images; install Docker's command line") from None
-    with builder:
+    with builder, _ending_with_session(builder):
         text: str | None = given
         while not wish.cancelled.is_set() and time.monotonic() < deadline:
             try:
@@ -248,6 +248,19 @@ def run_builder(argv: list[str], given: str, deadline: float, wish: BuildWish) -
     if wish.cancelled.is_set():
         raise Cancelled(STOPPED)
     return None, output
+
+
+@contextlib.contextmanager
+def _ending_with_session(builder: subprocess.Popen[str]) -> Iterator[None]:
+    """Have a builder end should this process be killed meanwhile, which closes the pipe that a shell reads from."""
+    argv = ["sh", "-c", f"read -r done || kill -TERM -{builder.pid}"]
+    # In a session of its own: whatever kills this process may kill its whole group.
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, text=True, start_new_session=True) as watch:
+        try:
+            yield
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                watch.communicate("done\n")
 
 
 def _end(builder: subprocess.Popen[str]) -> str:

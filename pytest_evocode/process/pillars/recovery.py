@@ -10,10 +10,13 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
+from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
 from pytest_evocode.process.tests_written import WrittenTests
 from pytest_evocode.process.trajectory.events import CommandRun, FileEdit, FileRead, RoundActivity
+from pytest_evocode.process.trajectory.failure_causes import FailureCause
 
 #: RigorBench's parameter lambda.
 DECAY = 0.2
@@ -67,6 +70,9 @@ class RecoveryCycle:
 
 def recovery(activity: RoundActivity, tests: WrittenTests) -> dict[str, Measure]:
     """Return f(RAC), SD and 1 - TWR."""
+    if not has_run(activity):
+        unmeasured = not_measured("nothing was built, tested or started after an edit")
+        return {"f(RAC)": unmeasured, "SD": unmeasured, "1-TWR": unmeasured}
     cycles = find_cycles(activity)
     evidence = tuple(_begun(cycle) for cycle in cycles) + _not_counted(activity)
     if not cycles:
@@ -98,8 +104,55 @@ def _begun(cycle: RecoveryCycle) -> Evidence:
 
 
 def _not_counted(activity: RoundActivity) -> tuple[Evidence, ...]:
-    others = [run for run in activity.runs if run.passed is False and run.failure != "product"]
-    return tuple(run.evidence(f"does not count: {run.failure}") for run in others)
+    causes = ((run, cause_of(run, activity)) for run in activity.runs if run.passed is False)
+    return tuple(run.evidence(f"does not count: {cause}") for run, cause in causes if cause != "product")
+
+
+def has_run(activity: RoundActivity) -> bool:
+    """Return whether anything was built, tested or started after the first edit of use."""
+    begun = _begin(activity)
+    return any(run.at >= begun and run.passed is not None and _is_of_use(run, activity) for run in activity.runs)
+
+
+def _is_of_use(run: CommandRun, activity: RoundActivity) -> bool:
+    """Return whether a run is not just of tests that cannot fail, or of a scratch script."""
+    words = {word.removeprefix("./").partition("::")[0] for word in run.key.split()}
+    named = {edit.path for edit in activity.product_edits if edit.path in words}
+    return not named or any(activity.is_used(path) for path in named)
+
+
+def _begin(activity: RoundActivity) -> float:
+    return min((edit.at for edit in activity.working_edits), default=inf)
+
+
+def cause_of(run: CommandRun, activity: RoundActivity) -> FailureCause | Literal["the state before"]:
+    """Return why a run failed, by its output and by what the round shows.
+
+    What fails before the first edit of a round is the state that the agent was given. So are tests that failed then and
+    never passed in the round, such as those that need what the environment lacks. A script that the agent wrote and
+    that nothing uses is a scratch script.
+    """
+    if run.at < _begin(activity):
+        return "the state before"
+    failing = {name for name, passed in run.tests.items() if not passed}
+    if failing and failing <= _given_failures(activity):
+        return "the state before"
+    if run.purpose == "program" and _is_scratch(run, activity):
+        return "scratch"
+    return run.failure or "product"
+
+
+def _given_failures(activity: RoundActivity) -> set[str]:
+    begun = _begin(activity)
+    given = {name for run in activity.runs if run.at < begun for name, passed in run.tests.items() if not passed}
+    mended = {name for run in activity.runs if run.at >= begun for name, passed in run.tests.items() if passed}
+    whole = any(run.whole and run.passed and run.at >= begun for run in activity.runs)
+    return set() if whole else given - mended
+
+
+def _is_scratch(run: CommandRun, activity: RoundActivity) -> bool:
+    words = {word.removeprefix("./") for word in run.key.split()}
+    return any(edit.path in words and not activity.is_used(edit.path) for edit in activity.edits)
 
 
 def _diversity(cycles: Sequence[RecoveryCycle]) -> Measure:
@@ -155,7 +208,7 @@ def _cycles(activity: RoundActivity, runs: Sequence[CommandRun]) -> Iterator[Rec
     under_way: list[CommandRun] = []
     for run in runs:
         if not run.passed:
-            if run.failure == "product":
+            if cause_of(run, activity) == "product":
                 under_way.append(run)
         elif under_way and (run.whole or any(run.key == failed.key for failed in under_way)):
             yield _cycle(activity, [*under_way, run])

@@ -12,7 +12,7 @@ from pytest_evocode.process.pillars.atomicity import atomicity
 from pytest_evocode.process.pillars.exploration import exploration
 from pytest_evocode.process.pillars.extended import extended
 from pytest_evocode.process.pillars.planning import planning
-from pytest_evocode.process.pillars.recovery import recovery
+from pytest_evocode.process.pillars.recovery import has_run, recovery
 from pytest_evocode.process.pillars.verification import verification
 from pytest_evocode.process.protocols import ExecutedMeasures, Executor, Judge, JudgeMaterial, Judgement
 from pytest_evocode.process.scores.records import RoundProcess
@@ -69,7 +69,7 @@ def score_round(
     roles = roles or FileRoles()
     declared = declared or RoundDeclaration()
     executed = executed or ExecutedMeasures()
-    tests = written_tests(activity, roles)
+    tests = written_tests(activity, roles).confirmed(executed.verification)
     if activity.used is None:
         activity.used = used_files(activity, roles, tests)
     # A test that cannot fail is no work.
@@ -79,10 +79,10 @@ def score_round(
     if edited:
         parts |= {
             "pf": planning(activity),
-            "vc": verification(activity, roles, tests, declared.requirements, executed.coverage_gain),
+            "vc": verification(activity, roles, tests, declared.requirements, executed),
             "re": recovery(activity, tests),
             "ati": atomicity(activity, executed.build_health, executed.stability),
-            "tad": assertion_density(tests),
+            "tad": assertion_density(tests, executed.verification),
             "ee": exploration(activity, roles, tests),
         }
     extra = extended(activity, roles, declared.abstain, declared.cases, executed)
@@ -92,6 +92,7 @@ def score_round(
         round=activity.name,
         index=activity.index,
         edited=edited,
+        ran=has_run(activity),
         pillars={name: pillar(name, parts[name]) if name in parts else _unmeasured(name) for name in PARTS},
         extended=extra,
         false_abstention=false_abstention(activity, declared.abstain),
@@ -106,7 +107,7 @@ def _unmeasured(name: str) -> Pillar:
 
 
 #: The sub-metrics that a judge is asked about, each with its pillar; None for an extended metric.
-JUDGED: Mapping[str, str | None] = {"DQ": "pf", "RT": "vc", "SC": None, "CBS": None}
+JUDGED: Mapping[str, str | None] = {"DQ": "pf", "RT": "vc", "AQ": "aq", "SC": None, "CBS": None}
 
 
 def _ask(
