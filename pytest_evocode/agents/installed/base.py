@@ -7,7 +7,7 @@ import re
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -60,6 +60,9 @@ class CliOptions(HarnessOptions):
     """Further variables for the CLI; ``${NAME}`` stands for a variable of this machine."""
     prices: Path | None = None
     """JSON or TOML file of prices, which come before our own."""
+
+    ca: Path | None = None
+    """File of certificates, in PEM form, to trust while the CLI is installed."""
 
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return ``env`` with all ``${NAME}`` replaced; raises UsageError for a variable that is not set."""
@@ -136,7 +139,7 @@ class InstalledAgent(ABC):
     @property
     def installation(self) -> Installation:
         """The npm package in the image; see :class:`~pytest_evocode.agents.protocol.Agent`."""
-        return self.npm.installation(self.options.version)
+        return replace(self.npm.installation(self.options.version), ca=self.options.ca)
 
     @property
     def hosts(self) -> tuple[str, ...]:
