@@ -186,7 +186,7 @@ def check_task(agent: Agent, task: Task, engine: str) -> None:
             "with one that does, such as anthropic/MODEL or claude-code:MODEL"
         )
     if task.config.metadata.evocode.users:
-        from pytest_evocode.agents.simulated_user import check_users
+        from pytest_evocode.agents.user_models import check_users
 
         check_users(task)
     for round_ in task.rounds:

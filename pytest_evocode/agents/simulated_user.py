@@ -13,11 +13,9 @@ from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.protocol import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import Deadline
 from pytest_evocode.agents.shell.model_turn import wait_for_reply
-from pytest_evocode.errors import UsageError
-from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.agents.user_models import client_of
 from pytest_evocode.llm.protocol import Message, ModelClient
 from pytest_evocode.results.records import Usage, total_usage
-from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.users import UserConfig
 
 _PERSONA = "You are a busy colleague who knows the project's purpose and reads no code."
@@ -64,24 +62,6 @@ class SimulatedUser:
         """Close the connection to the user's model."""
         if self._client is not None:
             self._client.close()
-
-
-def client_of(config: UserConfig) -> ModelClient:
-    """Return the client of a user's model; raises UsageError where there is no such provider."""
-    provider, _, model = config.model.partition("/")
-    if not model:
-        raise UsageError(f"the simulated user's model = {config.model!r} is not PROVIDER/MODEL, such as openai/gpt-5")
-    return make_client(provider, model)
-
-
-def check_users(task: Task) -> None:
-    """Raise UsageError where a package or a key is missing that a task's simulated users need; asks nobody."""
-    for step, config in task.config.metadata.evocode.users.items():
-        try:
-            client_of(config).check()
-        except UsageError as error:
-            where = f"{task.directory / 'task.toml'}: [metadata.evocode.users.{step}]"
-            raise UsageError(f"{where}: {error}") from None
 
 
 def asks(message: str) -> bool:
