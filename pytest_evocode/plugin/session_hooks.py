@@ -112,7 +112,8 @@ class SessionHooks:
         if settings.fail_under is not None and session.exitstatus in (0, 1) and evocode.records:
             from pytest_evocode.report.benchmark import lowest_score
 
-            reached = lowest_score(evocode.records, evocode.run_mode) >= settings.fail_under
+            lowest = lowest_score(evocode.records, evocode.run_mode)
+            reached = lowest is not None and lowest >= settings.fail_under
             session.exitstatus = pytest.ExitCode(0 if reached and not evocode.errors else 1)
         if settings.shard is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             # There are more shards than attempts, which is no mistake.

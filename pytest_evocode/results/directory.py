@@ -135,7 +135,11 @@ class AttemptDirectory:
             write_atomically(self.cases(record.round), json.dumps(cases, indent=1) + "\n")
             # After the cases, because Harbor's tools take it for the whole verdict as soon as it is there.
             reward = 0.0 if verdict.passed and not record.passed else verdict.reward
-            write_atomically(step / "verifier" / "reward.txt", f"{reward!r}\n")
+            if reward is not None:
+                write_atomically(step / "verifier" / "reward.txt", f"{reward!r}\n")
+            else:
+                rewards = json.dumps(verdict.rewards) + "\n"
+                write_atomically(step / "verifier" / "reward.json", rewards)
         # Last, because a session that resumes the attempt does not run a round again that has this file.
         if done:
             write_atomically(step / "round.json", _as_json(record, version=RECORD_VERSION))

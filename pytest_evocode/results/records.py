@@ -21,7 +21,8 @@ RECORD_VERSION = 3
 
 CaseStatus = Literal["passed", "failed", "skipped", "error"]
 FailureKind = Literal["new miss", "regression", "carried", "stale"]
-Outcome = Literal["passed", "failed", "error", "not reached"]
+Outcome = Literal["passed", "failed", "undecided", "error", "not reached"]
+"""What became of a round; *undecided* is one whose suite wrote several rewards, and nothing says which one decides."""
 Fault = Literal["agent", "infrastructure"]
 ChangeClass = Literal[
     "interpreters",
@@ -105,8 +106,10 @@ class Repeats(ResultsRecord):
 class Verdict(ResultsRecord):
     """The outcome of a suite for one round."""
 
-    reward: float
-    """The reward that decides whether the round passes: mostly 0 to 1, but any finite number may be written."""
+    reward: float | None
+    """The reward that decides whether the round passes: mostly 0 to 1, but any finite number may be written. None where
+    there are several, and nothing says which one decides.
+    """
     rewards: dict[str, float]
     """All rewards by key; ``{"reward": r}`` where the suite wrote a single number."""
     cases: tuple[Case, ...] = ()
@@ -125,6 +128,8 @@ class Verdict(ResultsRecord):
     """What the agent had changed outside of its workspace; None in records of versions that did not say."""
     changed_tools: tuple[str, ...] = ()
     """Of those the paths that can steer a suite which runs there; a long list is cut off."""
+    lacks_reports: bool = False
+    """Whether none of the files that ``case_reports`` in task.toml names has a case."""
     void: bool = False
     """Whether a strict session counts no case of it, because the suite ran with changed tools."""
     repeats: Repeats | None = None
@@ -133,7 +138,12 @@ class Verdict(ResultsRecord):
     @property
     def passed(self) -> bool:
         """Whether the reward is a pass. A session with ``--evocode-strict`` may fail the round all the same."""
-        return self.reward >= PASS_REWARD
+        return self.reward is not None and self.reward >= PASS_REWARD
+
+    @property
+    def shown_reward(self) -> str:
+        """The reward that decides, in a few digits; ``n/a`` where none does."""
+        return "n/a" if self.reward is None else f"{self.reward:g}"
 
     @property
     def rests_on_changed_tools(self) -> bool:
@@ -142,7 +152,7 @@ class Verdict(ResultsRecord):
 
     def reaches(self, minimum: Mapping[str, float]) -> bool:
         """Return whether no reward is below the round's ``min_reward``; one that is not there is below every bound."""
-        rewards = {"reward": self.reward, **self.rewards}
+        rewards = {**({} if self.reward is None else {"reward": self.reward}), **self.rewards}
         return all(rewards.get(key, -math.inf) >= least for key, least in minimum.items())
 
 

@@ -51,8 +51,8 @@ def parse_reward_json(text: str) -> dict[str, float]:
     return {key: _finite("reward.json", key, value) for key, value in table.items()}
 
 
-def deciding_reward(rewards: dict[str, float], reward_key: str | None, minimum: Collection[str] = ()) -> float:
-    """Return the one reward that decides: ``reward``, else the only one, else the one that is named.
+def deciding_reward(rewards: dict[str, float], reward_key: str | None, minimum: Collection[str] = ()) -> float | None:
+    """Return the one reward that decides: ``reward``, else the only one, else the one that is named; else None.
 
     Args:
         rewards: All that the suite wrote, by key.
@@ -60,19 +60,16 @@ def deciding_reward(rewards: dict[str, float], reward_key: str | None, minimum: 
         minimum: The keys of the round's ``min_reward``, of which a single one is as good as named.
 
     Raises:
-        VerifierFault: It is not clear which reward decides.
+        VerifierFault: The suite did not write the reward that is named.
     """
-    if reward_key is None and len(minimum) == 1:
+    if reward_key is None and len(minimum) == 1 and "reward" not in minimum:
         (reward_key,) = minimum
     if "reward" in rewards:
         key = "reward"
     elif len(rewards) == 1:
         (key,) = rewards
     elif reward_key is None:
-        raise VerifierFault(
-            f"reward.json has several rewards ({', '.join(sorted(rewards))}) and none named 'reward'; name the one "
-            "that decides with reward_key below [metadata.evocode] in task.toml, or with --evocode-reward-key"
-        )
+        return None
     elif reward_key not in rewards:
         raise VerifierFault(
             f"reward.json has no {reward_key!r}, which is the reward_key of the task or the session; "
@@ -83,10 +80,20 @@ def deciding_reward(rewards: dict[str, float], reward_key: str | None, minimum: 
     return rewards[key]
 
 
+def why_undecided(rewards: Collection[str]) -> str:
+    """Return why none of several rewards decides, given their keys, and what to do."""
+    return (
+        f"reward.json has several rewards ({', '.join(sorted(rewards))}) and none named 'reward'; name the one that "
+        "decides with reward_key below [metadata.evocode] in task.toml, or with --evocode-reward-key"
+    )
+
+
 def contradiction(verdict: Verdict) -> str:
     """Return how the cases of a verdict contradict its reward; an empty text where they do not."""
     cases = verdict.cases
     failing = sum(case.failing for case in cases)
+    if verdict.reward is None:
+        return ""
     if verdict.passed and failing:
         return f"the reward is {verdict.reward:g}, but {failing} of {len(cases)} cases failed"
     if not verdict.passed and cases and not failing:
