@@ -27,6 +27,7 @@ Faults, whose messages are complete for the user::
     ├── RegradingRefused              an attempt cannot be verified again
     ├── PinRefused                    a task's cases cannot be pinned
     ├── Cancelled                     nobody's fault: the session was stopped
+    ├── RunLimitReached               nobody's fault: the run may cost no more, and the attempt waits
     └── AttemptEnded                  nobody's fault: the attempt had ended in an earlier session
 
 Control flow, raised for a caller inside the package that catches it and goes on::
@@ -175,6 +176,10 @@ class PinRefused(EvocodeError):
 
 class Cancelled(EvocodeError):
     """The session was stopped while the attempt ran."""
+
+
+class RunLimitReached(EvocodeError):
+    """The run has used what it may; attempts that are not at their end wait for a session with a higher limit."""
 
 
 class AttemptEnded(EvocodeError):

@@ -3,8 +3,8 @@
     with ModelServer([Run("make test"), Say("It works.")], host="127.0.0.1") as server:
         client = openai.OpenAI(base_url=server.url + "/v1", api_key="any")
 
-It answers Chat Completions, Responses and Messages, streamed or not, refuses conversations that they would refuse, and
-keeps every request in ``server.asked``.
+It answers Chat Completions, Responses and Messages, streamed or not, and generateContent, refuses conversations that
+providers refuse, and keeps every request in ``server.asked``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -28,7 +28,7 @@ class ModelServer:
 
     ``key``: requests with another are refused, where one is given. ``models``: other names are unknown, where some are
     given. ``context_tokens``: longer requests overflow, four characters of JSON being a token. ``tokens``: what a reply
-    counts that has no :class:`Tokens`.
+    counts that has no :class:`Tokens`. ``dialect`` makes a server's own form of a reply to Chat Completions.
     """
 
     def __init__(
@@ -41,7 +41,9 @@ class ModelServer:
         models: Sequence[str] = (),
         context_tokens: int | None = None,
         tokens: Tokens = Tokens(prompt=1000, completion=50, cached=600),  # noqa: B008 - frozen
+        dialect: Callable[[wire.Json], wire.Json] = lambda reply: reply,
     ) -> None:
+        self.dialect = dialect
         self.key, self.models, self.context_tokens, self.tokens = key, models, context_tokens, tokens
         self.asked: list[Asked] = []
         """Requests to the model, those that failed included; not the lists of models, nor counts of tokens."""
@@ -190,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
                 more = {} if part.retry_after is None else {"Retry-After": f"{part.retry_after:g}"}
                 self._send_json(part.status, wire.error_body(asked.api, part), headers=part.headers | more)
                 return
-        reply = wire.write_reply(asked, parts, self.model_server.tokens)
+        reply = self.model_server.dialect(wire.write_reply(asked, parts, self.model_server.tokens))
         if asked.body.get("stream"):
             self._stream(wire.events(asked.api, reply))
         else:

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
+from urllib.parse import unquote
 
+from tests import gemini_wire
 from tests.model_scripts import Asked, CutOff, Fail, Part, Say, Think, Tokens, Use
 
 Json = dict[str, Any]
-APIS = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
+#: By the end of the address; the last two are those of Bedrock and Vertex AI.
+APIS = {
+    "/chat/completions": "chat",
+    "/responses": "responses",
+    "/messages": "messages",
+    ":generateContent": "gemini",
+    "/invoke": "messages",
+    ":rawPredict": "messages",
+}
+_MODEL_IN_PATH = re.compile(r"/models?/([^/]+?)(/invoke|:rawPredict|:generateContent)$")
 _ids = itertools.count(1)
 
 
 def read_request(api: str, path: str, headers: dict[str, str], body: Json) -> Asked:
     """A request, and the conversation in it."""
+    if named := _MODEL_IN_PATH.search(path):
+        body = {"model": unquote(named[1])} | body
     asked = Asked(path, api, headers, body)
-    {"chat": _read_chat, "responses": _read_responses, "messages": _read_messages}[api](asked)
+    readers = {
+        "chat": _read_chat,
+        "responses": _read_responses,
+        "messages": _read_messages,
+        "gemini": gemini_wire.read_request,
+    }
+    readers[api](asked)
     return asked
 
 
@@ -84,7 +104,8 @@ def _read_messages(asked: Asked) -> None:
 
 def refusal(asked: Asked, key: str | None, models: Sequence[str], context_tokens: int | None) -> Fail | None:
     """Why the provider would not have the model answer; None where it would."""
-    given = asked.headers.get("x-api-key") or asked.headers.get("authorization", "").removeprefix("Bearer ")
+    given = asked.headers.get("x-goog-api-key") or asked.headers.get("x-api-key") or asked.headers.get("api-key")
+    given = given or asked.headers.get("authorization", "").removeprefix("Bearer ")
     size = len(json.dumps(asked.body)) // 4
     if key is not None and given != key:
         return Fail(401)
@@ -101,6 +122,7 @@ def overflow(api: str, size: int, context_tokens: int) -> Fail:
     if api == "messages":
         return Fail(400, f"prompt is too long: {size} tokens > {context_tokens} maximum")
     words = {
+        "gemini": f"The input token count ({size}) exceeds the maximum number of tokens allowed ({context_tokens}).",
         "chat": f"This model's maximum context length is {context_tokens} tokens. However, your messages resulted in "
         f"{size} tokens. Please reduce the length of the messages.",
         "responses": "Your input exceeds the context window of this model. Please adjust your input and try again.",
@@ -114,6 +136,8 @@ def _malformed(asked: Asked) -> str:
         return f"tool calls without a result: {sorted(missing)}"
     if surplus := set(asked.results) - set(asked.calls):
         return f"results of calls that are not there: {sorted(surplus)}"
+    if asked.api == "gemini":
+        return gemini_wire.malformed(asked)
     if asked.api == "messages":
         return "max_tokens: Field required" if "max_tokens" not in asked.body else _malformed_messages(asked.body)
     if asked.api == "chat" and any(
@@ -168,6 +192,8 @@ def error_body(api: str, fail: Fail) -> Json:
     """An error in the form of the API."""
     kind, words = _WORDS.get(fail.status, _WORDS[500 if fail.status >= 500 else 400])
     error: Json = {"type": kind, "message": fail.message or words}
+    if api == "gemini":
+        return gemini_wire.error_body(fail, words)
     if api == "messages":
         return {"type": "error", "error": error, "request_id": None}
     code = fail.code or ("model_not_found" if fail.status == 404 else None)
@@ -181,8 +207,13 @@ def tokens_of(parts: Sequence[Part], default: Tokens) -> Tokens:
 
 def write_reply(asked: Asked, parts: Sequence[Part], default: Tokens) -> Json:
     """A reply in the form of the API, as it is sent in one piece."""
-    writer = {"chat": _write_chat, "responses": _write_responses, "messages": _write_messages}[asked.api]
-    return writer(asked, parts, tokens_of(parts, default), any(isinstance(part, CutOff) for part in parts))
+    writers = {
+        "chat": _write_chat,
+        "responses": _write_responses,
+        "messages": _write_messages,
+        "gemini": gemini_wire.write_reply,
+    }
+    return writers[asked.api](asked, parts, tokens_of(parts, default), any(isinstance(part, CutOff) for part in parts))
 
 
 def _arguments(use: Use) -> str:

@@ -21,6 +21,8 @@ class HarnessOptions(BaseModel):
     """File with what the agent is told before the first instruction."""
     skills: Path | None = None
     """Directory with one directory per skill, each with a SKILL.md."""
+    mcp: Path | None = None
+    """JSON file of MCP servers, in the form of Claude Code's .mcp.json, beside those of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def read_skills(directory: Path) -> list[Skill]:
     """
     found = []
     for path in sorted(directory.glob("*/SKILL.md")):
-        head = _head(path)
+        head = skill_head(read_file(path))
         if "description" not in head:
             raise UsageError(f"{path}:1: it has to begin with a block between --- lines that has a description:")
         found.append(Skill(head.get("name", path.parent.name), head["description"], path.parent.name))
@@ -68,8 +70,9 @@ def read_skills(directory: Path) -> list[Skill]:
     return found
 
 
-def _head(path: Path) -> dict[str, str]:
-    lines = read_file(path).splitlines()
+def skill_head(text: str) -> dict[str, str]:
+    """Return what the first block of a SKILL.md, between two lines ``---``, says; empty where there is none."""
+    lines = text.splitlines()
     if not lines or lines[0].strip() != "---":
         return {}
     head: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 
 
@@ -11,6 +12,8 @@ class NopAgent:
     name = "nop"
     deterministic = True
     takes_conversations = True
+    takes_skills = True
+    mcp_transports = ALL_TRANSPORTS
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""

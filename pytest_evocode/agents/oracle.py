@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.errors import AgentFault
 
@@ -14,6 +15,8 @@ class OracleAgent:
     name = "oracle"
     deterministic = True
     takes_conversations = True
+    takes_skills = True
+    mcp_transports = ALL_TRANSPORTS
 
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`; raises AgentFault when ``solve.sh`` fails."""

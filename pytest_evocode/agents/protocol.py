@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from pytest_evocode.agents.journal import Journal
+from pytest_evocode.agents.mcp.servers import ToolServer, Transport, check_transports, transport_of
 from pytest_evocode.environments import Environment, Installation
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import AttemptSpending, Budget
@@ -37,13 +38,18 @@ class RoundContext:
     """Records the turn: its steps are on disk as they happen, and their usage is charged to the attempt's budget."""
     journal: Journal = field(default_factory=Journal)
     """The replies that were paid for in this turn, from which a later session can go on."""
+    mcp_servers: tuple[ToolServer, ...] = ()
+    """The task's MCP servers; those of the agent's own harness are not among them."""
     cancelled: threading.Event = field(default_factory=threading.Event)
     """Set when the session ends, or the turn is dropped because a verdict ended the attempt; an agent that waits for
     something outside the container has to watch it."""
 
     @property
     def spending(self) -> AttemptSpending:
-        """The attempt's account; an agent asks it before each request to a model whether the budget is used up."""
+        """The attempt's account; an agent asks it before each request to a model whether the budget is used up.
+
+        What that raises at the limit of the whole run is not the agent's to catch: the attempt waits then.
+        """
         return self.recorder.spending
 
 
@@ -58,6 +64,8 @@ class RoundTranscript:
     """The agent's output."""
     stopped: str = ""
     """Why the turn ended before the agent was done, such as at a budget; the workspace is verified as it is."""
+    refused: bool = False
+    """Whether it ended because the model, or a filter of its provider's, refused to go on."""
 
 
 class Agent(Protocol):
@@ -81,6 +89,14 @@ class Agent(Protocol):
 
     An agent that begins a round from the conversation in a task's ``trajectory.json``, or has no conversation, says so
     by an attribute ``takes_conversations``, which is True; others refuse such tasks.
+
+    An agent that pays for a model says so by an attribute ``pays``, which is True. No container is started for it once
+    the run has used what it may.
+
+    An agent that can use a task's MCP servers names the ways in which it reaches them in an attribute
+    ``mcp_transports``, a set of ``"stdio"``, ``"http"`` and ``"sse"``; one that finds the skills in a task's
+    ``skills_dir`` has an attribute ``takes_skills``, which is True. One that needs neither says so in the same way,
+    and others refuse such tasks.
 
     An agent that does the same in every attempt says so by an attribute ``deterministic``, which is True. Rounds in
     which its attempts come to different verdicts are named as flaky, because the task is to blame.
@@ -155,6 +171,14 @@ def check_task(agent: Agent, task: Task, engine: str) -> None:
     """
     if isinstance(agent, SelectiveAgent):
         agent.check_task(task, engine)
+    environment = task.config.environment
+    servers = ((server.name, transport_of(server.transport)) for server in environment.mcp_servers)
+    check_transports(servers, mcp_transports(agent), where=task.file, agent=agent.name)
+    if environment.skills_dir is not None and getattr(agent, "takes_skills", False) is not True:
+        raise UsageError(
+            f"{task.file}: the task has skills for the agent (skills_dir), and {agent.name} takes none; run the task "
+            "with one that does, such as anthropic/MODEL or claude-code:MODEL"
+        )
     for round_ in task.rounds:
         if read_task_trajectory(round_) is not None and getattr(agent, "takes_conversations", False) is not True:
             raise UsageError(
@@ -181,6 +205,11 @@ def installation_of(agent: Agent) -> Installation | None:
 def is_deterministic(agent: Agent) -> bool:
     """Return whether an agent says that it does the same in every attempt; most do not."""
     return getattr(agent, "deterministic", False) is True
+
+
+def mcp_transports(agent: Agent) -> frozenset[Transport]:
+    """Return the ways in which an agent reaches MCP servers; empty for one that uses none."""
+    return frozenset(getattr(agent, "mcp_transports", ()))
 
 
 def declared_hosts(agent: Agent) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import Deadline, run_script
 from pytest_evocode.errors import DiffError
@@ -34,6 +35,8 @@ class ReplayAgent:
     name = "replay"
     deterministic = True
     takes_conversations = True
+    takes_skills = True
+    mcp_transports = ALL_TRANSPORTS
 
     def __init__(self, path: Path) -> None:
         """Replay from ``path``: an attempt, a run, a results directory or recordings, see docs/replays.md."""
@@ -179,7 +182,14 @@ def _take(actions: list[dict[str, Any]], call_id: str) -> dict[str, Any] | None:
 
 def _content(step: Step, call: ToolCall) -> Any:
     results = step.observation.results if step.observation is not None else ()
-    return next((result.content for result in results if result.source_call_id == call.tool_call_id), None)
+    content = next((result.content for result in results if result.source_call_id == call.tool_call_id), None)
+    # The images are files beside the recording, and are looked at there.
+    return [_without_image(part) for part in content] if isinstance(content, list) else content
+
+
+def _without_image(part: Any) -> Any:
+    is_image = isinstance(part, dict) and part.get("type") == "image"
+    return {"type": "text", "text": "[an image, which the recording has]"} if is_image else part
 
 
 def _action(recorded: Mapping[str, Any] | None) -> Action | None:

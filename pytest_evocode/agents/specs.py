@@ -14,12 +14,13 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from pytest_evocode.agents.declarations import Declaration, Declarations
+from pytest_evocode.agents.option_values import example_of, what_is_wrong
 from pytest_evocode.agents.protocol import Agent
 from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.client_factory import provider_names, refusals_of
+from pytest_evocode.llm.providers import PROVIDERS
 
 ENTRY_POINTS = "pytest_evocode.agents"
-#: Providers whose models the shell agent can use.
-PROVIDERS = ("openai", "anthropic")
 _INSTALLED = {
     "claude-code": "claude_code:ClaudeCodeAgent",
     "codex": "codex:CodexAgent",
@@ -33,6 +34,7 @@ FORMS = (
     "replay:PATH",
     *(f"{provider}/MODEL" for provider in PROVIDERS),
     *(f"{name}:MODEL" for name in _INSTALLED),
+    "acp:COMMAND",
     "cmd:NAME",
     "module:Class",
 )
@@ -58,9 +60,12 @@ class Kind:
     options: type[BaseModel] | frozenset[str] | None
     """The options it takes; None for a class that takes any."""
 
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    """Options that others of its sort take and it does not, each with why."""
+
     def takes(self, name: str) -> bool:
         """Whether it takes an option of that name."""
-        return self.options is None or name in self.names
+        return name not in self.refusals and (self.options is None or name in self.names)
 
     @property
     def names(self) -> frozenset[str]:
@@ -108,11 +113,13 @@ def find_kind(spec: str, declarations: Declarations) -> Kind:
         return _plain(spec)
     if name == "replay" and argument:
         return _replay(argument)
+    if name == "acp" and argument.strip():
+        return _acp(argument.strip())
     if name == "cmd" and argument:
         return _command(argument, declarations)
     if name in _INSTALLED and (argument or not colon):
         return _installed(name, argument or None)
-    if provider in PROVIDERS and slash and model:
+    if slash and model and provider in provider_names():
         return _shell(provider, model)
     for point in entry_points(group=ENTRY_POINTS, name=name):
         return _from_callable(point.load(), (argument,) if colon else ())
@@ -130,10 +137,11 @@ def unknown_agent(spec: str, declarations: Declarations) -> str:
         "oracle",
         "nop",
         "replay:",
+        "acp:",
         "cmd:",
         *others,
         *(f"{each}:" for each in _INSTALLED),
-        *(f"{each}/" for each in PROVIDERS),
+        *(f"{each}/" for each in provider_names()),
     ]
     asked = f"{name}:" if colon else f"{provider}/" if slash else spec
     nearest = difflib.get_close_matches(asked, [*known, *_INSTALLED], n=1)
@@ -145,10 +153,7 @@ def checked_options(spec: str, kind: Kind, options: Mapping[str, Option]) -> dic
     """Return the validated options of a kind; raises UsageError for a wrong one."""
     for name, option in options.items():
         if not kind.takes(name):
-            nearest = difflib.get_close_matches(name, kind.names, n=1)
-            there_are = f"it takes {', '.join(sorted(kind.names))}" if kind.names else "it takes none"
-            hint = f"did you mean {nearest[0]!r}?" if nearest else there_are
-            raise UsageError(f"{option.where}: {spec} has no option {name!r}; {hint}")
+            raise UsageError(f"{option.where}: {why_not_taken(spec, name, kind)}")
     if not isinstance(kind.options, type):
         return {name: option.value for name, option in options.items()}
     try:
@@ -157,10 +162,25 @@ def checked_options(spec: str, kind: Kind, options: Mapping[str, Option]) -> dic
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else next(iter(options), "")
         where = options[name].where if name in options else next((each.where for each in options.values()), spec)
-        raise UsageError(f"{where}: {name} = {first['input']!r}: {first['msg']}") from None
+        given = options[name].value if name in options else first["input"]
+        raise UsageError(f"{where}: {name} = {given!r}: {what_is_wrong(first, kind.options, name)}") from None
     fields = kind.options.model_fields
     found = {fields[name].alias or name: getattr(model, name) for name in model.model_fields_set}
     return {name: _existing(name, value, options[name]) for name, value in found.items()}
+
+
+def why_not_taken(spec: str, name: str, kind: Kind) -> str:
+    """Return why an agent has no option of a name, with the nearest one and a value for it."""
+    if name in kind.refusals:
+        return f"{spec}: {kind.refusals[name]}"
+    names = [each for each in kind.names if each not in kind.refusals]
+    nearest = difflib.get_close_matches(name, names, n=1)
+    if not nearest:
+        return f"{spec} has no option {name!r}; " + (
+            f"it takes {', '.join(sorted(names))}" if names else "it takes none"
+        )
+    value = example_of(kind.options, nearest[0]) if isinstance(kind.options, type) else ""
+    return f"{spec} has no option {name!r}; did you mean {nearest[0]!r}?" + (f" Such as {value}" if value else "")
 
 
 def _existing(name: str, value: Any, option: Option) -> Any:
@@ -199,13 +219,19 @@ def _shell(provider: str, model: str) -> Kind:
         client = make_client(provider, model, ModelOptions(**of_client))
         return ShellAgent(client, ShellOptions(**options))
 
-    return Kind(make, ShellOptions)
+    return Kind(make, ShellOptions, refusals_of(provider))
 
 
 def _installed(name: str, model: str | None) -> Kind:
     module, _, attribute = _INSTALLED[name].partition(":")
     agent = getattr(importlib.import_module(f"pytest_evocode.agents.installed.{module}"), attribute)
     return Kind(lambda options: agent(model, agent.options_type(**options)), agent.options_type)
+
+
+def _acp(command: str) -> Kind:
+    from pytest_evocode.agents.acp.agent import AcpAgent, AcpOptions
+
+    return Kind(lambda options: AcpAgent(command, AcpOptions(**options)), AcpOptions)
 
 
 def _command(name: str, declarations: Declarations) -> Kind:

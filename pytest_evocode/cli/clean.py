@@ -23,9 +23,9 @@ def clean_command(dry_run: bool, kept: bool) -> None:
     """Remove what killed sessions left behind, and what is kept to save time.
 
     Killed sessions leave containers, networks, snapshots and sandboxes, which the next session removes by itself, too.
-    Kept are the states that reference solutions lead to, the package caches that their suites left, and images' own
-    caches of Python. Sessions that need them make them anew. Built images stay, and nothing that belongs to a running
-    session is touched.
+    Kept are the states that reference solutions lead to, the package caches that their suites left, images' own
+    caches of Python, and the tasks that a node of a cluster got. Sessions that need them make them anew. Built
+    images stay, and nothing that belongs to a running session is touched.
     """
     failed = False
     with leftovers(kept=kept, references=True, package_caches=True) as of_engines:

@@ -9,6 +9,7 @@ from functools import partial
 
 from pytest_evocode.environments import attempt_homes
 from pytest_evocode.environments.cache_archives import CacheArchives, engines_with_archives
+from pytest_evocode.environments.kept_tasks import KeptTasks
 from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.errors import EnvironmentUnavailable
 
@@ -32,13 +33,15 @@ def leftovers(
     Args:
         kept: Include the forks that ``--evocode-keep`` left, snapshots from which an attempt may be resumed, and the
             files of such attempts on a node of a cluster.
-        references: Include the states of reference solutions, which are shared by all sessions.
+        references: Include the states of reference solutions, which are shared by all sessions, and the tasks that a
+            node of a cluster keeps.
         package_caches: Include the package caches that suites of reference solutions left, which are shared as well.
     """
     caches = _package_caches() if package_caches else ()
     attempts = _unfinished_attempts() if kept else ()
     with contextlib.ExitStack() as stack:
-        yield [*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references), *caches, *attempts]
+        of_engines = (*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references))
+        yield [*of_engines, *caches, *attempts, *(_tasks_of_clusters() if references else ())]
 
 
 def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
@@ -87,6 +90,13 @@ def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[
 def _unfinished_attempts() -> Iterator[Leftover]:
     for home in attempt_homes.unfinished_homes():
         yield Leftover(f"files of the unfinished attempt {home}", partial(attempt_homes.remove_home, home))
+
+
+def _tasks_of_clusters() -> Iterator[Leftover]:
+    tasks = KeptTasks()
+    for kept in tasks.unused():
+        name = next((path.name for path in kept.home.glob("*")), kept.home.name)
+        yield Leftover(f"task {name} of a cluster, {kept.size / 1e6:.1f} MB", partial(tasks.remove, kept))
 
 
 def _package_caches() -> Iterator[Leftover]:

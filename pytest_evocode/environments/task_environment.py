@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -10,9 +11,12 @@ from dataclasses import dataclass, field
 
 from pytest_evocode.environments.building import BuildingEngine, BuildWish
 from pytest_evocode.environments.egress.phases import allow_network
+from pytest_evocode.environments.entry_points import EnterableEnvironment, EnteredProgram, enter
 from pytest_evocode.environments.protocol import Engine, Environment, Installation, Snapshot
+from pytest_evocode.environments.services import ServicesEnvironment
 from pytest_evocode.errors import Cancelled, TaskError
 from pytest_evocode.tasks import Healthcheck, Round, Task, resolve_env
+from pytest_evocode.tasks.compose_file import MAIN
 
 VERIFIER_DIRECTORIES = ("/tests", "/logs/verifier")
 """What a suite finds as its own, whatever the agent put there."""
@@ -83,11 +87,44 @@ class TaskEnvironment:
         self.make_ready(environment)
 
     def make_ready(self, environment: Environment) -> None:
-        """Remove what the image must not bring, and wait until the task's healthcheck passes."""
+        """Remove what the image must not bring, run its ENTRYPOINT, and wait until the task's healthcheck passes."""
         environment.remove(HIDDEN_FROM_AGENT)
         allow_network(environment, self.task.rounds[0].setup_network)
-        if (check := self.task.config.environment.healthcheck) is not None:
-            self._wait_until_healthy(environment, check, "the environment")
+        self._wait_until_ready(environment, enter(environment))
+
+    def enter_fork(self, fork: Environment) -> tuple[str, ...]:
+        """Run the image's ENTRYPOINT anew in a fork, wait as :meth:`make_ready` does, and return what is to be said.
+
+        What fails there may be the agent's doing, and no mistake of the task's.
+        """
+        entered = enter(fork)
+        if entered is None:
+            return ()
+        try:
+            self._wait_until_ready(fork, entered)
+        except TaskError as error:
+            return (f"before the suite: {error.message}",)
+        return ()
+
+    def enter_again(self, environment: Environment) -> None:
+        """Run the ENTRYPOINT again where every process has been killed, if it was run there before."""
+        if (entered := enter(environment, killed=True)) is not None:
+            with contextlib.suppress(TaskError):  # What fails now may be the agent's doing.
+                self._wait_until_ready(environment, entered)
+
+    def _wait_until_ready(self, environment: Environment, entered: EnteredProgram | None) -> None:
+        check = self.task.config.environment.healthcheck
+        if check is not None:
+            self._wait_until_healthy(environment, check, "the environment", entered)
+        elif entered is not None:
+            entered.wait_until_settled()
+            self._refuse_failed(entered)
+        if entered is not None and isinstance(environment, EnterableEnvironment):
+            environment.entry_point_settled()
+
+    def _refuse_failed(self, entered: EnteredProgram | None) -> None:
+        if entered is not None and entered.failed:
+            raise TaskError(f"{entered.describe_end()}\nCorrect it.", self.task.dockerfile or self.task.file)
 
     def prepare_round(self, environment: Environment, round_: Round, *, wait_until_healthy: bool = True) -> None:
         """Bring a round's files, run its ``setup.sh`` and wait until its healthcheck passes.
@@ -116,7 +153,10 @@ class TaskEnvironment:
         for hook in round_.collect:
             self.refuse_when_cancelled()
             logger.debug("%s, %s: collecting by %s", self.task.name, round_.name, hook.command)
-            done = environment.exec(hook.command, user=hook.user, timeout=hook.timeout_sec)
+            if hook.service != MAIN and isinstance(environment, ServicesEnvironment):
+                done = environment.exec_in(hook.service, hook.command, user=hook.user, timeout=hook.timeout_sec)
+            else:
+                done = environment.exec(hook.command, user=hook.user, timeout=hook.timeout_sec)
             if not done.ok:
                 ending = "was stopped at its timeout" if done.timed_out else f"ended with exit code {done.exit_code}"
                 last = done.tail(_SHOWN_LINES)
@@ -128,7 +168,9 @@ class TaskEnvironment:
         if self.cancelled.is_set():
             raise Cancelled(STOPPED)
 
-    def _wait_until_healthy(self, environment: Environment, check: Healthcheck, what: str) -> None:
+    def _wait_until_healthy(
+        self, environment: Environment, check: Healthcheck, what: str, entered: EnteredProgram | None = None
+    ) -> None:
         """Apply Docker's rules: failures count after the start period, and ``retries`` in a row are too many."""
         started = time.monotonic()
         failures = 0
@@ -137,6 +179,7 @@ class TaskEnvironment:
             result = environment.exec(check.command, timeout=check.timeout_sec)
             if result.ok:
                 return
+            self._refuse_failed(entered)
             starting = time.monotonic() - started < check.start_period_sec
             failures += not starting
             logger.debug("%s: the healthcheck of %s failed, counted %d times", self.task.name, what, failures)

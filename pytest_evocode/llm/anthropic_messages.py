@@ -8,7 +8,7 @@ from typing import Any
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged, without_open_end
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
-from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, ShownImage, Tool
 from pytest_evocode.results.records import Usage
 
 _API = "messages"
@@ -18,16 +18,34 @@ _CACHED = {"cache_control": {"type": "ephemeral"}}
 # Models with a thinking budget think between tool calls only with this header.
 _THINKS_BETWEEN_CALLS = {"anthropic-beta": "interleaved-thinking-2025-05-14"}
 
+_ENDINGS: dict[Any, Ending] = {
+    "end_turn": "done",
+    "stop_sequence": "done",
+    "tool_use": "calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "context",
+    "refusal": "refused",
+    "pause_turn": "paused",
+}
+
 
 class MessagesClient(BaseClient):
     """Client of the Messages API."""
+
+    _form = "Messages"
 
     def _resource(self, sdk: Any) -> Any:
         return sdk.messages
 
     def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
-        # The model goes into the body below: given as an argument, a deprecated one makes the SDK warn each time.
-        payload: Json = {"model": "", "messages": _messages(conversation), "max_tokens": self._max_tokens}
+        # The model goes into the body below: given as an argument, a deprecated one makes the SDK warn each time. At
+        # platforms it is part of the address, which the SDK makes of the argument.
+        at_platform = self._connection.is_platform
+        payload: Json = {
+            "model": self.model if at_platform else "",
+            "messages": _messages(conversation),
+            "max_tokens": self._max_tokens,
+        }
         if system := [_text(message.text) for message in conversation if message.role == "system" and message.text]:
             payload["system"] = [*system[:-1], system[-1] | _CACHED]
         if tools:
@@ -35,8 +53,10 @@ class MessagesClient(BaseClient):
         if self._budget:
             payload["extra_headers"] = _THINKS_BETWEEN_CALLS
         return payload, {
-            "model": self.model,
+            "model": None if at_platform else self.model,
             "temperature": self._options.temperature,
+            "top_p": self._options.top_p,
+            "service_tier": self._options.service_tier,
             "output_config": {"effort": self._options.effort} if self._options.effort is not None else None,
             "thinking": self._thinking,
         }
@@ -67,7 +87,7 @@ class MessagesClient(BaseClient):
     def _reply(self, body: Json, request_id: str) -> Reply:
         content = body.get("content")
         if not isinstance(content, list):
-            raise self._connection.unreadable(body, request_id, "Messages")
+            raise self._connection.unreadable(body, request_id, self._form)
         return Reply(
             text="".join(str(block.get("text") or "") for block in content if block.get("type") == "text"),
             calls=tuple(_as_call(block) for block in content if block.get("type") == "tool_use"),
@@ -77,7 +97,9 @@ class MessagesClient(BaseClient):
             native=tagged(_API, content),
             usage=self._usage(body.get("usage") or {}),
             request_id=request_id,
-            cut_off=body.get("stop_reason") in ("max_tokens", "model_context_window_exceeded"),
+            ending=_ENDINGS.get(body.get("stop_reason"), "unknown"),
+            stop_reason=str(body.get("stop_reason") or ""),
+            model=str(body.get("model") or ""),
         )
 
     def _usage(self, usage: Json) -> Usage:
@@ -85,7 +107,15 @@ class MessagesClient(BaseClient):
         rest, read = usage.get("input_tokens"), usage.get("cache_read_input_tokens")
         written = usage.get("cache_creation_input_tokens")
         prompt = None if rest is None else rest + (read or 0) + (written or 0)
-        return priced_usage(self._facts, prompt, usage.get("output_tokens"), cached=read, written=written)
+        details = usage.get("output_tokens_details") or {}
+        return priced_usage(
+            self._facts,
+            prompt,
+            usage.get("output_tokens"),
+            cached=read,
+            written=written,
+            reasoning=details.get("thinking_tokens"),
+        )
 
 
 def _messages(conversation: Sequence[Message]) -> list[Json]:
@@ -109,7 +139,10 @@ def _messages(conversation: Sequence[Message]) -> list[Json]:
 def _blocks(message: Message) -> list[Json]:
     if message.role == "tool":
         result: Json = {"type": "tool_result", "tool_use_id": message.call_id}
-        return [result | ({"content": message.text} if message.text else {})]
+        content: Any = message.text
+        if message.images:
+            content = [_text(message.text), *(_image(image) for image in message.images)]
+        return [result | ({"content": content} if content else {})]
     native = native_of(message, _API) if message.role == "assistant" else None
     if native is not None:
         blocks = [block for block in native if block.get("type") != "text" or str(block.get("text") or "").strip()]
@@ -120,6 +153,10 @@ def _blocks(message: Message) -> list[Json]:
 
 def _text(text: str) -> Json:
     return {"type": "text", "text": text}
+
+
+def _image(image: ShownImage) -> Json:
+    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
 
 
 def _tool(tool: Tool) -> Json:

@@ -6,25 +6,29 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pytest_evocode.errors import RequestRefused
 from pytest_evocode.llm.connection import Json, ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.prices import ModelFacts
 from pytest_evocode.llm.protocol import Message, Reply, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.llm.rates import ModelFacts
+from pytest_evocode.llm.waiting import waiting_of_turn
 
 
 class BaseClient(ABC):
     """A :class:`~pytest_evocode.llm.protocol.ModelClient` without the format of an API."""
+
+    _form: ClassVar[str]
+    """What messages call that format."""
 
     def __init__(
         self, connection: ProviderConnection, model: str, options: ModelOptions, facts: ModelFacts | None
     ) -> None:
         self.model = model
         self.context_tokens = options.context_tokens or (facts.context_tokens if facts else None)
-        self.knows_price = facts is not None
+        self.knows_price = facts is not None or connection.reports_cost
         self._connection, self._options, self._facts = connection, options, facts
 
     def check(self) -> None:
@@ -41,17 +45,34 @@ class BaseClient(ABC):
 
     def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
-        ends = None if timeout is None else time.monotonic() + timeout
+        waiting = waiting_of_turn()
+        ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
         while True:
             payload, options = self._request(conversation, tools)
-            left = None if ends is None else ends - time.monotonic()
+            self._add_extras(payload, options)
+            left = None if ends is None else ends + waiting.seconds - time.monotonic()
             try:
-                body, request_id = self._connection.post(self._resource, payload, options, left)
+                return self._connection.post(self._resource, payload, options, left, self._read)
             except RequestRefused as refused:
                 if not self._do_without(refused.fault):
                     raise self._connection.explain(refused.fault) from None
-            else:
-                return self._reply(body, request_id)
+
+    def _read(self, body: Json, request_id: str) -> Reply:
+        try:
+            return self._reply(body, request_id)
+        except (LookupError, TypeError, AttributeError, ValueError):  # A field is there and is something else.
+            raise self._connection.unreadable(body, request_id, self._form) from None
+
+    def _add_extras(self, payload: Json, options: Json) -> None:
+        """Add the fields and headers that the user gives to a request."""
+        options.update(self._options.extra_body or {})
+        headers: dict[str, str] = payload.get("extra_headers", {})
+        for name, value in self._options.headers().items():
+            # A list of beta features, which is ours too.
+            before = headers.get(name.lower()) if name.lower() == "anthropic-beta" else None
+            headers = headers | ({name.lower(): f"{before},{value}"} if before else {name: value})
+        if headers:
+            payload["extra_headers"] = headers
 
     @abstractmethod
     def _resource(self, sdk: Any) -> Any:
@@ -67,7 +88,7 @@ class BaseClient(ABC):
 
     @abstractmethod
     def _reply(self, body: Json, request_id: str) -> Reply:
-        """Read the provider's answer; raises AgentFault where it is not in the format of the API."""
+        """Read the provider's answer; raises RequestUnanswered or TypeError where it is not in the API's format."""
 
 
 def tagged(api: str, native: Any) -> dict[str, Any]:

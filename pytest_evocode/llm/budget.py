@@ -5,10 +5,11 @@ from __future__ import annotations
 import fcntl
 import math
 import time
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from pytest_evocode.errors import UsageError
+from pytest_evocode.errors import RunLimitReached, UsageError
+from pytest_evocode.llm.waiting import Waiting
 from pytest_evocode.results.records import Usage
 from pytest_evocode.results.states import Spent
 
@@ -16,11 +17,8 @@ _NOTHING = Usage(prompt_tokens=0, completion_tokens=0, cost_usd=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """Limits of one attempt and, ``total_cost``, of all attempts of a run together; None is no limit.
-
-    RigorBench's budget is ``tokens=200000,minutes=60``.
-    """
+class Limits:
+    """Limits of one attempt or of one round; None is no limit."""
 
     tokens: float | None = None
     """Prompt and completion tokens of all requests, cached ones included."""
@@ -29,39 +27,73 @@ class Budget:
     turns: float | None = None
     """Replies of the model."""
     minutes: float | None = None
-    """The agent's wall-clock time, over all its rounds."""
+    """The agent's wall-clock time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget(Limits):
+    """Limits of one attempt, of each of its rounds, and, ``total_cost``, of all attempts of a run together.
+
+    RigorBench's budget is ``tokens=200000,minutes=60``.
+    """
+
     total_cost: float | None = None
     """US dollars."""
+    round: Limits = field(default_factory=Limits)
+    """Limits of each round."""
 
     @property
     def limits_cost(self) -> bool:
         """Whether prices have to be known to keep to it."""
-        return self.cost is not None or self.total_cost is not None
+        return self.total_cost is not None or self.cost is not None or self.round.cost is not None
+
+    @property
+    def limits_tokens(self) -> bool:
+        """Whether tokens have to be known to keep to it."""
+        return self.tokens is not None or self.round.tokens is not None
+
+    @property
+    def limits_turns(self) -> bool:
+        """Whether the model's replies have to be known to keep to it."""
+        return self.turns is not None or self.round.turns is not None
+
+
+_PER_ROUND = "/round"
 
 
 def parse_budget(text: str) -> Budget:
     """Parse a budget as it is written on the command line.
 
     Raises:
-        UsageError: A limit is unknown, or is not a number of 0 or more.
+        UsageError: A limit is unknown, is given twice, or is not a number of 0 or more.
 
-    >>> parse_budget("tokens=200000,total-cost=50")
-    Budget(tokens=200000.0, cost=None, turns=None, minutes=None, total_cost=50.0)
+    >>> budget = parse_budget("tokens=200000,turns=30/round,total-cost=50")
+    >>> budget.tokens, budget.round.turns, budget.total_cost
+    (200000.0, 30.0, 50.0)
     """
-    known = [field.name.replace("_", "-") for field in fields(Budget)]
-    limits: dict[str, float] = {}
+    of_round = [each.name for each in fields(Limits)]
+    known = [*of_round, "total-cost"]
+    found: dict[bool, dict[str, float]] = {False: {}, True: {}}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, written = part.partition("=")
+        per_round = written.endswith(_PER_ROUND)
         if name not in known:
-            raise UsageError(f"{part!r} is not a limit; known are {', '.join(known)}, as in tokens=200000,cost=3")
+            raise UsageError(
+                f"{part!r} is not a limit; known are {', '.join(known)}, as in tokens=200000,cost=3,turns=30/round"
+            )
+        if per_round and name not in of_round:
+            raise UsageError(f"{part!r}: {name} is a limit of the whole run; write {part.removesuffix(_PER_ROUND)}")
         try:
-            limit = float(written)
+            limit = float(written.removesuffix(_PER_ROUND))
         except ValueError:
             limit = math.nan
         if not 0 <= limit < math.inf:
             raise UsageError(f"{part!r}: the limit has to be a number, 0 or more, such as {name}=100")
-        limits[name.replace("-", "_")] = limit
-    return Budget(**limits)
+        limits, key = found[per_round], name.replace("-", "_")
+        if key in limits:
+            raise UsageError(f"{part!r}: this limit is given twice; leave one out")
+        limits[key] = limit
+    return Budget(**found[False], round=Limits(**found[True]))
 
 
 class RunSpending:
@@ -96,21 +128,29 @@ class AttemptSpending:
         self.budget = budget or Budget()
         self._run = run
         self._spent = spent or Spent()
+        self._before_turn = self._spent
         self._turn_began: float | None = None
+        self.waiting = Waiting()
+        """What the turn under way, or the last one, waited for; its time does not count."""
 
     @property
     def spent(self) -> Spent:
         """Used so far, the turn under way included."""
         began = self._turn_began  # Another thread may end the turn meanwhile.
-        running = 0.0 if began is None else time.monotonic() - began
+        running = 0.0 if began is None else max(0.0, time.monotonic() - began - self.waiting.seconds)
         return self._spent.model_copy(update={"seconds": self._spent.seconds + running})
 
     def resume(self, spent: Spent) -> None:
         """Continue from what an earlier session had used."""
         self._spent = spent
 
-    def begin_turn(self) -> None:
-        """Start the clock."""
+    def begin_turn(self, waiting: Waiting | None = None) -> None:
+        """Start the clock, and count anew for the limits of a round.
+
+        The clock stands still while the turn waits for something that it is not to blame for.
+        """
+        self._before_turn = self._spent
+        self.waiting = waiting or Waiting()
         self._turn_began = time.monotonic()
 
     def set_back(self, seconds: float) -> None:
@@ -148,31 +188,54 @@ class AttemptSpending:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the attempt's minutes are over; None without such a limit."""
-        if self.budget.minutes is None:
-            return None
-        return max(0.0, 60 * self.budget.minutes - self.spent.seconds)
+        """Seconds until the minutes of the attempt, or those of the round, are over; None without such a limit."""
+        seconds = self.spent.seconds
+        left = [
+            60 * limits.minutes - (seconds - before.seconds)
+            for limits, before in self._limits()
+            if limits.minutes is not None
+        ]
+        return max(0.0, min(left)) if left else None
+
+    def _limits(self) -> tuple[tuple[Limits, Spent], ...]:
+        """Return the limits of the attempt and those of a round, each with what does not count for them."""
+        return (self.budget, Spent()), (self.budget.round, self._before_turn)
 
     @property
     def exhausted(self) -> str:
-        """The limit that is reached, in words for the record; empty while something is left of each."""
-        budget, spent = self.budget, self.spent
-        used = {
-            "tokens": (budget.tokens, spent.tokens, "{:,.0f}"),
-            "cost": (budget.cost, spent.cost_usd, "${:.4g}"),
-            "turns": (budget.turns, spent.turns, "{:.0f}"),
-            "minutes": (budget.minutes, spent.seconds / 60, "{:.1f}"),
-        }
-        for name, (limit, value, form) in used.items():
-            if limit is not None and value >= limit:
-                return f"budget: {name} {form.format(value)} of {form.format(limit)} used"
-        if (
-            budget.total_cost is not None
-            and self._run is not None
-            and (cost := self._run.cost_usd) >= budget.total_cost
-        ):
-            return f"budget: total-cost ${cost:.4g} of ${budget.total_cost:.4g} used by the run"
+        """The limit that is reached, in words for the record; empty while something is left of each.
+
+        Raises:
+            RunLimitReached: The run may cost no more: the attempt waits for a session with a higher limit.
+        """
+        for (limits, before), where in zip(self._limits(), ("", " in the round"), strict=True):
+            if words := _reached(limits, before, self.spent):
+                return f"budget: {words} used{where}"
+        if self.run_exhausted:
+            raise RunLimitReached(self.run_exhausted)
         return ""
+
+    @property
+    def run_exhausted(self) -> str:
+        """The limit of the whole run that is reached, in words for the record; empty while something is left."""
+        limit = self.budget.total_cost
+        if limit is None or self._run is None or (cost := self._run.cost_usd) < limit:
+            return ""
+        return f"budget: total-cost ${cost:.4g} of ${limit:.4g} used by the run"
+
+
+def _reached(limits: Limits, before: Spent, spent: Spent) -> str:
+    """Return which limit is reached by what was spent since ``before``; empty where none is."""
+    used = {
+        "tokens": (limits.tokens, spent.tokens - before.tokens, "{:,.0f}"),
+        "cost": (limits.cost, spent.cost_usd - before.cost_usd, "${:.4g}"),
+        "turns": (limits.turns, spent.turns - before.turns, "{:.0f}"),
+        "minutes": (limits.minutes, (spent.seconds - before.seconds) / 60, "{:.1f}"),
+    }
+    for name, (limit, value, form) in used.items():
+        if limit is not None and value >= limit:
+            return f"{name} {form.format(value)} of {form.format(limit)}"
+    return ""
 
 
 def _countable(used: float | None) -> float:

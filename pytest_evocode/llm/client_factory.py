@@ -1,24 +1,45 @@
-"""Makes the client for a model: which API it is asked through."""
+"""Makes the client for a model: which provider and which of its APIs it is asked through."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.anthropic_messages import MessagesClient
-from pytest_evocode.llm.connection import PROVIDERS, ProviderConnection
+from pytest_evocode.llm.connection import ProviderConnection
+from pytest_evocode.llm.gemini import GeminiClient
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.openai_chat import ChatClient
 from pytest_evocode.llm.openai_responses import ResponsesClient
 from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.llm.protocol import ModelClient
+from pytest_evocode.llm.providers import PROVIDERS
+
+#: Group of the entry points by which other packages add providers: functions of a model's name and its ModelOptions,
+#: which return a :class:`~pytest_evocode.llm.protocol.ModelClient`.
+ENTRY_POINTS = "pytest_evocode.providers"
+#: Options that not all providers take, with those that do, and what others have in their place.
+_PARTICULAR = {
+    "api": (("openai", "azure"), {"anthropic": "it has Messages only", "google": "it has generateContent only"}),
+    "thinking": (
+        ("anthropic", "bedrock", "vertex", "google"),
+        {"openai": "use effort=high", "azure": "use effort=high"},
+    ),
+    "seed": (("openai", "azure", "google"), {}),
+    "service_tier": (("openai", "azure", "anthropic", "google"), {}),
+    "region": (("bedrock", "vertex"), {}),
+    "project": (("vertex",), {}),
+    "api_version": (("azure",), {}),
+}
 
 
 def make_client(provider: str, model: str, options: ModelOptions | None = None) -> ModelClient:
     """Return a client for a model; sends no request and imports no SDK.
 
     Args:
-        provider: ``openai`` or ``anthropic``.
+        provider: One of :data:`~pytest_evocode.llm.providers.PROVIDERS`, or the name of an entry point.
         model: The model's name at the provider.
         options: How the model is asked.
 
@@ -27,18 +48,63 @@ def make_client(provider: str, model: str, options: ModelOptions | None = None) 
     """
     options = options or ModelOptions()
     if provider not in PROVIDERS:
-        nearest = difflib.get_close_matches(provider, PROVIDERS, n=1)
-        hint = f"; did you mean {nearest[0]}/{model}?" if nearest else ""
-        raise UsageError(f"unknown provider {provider!r}{hint} known are {', '.join(PROVIDERS)}; a server that is "
-                         "compatible with one of them has the option base_url")  # fmt: skip
+        return _of_others(provider, model)(model, options)
+    for name, why in refusals_of(provider).items():
+        if getattr(options, name) is not None:
+            raise UsageError(f"{provider}/{model}: {why}")
     connection = ProviderConnection(PROVIDERS[provider], model, options)
-    facts = find_model_facts(model, options.prices)
-    if provider == "anthropic":
-        if options.api is not None:
-            raise UsageError(f"{connection.label}: the option api exists only for openai; anthropic has only Messages")
+    facts = find_model_facts(
+        model,
+        options.prices,
+        provider=provider,
+        base_url=None if provider == "azure" else connection.base_url,
+        service_tier=options.service_tier,
+    )
+    if provider == "google":
+        return GeminiClient(connection, model, options, facts)
+    if provider in ("anthropic", "bedrock", "vertex"):
         return MessagesClient(connection, model, options, facts)
-    if options.thinking is not None:
-        raise UsageError(f"{connection.label}: the option thinking exists only for anthropic; openai has effort")
-    if (options.api or ("responses" if connection.is_official else "chat")) == "responses":
-        return ResponsesClient(connection, model, options, facts)
-    return ChatClient(connection, model, options, facts)
+    if (options.api or ("responses" if provider == "openai" and connection.is_official else "chat")) == "chat":
+        return ChatClient(connection, model, options, facts)
+    if options.seed is not None:
+        raise UsageError(f"{connection.label}: the Responses API takes no seed; leave it out, or set api=chat")
+    return ResponsesClient(connection, model, options, facts)
+
+
+def refusals_of(provider: str) -> dict[str, str]:
+    """Return the options that a provider of ours does not take, each with who does and what to do about it."""
+    return {
+        name: f"the option {name} exists only for {', '.join(takers)}; {instead.get(provider, 'leave it out')}"
+        for name, (takers, instead) in _PARTICULAR.items()
+        if provider in PROVIDERS and provider not in takers
+    }
+
+
+def provider_names() -> list[str]:
+    """Return the names of all providers, those of other packages last."""
+    return [*PROVIDERS, *(point.name for point in _points() if point.name not in PROVIDERS)]
+
+
+def _points() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=ENTRY_POINTS))
+
+
+def _of_others(provider: str, model: str) -> Callable[[str, ModelOptions], ModelClient]:
+    """Return what makes the clients of a provider of another package."""
+    for point in _points():
+        if point.name == provider:
+            try:
+                made: Callable[[str, ModelOptions], ModelClient] = point.load()
+            except (ImportError, AttributeError) as error:
+                raise UsageError(
+                    f"{provider}/{model}: the provider's entry point {point.value} cannot be loaded: {error}; "
+                    "mend or remove the package that has it"
+                ) from None
+            return made
+    known = provider_names()
+    nearest = difflib.get_close_matches(provider, known, n=1)
+    hint = f"; did you mean {nearest[0]}/{model}?" if nearest else ""
+    raise UsageError(
+        f"unknown provider {provider!r}{hint} known are {', '.join(known)}; a server that is "
+        "compatible with one of them has the option base_url"
+    )

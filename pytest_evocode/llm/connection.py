@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -10,23 +11,25 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pytest_evocode.errors import (
     AgentFault,
     Cancelled,
-    ConnectionBroken,
     ContextOverflow,
     ModelFault,
     RequestRefused,
     RequestUnanswered,
     UsageError,
 )
+from pytest_evocode.llm.connection_limits import place_for_request
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.provider_errors import ProviderFault, from_answer, from_status
+from pytest_evocode.llm.provider_errors import ProviderFault, from_answer
+from pytest_evocode.llm.providers import Access, Provider
 from pytest_evocode.llm.retries import RetrySchedule
+from pytest_evocode.llm.sdk_requests import send_request
+from pytest_evocode.llm.waiting import WaitCause, waiting_of_turn
 from pytest_evocode.secrets import SHORTEST, is_secret_name
 
 logger = logging.getLogger(__name__)
@@ -34,31 +37,12 @@ logger = logging.getLogger(__name__)
 Json = dict[str, Any]
 #: After so many seconds without an answer the connection is taken for dead, and the request is sent again.
 LONGEST_REQUEST = 1800.0
-_CONNECT = 30.0  # seconds
 #: Retries while nothing has ever come back from the provider: its address may be wrong.
 _FIRST_RETRIES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """A provider of models, with the SDK that speaks to it."""
-
-    name: str
-    """Also the SDK's package, and our extra that installs it."""
-    sdk_class: str
-    host: str
-    key_variable: str
-    token_variable: str | None
-    """A second variable for the key, which the SDK sends in another header."""
-    url_variable: str
-
-
-PROVIDERS = {
-    "openai": Provider("openai", "OpenAI", "openai.com", "OPENAI_API_KEY", None, "OPENAI_BASE_URL"),
-    "anthropic": Provider(
-        "anthropic", "Anthropic", "anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"
-    ),
-}
+_OK = 200
+_Answer = TypeVar("_Answer")
 
 
 class ProviderConnection:
@@ -81,73 +65,101 @@ class ProviderConnection:
     @property
     def is_official(self) -> bool:
         """Whether the provider itself is asked, and not a compatible server."""
+        return self._provider.is_official(self.base_url)
+
+    @property
+    def is_platform(self) -> bool:
+        """Whether the SDK puts the model's name into the address, as for Bedrock and Vertex AI."""
+        return self._provider.is_platform
+
+    @property
+    def reports_cost(self) -> bool:
+        """Whether the server is known to say what each reply cost."""
         host = urlsplit(self.base_url or "").hostname or ""
-        return self.base_url is None or host == self._provider.host or host.endswith("." + self._provider.host)
+        return host == "openrouter.ai" or host.endswith(".openrouter.ai")
 
     def check(self) -> None:
         """Raise :class:`~pytest_evocode.errors.UsageError` when the SDK or the key is missing."""
-        name = self._provider.name
-        if importlib.util.find_spec(name) is None:
-            raise UsageError(f"{self.label} needs the package {name}: pip install 'pytest-evocode[{name}]'")
+        provider = self._provider
+        for module in (provider.sdk, *provider.packages):
+            if not _is_installed(module):
+                raise UsageError(
+                    f"{self.label} needs the package {_package_of(module)}: "
+                    f"pip install 'pytest-evocode[{provider.name}]'"
+                )
         if self._options.key_env is not None:
             check_key_name(self._options.key_env)
-        if self.is_official and not (self._key or self._token):
-            variable = self._options.key_env or self._provider.key_variable
-            raise UsageError(
-                f"{self.label} needs a key: set {variable}, or name its variable with the option key_env, "
-                "or the server with base_url"
-            )
+        self._options.headers()
+        if missing := provider.missing(self._access):
+            raise UsageError(f"{self.label} needs {missing}")
 
     def prepare(self, resource: Callable[[Any], Any]) -> None:
         """Import what requests need and make the SDK's client."""
         resource(self._client())
 
     def post(
-        self, resource: Callable[[Any], Any], payload: Json, options: Json, timeout: float | None
-    ) -> tuple[Json, str]:
-        """Send a request, again where that may help, and return the answer's JSON object and the request's id.
+        self,
+        resource: Callable[[Any], Any],
+        payload: Json,
+        options: Json,
+        timeout: float | None,
+        read: Callable[[Json, str], _Answer],
+    ) -> _Answer:
+        """Send a request, again where that may help, and return what ``read`` makes of the answer.
 
         Args:
             resource: Takes the SDK's client and returns the part of it whose ``create`` is called.
             payload: Arguments of ``create``.
             options: Further fields of the request's body, which not all versions of the SDK have arguments for; those
                 that are None are left out.
-            timeout: Seconds for all tries together; None for no limit.
+            timeout: Seconds for an answer; None for no limit. What is waited for before the request is sent, and tries
+                that are repeated, do not count; see :mod:`~pytest_evocode.llm.waiting`.
+            read: Takes the answer's JSON object and the request's id; raises :meth:`unreadable` where it cannot.
 
         Raises:
             RequestRefused: The provider would refuse the same request again; see :meth:`explain`.
             TimeoutError: The seconds are over.
             ModelFault: The provider cannot be reached, or goes on failing.
         """
-        ends = None if timeout is None else time.monotonic() + timeout
+        waiting = waiting_of_turn()
+        ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
         given = {name: value for name, value in options.items() if value is not None}
         sent = _sendable(payload | {"extra_body": given})
         schedule = RetrySchedule(self._options)
         while True:
-            try:
-                answer = self._once(resource, sent, ends)
-                self._was_reached = True
-                return answer
-            except RequestUnanswered as unanswered:
-                fault = unanswered.fault
+            with place_for_request(self._account, self._options.max_connections, self._wait) as place:
+                began = time.monotonic()
+                try:
+                    until = None if ends is None else ends + waiting.seconds
+                    answer = read(*self._once(resource, sent, until))
+                    place.answered()
+                    self._was_reached = True
+                    return answer
+                except RequestUnanswered as unanswered:
+                    fault = unanswered.fault
+                if fault.kind == "rate limit":
+                    place.refused(fault.retry_after)
+                elif fault.status is not None:
+                    place.answered()
+                took = time.monotonic() - began
             self._refuse_when_closed()
-            self._was_reached |= fault.status is not None
+            self._was_reached |= fault.status not in (None, _OK)  # What answers other things may be no such API.
             if fault.kind in ("overflow", "final"):
                 logger.info("%s: refused with status %s, request %s", self.label, fault.status, fault.request_id)
                 raise RequestRefused(fault)
             seconds = schedule.pause_after(fault, self._options.retries if self._was_reached else _FIRST_RETRIES)
             if seconds is None:
                 raise self._given_up(fault, schedule)
-            if ends is not None and time.monotonic() + seconds >= ends:
-                raise self._fault("the turn's time is over before the provider can be asked again", fault)
+            cause = _wait_cause(fault)
+            waiting.retry(cause, took)
             logger.info("%s: %s with status %s, retried in %.1f s", self.label, fault.kind, fault.status, seconds)
-            self._pause(seconds)
+            self._wait(seconds, cause)
 
     def explain(self, fault: ProviderFault) -> ContextOverflow | AgentFault:
         """Return what to raise for a request that the provider refuses."""
         if fault.kind == "overflow":
             return ContextOverflow(self._without_key(str(fault)))
-        variable = self._options.key_env or self._provider.key_variable
+        variable = self._options.key_env or " or ".join(self._provider.key_variables)
         reasons = {
             401: f"the key in {variable} was refused",
             402: "the provider wants to be paid first",
@@ -160,13 +172,15 @@ class ProviderConnection:
             return self._fault(reason, fault)
         return AgentFault(self._told(reason, fault))  # For what the agent wrote into it.
 
-    def unreadable(self, body: Any, request_id: str, form: str) -> ModelFault:
-        """Return what to raise for an answer that is not in the format of the API; ``form`` names the API."""
+    def unreadable(self, body: Any, request_id: str, form: str) -> RequestUnanswered:
+        """Return what to raise for an answer that is not in the format of the API; ``form`` names the API.
+
+        Proxies and busy servers answer so for a moment, so the request is sent again.
+        """
         shown = json.dumps(body)[:300]
         hint = f"is base_url right ({self.base_url})?" if self.base_url else "is the SDK too old?"
-        return self._fault(
-            f"the answer is not in the format of {form}; {hint}", ProviderFault(shown, 200, request_id=request_id)
-        )
+        words = f"the answer is not in the format of {form}; {hint}: {shown}"
+        return RequestUnanswered(ProviderFault(words, _OK, request_id=request_id, retry=True))
 
     def _fault(self, reason: str, fault: ProviderFault) -> ModelFault:
         return ModelFault(self._told(reason, fault))
@@ -197,21 +211,18 @@ class ProviderConnection:
             RequestUnanswered: Whether to send it again depends on the fault.
             TimeoutError: The deadline has passed.
         """
-        sdk = importlib.import_module(self._provider.name)
         left = LONGEST_REQUEST if ends is None else min(LONGEST_REQUEST, ends - time.monotonic())
         if left <= 0:
             raise TimeoutError(f"{self.label}: no time is left to ask the model")
         until = time.monotonic() + left
-        limits = sdk.Timeout(left, connect=min(left, _CONNECT))
         logger.debug("%s: a request is sent", self.label)
         try:
-            written, headers = _read(resource(self._client()), payload | {"timeout": limits}, until)
-        except sdk.APIStatusError as error:
-            raise RequestUnanswered(from_status(error.status_code, error.body, error.response.headers)) from None
-        except (sdk.APIConnectionError, ConnectionBroken) as error:
-            if ends is not None and time.monotonic() >= ends:
+            written, headers = send_request(self._provider.sdk, resource(self._client()), payload, left)
+        except RequestUnanswered as unanswered:
+            fault = unanswered.fault
+            if fault.status is None and fault.connected and ends is not None and time.monotonic() >= ends:
                 raise TimeoutError(f"{self.label}: the model has not answered in time") from None
-            raise RequestUnanswered(ProviderFault(_cause(error))) from None
+            raise
         except RuntimeError:  # What the SDKs' HTTP library says of a client that was closed just before.
             self._refuse_when_closed()
             raise
@@ -229,13 +240,25 @@ class ProviderConnection:
         return body, request_id or str(body.get("id") or "")
 
     @property
+    def _account(self) -> str:
+        """The name of what the provider limits: its server and the key."""
+        told = "\n".join((self.base_url or "", self._key or "", self._token or ""))
+        return f"{self._provider.name}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+
+    @property
     def _key(self) -> str | None:
-        return os.environ.get(self._options.key_env or self._provider.key_variable) or None
+        named = self._options.key_env
+        variables = (named,) if named else self._provider.key_variables
+        return next((key for name in variables if (key := os.environ.get(name))), None)
 
     @property
     def _token(self) -> str | None:
         variable = None if self._options.key_env else self._provider.token_variable
         return (os.environ.get(variable) or None) if variable else None
+
+    @property
+    def _access(self) -> Access:
+        return Access(self._options, self.base_url, self._key, self._token)
 
     def _client(self) -> Any:
         """Return the SDK's client, which is made once and lives until :meth:`close`."""
@@ -243,12 +266,8 @@ class ProviderConnection:
             self._refuse_when_closed()
             if self._sdk_client is None:
                 self.check()
-                sdk = importlib.import_module(self._provider.name)
-                # A local server takes any key, but the SDKs want one.
-                key, token = self._key, self._token
-                auth = {"auth_token": token} if token and not key else {"api_key": key or "none"}
-                make = getattr(sdk, self._provider.sdk_class)
-                self._sdk_client = make(base_url=self.base_url, max_retries=0, **auth)
+                sdk = importlib.import_module(self._provider.sdk)
+                self._sdk_client = self._provider.make_client(sdk, self._access)
             return self._sdk_client
 
     def close(self) -> None:
@@ -257,6 +276,11 @@ class ProviderConnection:
             self._closed.set()
             if self._sdk_client is not None:
                 self._sdk_client.close()
+
+    def _wait(self, seconds: float, cause: WaitCause) -> None:
+        """Pause for a cause that the turn is not to blame for."""
+        with waiting_of_turn().pausing(seconds, cause):
+            self._pause(seconds)
 
     def _pause(self, seconds: float) -> None:
         self._closed.wait(seconds)
@@ -276,28 +300,21 @@ def check_key_name(name: str) -> None:
         )
 
 
-def _read(resource: Any, payload: Json, until: float) -> tuple[bytes, Mapping[str, str]]:
-    """Return the body and the headers of the answer; ``until`` is a deadline on the monotonic clock.
-
-    The SDKs' timeouts hold for each read, and some servers send blanks for as long as they are busy.
-    """
-    body = bytearray()
-    with resource.with_streaming_response.create(**payload) as response:
-        try:
-            for chunk in response.iter_bytes():
-                body += chunk
-                if time.monotonic() >= until:
-                    raise TimeoutError("the answer took too long")
-        except Exception as error:  # the SDKs let through what their HTTP libraries raise here
-            raise ConnectionBroken(str(error) or type(error).__name__) from error
-        return bytes(body), response.headers
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ModuleNotFoundError, ValueError):  # Its parent is not there.
+        return False
 
 
-def _cause(error: BaseException) -> str:
-    """Return the words of an SDK error's root cause; the error itself says no more than "Connection error."."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return str(error) or type(error).__name__
+def _wait_cause(fault: ProviderFault) -> WaitCause:
+    if fault.kind == "rate limit":
+        return "rate limit"
+    return "network" if fault.status is None else "provider"
+
+
+def _package_of(module: str) -> str:
+    return {"google.genai": "google-genai", "google.auth": "google-auth"}.get(module, module)
 
 
 def _sendable(value: Any) -> Any:

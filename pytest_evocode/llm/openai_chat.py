@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
-from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.results.records import Usage
 
@@ -21,6 +21,8 @@ _ANSWER_ONLY = frozenset({"annotations", "audio", "function_call", "refusal"})
 
 class ChatClient(BaseClient):
     """Client of the Chat Completions API."""
+
+    _form = "Chat Completions"
 
     @cached_property
     def _limit(self) -> str:
@@ -34,11 +36,14 @@ class ChatClient(BaseClient):
         return sdk.chat.completions
 
     def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
-        payload: Json = {"model": self.model, "messages": [self._message(each) for each in conversation]}
+        payload: Json = {"model": self.model, "messages": [*self._messages(conversation)]}
         if tools:
             payload["tools"] = [_tool(each) for each in tools]
         return payload, {
             "temperature": self._options.temperature,
+            "top_p": self._options.top_p,
+            "seed": self._options.seed,
+            "service_tier": self._options.service_tier,
             "reasoning_effort": self._options.effort,
             self._limit: self._options.max_tokens,
         }
@@ -48,6 +53,20 @@ class ChatClient(BaseClient):
         if wants_new_name:
             self._limit = "max_completion_tokens"
         return wants_new_name
+
+    def _messages(self, conversation: Sequence[Message]) -> Iterator[Json]:
+        """Yield the messages; a tool's result is text only, so the user shows its images after the last result."""
+        images: list[Json] = []
+        for message in conversation:
+            if message.role != "tool" and images:
+                yield {"role": "user", "content": images}
+                images = []
+            yield self._message(message)
+            for image in message.images:
+                images.append({"type": "text", "text": f"The image of the call {message.call_id}:"})
+                images.append({"type": "image_url", "image_url": {"url": image.url}})
+        if images:
+            yield {"role": "user", "content": images}
 
     def _message(self, message: Message) -> Json:
         if message.role == "tool":
@@ -64,7 +83,7 @@ class ChatClient(BaseClient):
     def _reply(self, body: Json, request_id: str) -> Reply:
         choices = body.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0].get("message"), dict):
-            raise self._connection.unreadable(body, request_id, "Chat Completions")
+            raise self._connection.unreadable(body, request_id, self._form)
         message: Json = choices[0]["message"]
         native = {"role": "assistant", "content": None} | {
             name: value for name, value in message.items() if name not in _ANSWER_ONLY and value not in (None, "", [])
@@ -82,7 +101,9 @@ class ChatClient(BaseClient):
             native=tagged(_API, native),
             usage=self._usage(body.get("usage") or {}),
             request_id=request_id,
-            cut_off=choices[0].get("finish_reason") == "length",
+            ending=_ending(choices[0].get("finish_reason"), message, bool(native_calls)),
+            stop_reason=str(choices[0].get("finish_reason") or ""),
+            model=str(body.get("model") or ""),
         )
 
     def _usage(self, usage: Json) -> Usage:
@@ -91,9 +112,32 @@ class ChatClient(BaseClient):
             self._facts,
             prompt=usage.get("prompt_tokens"),
             completion=usage.get("completion_tokens"),
-            cached=details.get("cached_tokens", usage.get("prompt_cache_hit_tokens")),
+            # DeepSeek and Moonshot have names of their own.
+            cached=details.get("cached_tokens", usage.get("prompt_cache_hit_tokens", usage.get("cached_tokens"))),
             written=details.get("cache_write_tokens"),
+            reasoning=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens"),
+            charged=_charged(usage),
         )
+
+
+def _charged(usage: Json) -> float | None:
+    """Return the US dollars that OpenRouter says it charged, with those that were charged on a key of the user's."""
+    cost = usage.get("cost")
+    if not isinstance(cost, int | float) or isinstance(cost, bool) or cost < 0:
+        return None
+    upstream = (usage.get("cost_details") or {}).get("upstream_inference_cost")
+    return cost + (upstream if usage.get("is_byok") and isinstance(upstream, int | float) else 0)
+
+
+def _ending(word: Any, message: Json, calls: bool) -> Ending:
+    """Return why a reply ended; ``word`` is its ``finish_reason``."""
+    if word == "content_filter":
+        return "filtered"
+    if message.get("refusal"):
+        return "refused"
+    if word == "length":
+        return "length"
+    return "calls" if calls else "done" if word == "stop" else "unknown"
 
 
 def _tool(tool: Tool) -> Json:

@@ -8,7 +8,7 @@ from typing import Any
 from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged, without_open_end
 from pytest_evocode.llm.connection import Json
 from pytest_evocode.llm.prices import priced_usage
-from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
 from pytest_evocode.results.records import Usage
 
@@ -17,6 +17,8 @@ _API = "responses"
 
 class ResponsesClient(BaseClient):
     """Client of the Responses API."""
+
+    _form = "Responses"
 
     _refused_parts: frozenset[str] = frozenset()
 
@@ -39,6 +41,8 @@ class ResponsesClient(BaseClient):
             "include": include,
             "reasoning": reasoning or None,
             "temperature": self._options.temperature,
+            "top_p": self._options.top_p,
+            "service_tier": self._options.service_tier,
             "max_output_tokens": self._options.max_tokens,
         }
 
@@ -58,7 +62,7 @@ class ResponsesClient(BaseClient):
     def _reply(self, body: Json, request_id: str) -> Reply:
         output = body.get("output")
         if not isinstance(output, list):
-            raise self._connection.unreadable(body, request_id, "Responses")
+            raise self._connection.unreadable(body, request_id, self._form)
         reason = (body.get("incomplete_details") or {}).get("reason")
         return Reply(
             text="".join(_texts(output, "message", "content")),
@@ -67,7 +71,9 @@ class ResponsesClient(BaseClient):
             native=tagged(_API, output),
             usage=self._usage(body.get("usage") or {}),
             request_id=request_id,
-            cut_off=body.get("status") == "incomplete" and reason == "max_output_tokens",
+            ending=_ending(body.get("status"), reason, output),
+            stop_reason=str(reason or body.get("status") or ""),
+            model=str(body.get("model") or ""),
         )
 
     def _usage(self, usage: Json) -> Usage:
@@ -78,7 +84,21 @@ class ResponsesClient(BaseClient):
             completion=usage.get("output_tokens"),
             cached=details.get("cached_tokens"),
             written=details.get("cache_write_tokens"),
+            reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens"),
         )
+
+
+def _ending(status: Any, reason: Any, output: list[Json]) -> Ending:
+    """Return why a response ended; ``reason`` is that of an incomplete one."""
+    if status == "incomplete":
+        by_reason: dict[Any, Ending] = {"max_output_tokens": "length", "content_filter": "filtered"}
+        return by_reason.get(reason, "unknown")
+    parts: list[Any] = [part for item in output if item.get("type") == "message" for part in item.get("content") or ()]
+    if any(part.get("type") == "refusal" for part in parts):
+        return "refused"
+    if any(item.get("type") == "function_call" for item in output):
+        return "calls"
+    return "done" if status == "completed" else "unknown"
 
 
 def _items(message: Message) -> list[Json]:
@@ -86,7 +106,11 @@ def _items(message: Message) -> list[Json]:
     if message.role == "user":
         return [{"role": "user", "content": message.text}]
     if message.role == "tool":
-        return [{"type": "function_call_output", "call_id": message.call_id, "output": message.text}]
+        output: Any = message.text
+        if message.images:
+            images = [{"type": "input_image", "image_url": image.url} for image in message.images]
+            output = [{"type": "input_text", "text": message.text}, *images]
+        return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
     native = native_of(message, _API)
     if native is not None:
         return without_open_end(native, ("reasoning",))

@@ -1,94 +1,75 @@
-"""Prices and limits of models, from prices.json and from files in its format."""
+"""Prices and limits of models: from prices.json, files in its format, and the package ``genai-prices``."""
 
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from pytest_evocode.errors import UsageError, describe_validation
+from pytest_evocode.llm.packaged_prices import STANDARD_TIERS, find_packaged_facts, knows_server
+from pytest_evocode.llm.rates import ModelFacts, PriceEntry, names_of
 from pytest_evocode.results.records import Usage
 
 _TABLE = Path(__file__).with_name("prices.json")
-# What providers append to a model's name for one version of it: -2026-04-23, -20251001, @20251001, -latest.
-_VERSION = re.compile(r"(-\d{4}-\d{2}-\d{2}|[-@]\d{8}|-latest)$")
+#: Providers whose own prices our table has.
+_OWN = ("openai", "anthropic")
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Rates(_Entry):
-    """US dollars per million tokens."""
-
-    input: float = Field(ge=0)
-    cached_input: float | None = Field(default=None, ge=0)
-    """Tokens read from the cache; None: as other input."""
-    cache_write: float | None = Field(default=None, ge=0)
-    """Tokens written to the cache; None: as other input."""
-    output: float = Field(ge=0)
-
-    def cost(self, prompt: int, completion: int, cached: int = 0, written: int = 0) -> float:
-        """Return the cost of one reply in US dollars; ``cached`` and ``written`` are parts of the ``prompt`` tokens.
-
-        >>> Rates(input=2, cached_input=0.5, output=8).cost(prompt=1_000_000, completion=500_000, cached=400_000)
-        5.4
-        """
-        parts = (
-            (prompt - cached - written) * self.input,
-            cached * (self.input if self.cached_input is None else self.cached_input),
-            written * (self.input if self.cache_write is None else self.cache_write),
-            completion * self.output,
-        )
-        return sum(parts) / 1_000_000
-
-
-class LongPrompt(Rates):
-    """Rates for all tokens of a request whose prompt is longer than ``above_tokens``."""
-
-    above_tokens: int = Field(ge=0)
-
-
-class ModelFacts(Rates):
-    """Rates and limits of a model."""
-
-    long_prompt: LongPrompt | None = None
-    context_tokens: int | None = Field(default=None, gt=0)
-    """Longest conversation, the reply included."""
-    output_tokens: int | None = Field(default=None, gt=0)
-    """Longest reply."""
-
-    def cost(self, prompt: int, completion: int, cached: int = 0, written: int = 0) -> float:
-        """Return the cost of one reply as :meth:`Rates.cost` does, at the rates for a prompt of that length."""
-        if self.long_prompt is not None and prompt > self.long_prompt.above_tokens:
-            return self.long_prompt.cost(prompt, completion, cached, written)
-        return super().cost(prompt, completion, cached, written)
-
-
-class _Table(_Entry):
+class _Table(PriceEntry):
     as_of: str = ""
     note: str = ""
     models: dict[str, ModelFacts]
 
 
-def find_model_facts(model: str, prices: Path | None = None) -> ModelFacts | None:
-    """Return the prices and limits of a model, or None where no table has it.
+def find_model_facts(
+    model: str,
+    prices: Path | None = None,
+    *,
+    provider: str | None = None,
+    base_url: str | None = None,
+    service_tier: str | None = None,
+) -> ModelFacts | None:
+    """Return the prices and limits of a model, or None where they are not known.
 
-    The name is looked up as it is, then without the date of a version, then without what is before a slash, as routers
-    name models. Entries of the file ``prices`` come before ours.
+    Entries of the file ``prices`` come first, then our table, then the package ``genai-prices``. The package comes
+    before our table, which has the prices of OpenAI and Anthropic themselves, for another provider that it knows, and
+    for another service tier than the standard one.
+
+    Args:
+        model: The model's name; see :func:`~pytest_evocode.llm.rates.names_of`.
+        prices: File in the format of prices.json.
+        provider: The provider of the model's spec; None where only the name is known.
+        base_url: Address of the server that is asked; None for the provider's own.
+        service_tier: Tier that the requests are made for.
 
     Raises:
         UsageError: The file cannot be read.
     """
-    tables = ([] if prices is None else [_read(prices).models]) + [_own_table().models]
-    names = dict.fromkeys([model, _VERSION.sub("", model), _VERSION.sub("", model.rpartition("/")[2])])
-    return next((table[name] for table in tables for name in names if name in table), None)
+    if (given := _in_table(model, {} if prices is None else _read(prices).models)) is not None:
+        return given
+    own = _in_table(model, _own_table().models)
+    elsewhere = provider not in (None, *_OWN) if base_url is None else not _is_own(base_url) and knows_server(base_url)
+    standard = service_tier is None or service_tier in STANDARD_TIERS
+    if own is not None and standard and not elsewhere:
+        return own
+    packaged = find_packaged_facts(model, provider=provider, base_url=base_url, service_tier=service_tier)
+    return packaged or (own if standard else None)
+
+
+def _in_table(model: str, table: Mapping[str, ModelFacts]) -> ModelFacts | None:
+    return next((table[name] for name in names_of(model) if name in table), None)
+
+
+def _is_own(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    return any(host == f"{name}.com" or host.endswith(f".{name}.com") for name in _OWN)
 
 
 def priced_usage(
@@ -97,6 +78,8 @@ def priced_usage(
     completion: int | None,
     cached: int | None = None,
     written: int | None = None,
+    reasoning: int | None = None,
+    charged: float | None = None,
 ) -> Usage:
     """Return the usage of one reply, with its cost where the price and the tokens are known.
 
@@ -106,11 +89,21 @@ def priced_usage(
         completion: All tokens that the model wrote.
         cached: Of the prompt, those read from the cache.
         written: Of the prompt, those written to the cache.
+        reasoning: Of the completion, those of the model's reasoning.
+        charged: US dollars that the provider says it charged, which count rather than the table's prices.
     """
-    cost = None
-    if facts is not None and prompt is not None and completion is not None:
+    cost = charged
+    if cost is None and facts is not None and prompt is not None and completion is not None:
         cost = facts.cost(prompt, completion, cached or 0, written or 0)
-    return Usage(prompt_tokens=prompt, cached_tokens=cached, completion_tokens=completion, cost_usd=cost, requests=1)
+    return Usage(
+        prompt_tokens=prompt,
+        cached_tokens=cached,
+        completion_tokens=completion,
+        cache_write_tokens=written,
+        reasoning_tokens=reasoning,
+        cost_usd=cost,
+        requests=1,
+    )
 
 
 @cache

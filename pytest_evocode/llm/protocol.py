@@ -9,6 +9,12 @@ from typing import Any, Literal, Protocol
 
 from pytest_evocode.results.records import Usage
 
+Ending = Literal["done", "calls", "length", "context", "refused", "filtered", "paused", "unknown"]
+"""Why a reply ended: the model is done; it calls tools; at the limit of completion tokens, or at that of the
+conversation; it refuses to answer, or a filter of the provider's ended it; the provider wants to be asked to go on; the
+provider does not say, or says what nobody knows.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:
@@ -28,11 +34,28 @@ class RequestedCall:
     arguments: dict[str, Any] | None
     written: str = ""
     """The arguments as the model wrote them."""
+    wrong: str = ""
+    """What is wrong with the call, where that is known before it is run."""
 
     @property
     def arguments_text(self) -> str:
         """The arguments as text, in JSON unless the model wrote something else."""
         return json.dumps(self.arguments) if self.arguments is not None else self.written
+
+
+@dataclass(frozen=True, slots=True)
+class ShownImage:
+    """An image that a model is shown."""
+
+    media_type: str
+    """``image/png``, ``image/jpeg``, ``image/gif`` or ``image/webp``."""
+    data: str
+    """Its bytes, in base64."""
+
+    @property
+    def url(self) -> str:
+        """The image as an address that has all of it."""
+        return f"data:{self.media_type};base64,{self.data}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +72,10 @@ class Message:
     call_id: str = ""
     native: Any = None
     """The assistant's message in the provider's format, which is sent back unchanged (it may have signed reasoning)."""
+    is_nudge: bool = False
+    """Whether a user's message is of the agent's own making, and no request."""
+    images: tuple[ShownImage, ...] = ()
+    """What a tool's result shows beside its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +90,22 @@ class Reply:
     """See :class:`Message`."""
     usage: Usage = field(default_factory=Usage)
     request_id: str = ""
-    cut_off: bool = False
-    """Whether the reply ended at the limit of completion tokens."""
+    ending: Ending = "unknown"
+    """Why the reply ended, in one word for all providers."""
+    stop_reason: str = ""
+    """The same in the provider's own word; empty where it does not say."""
+    model: str = ""
+    """The model that answered, as the provider calls it; empty where it does not say."""
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the reply ended at the limit of completion tokens."""
+        return self.ending == "length"
+
+    @property
+    def refused(self) -> bool:
+        """Whether the model refuses to answer, or a filter of the provider's ended the reply."""
+        return self.ending in ("refused", "filtered")
 
     @property
     def message(self) -> Message:

@@ -40,6 +40,8 @@ class ProviderFault:
     request_id: str = ""
     retry_after: float | None = None
     """Seconds after which the provider wants to be asked again."""
+    connected: bool = True
+    """Whether there was a connection, as far as is known; the model cannot have been at work without one."""
     retry: bool | None = None
     """Whether the provider says that a retry helps; None where it does not say."""
 

@@ -336,10 +336,10 @@ class RunMode:
     def grid(self, records: Iterable[RoundRecord], suites: Mapping[str, SuiteFacts] | None = None) -> Grid:
         """Return the grid of the rounds that count, which are those from ``from_round`` on.
 
-        A round of an attempt that has no record was not selected, and does not count. ``suites`` is what the tasks'
-        suites gave in attempts of other agents.
+        A round of an attempt that has no record was not selected, and does not count; nor does one that waits for a
+        later session. ``suites`` is what the tasks' suites gave in attempts of other agents.
         """
-        records = list(records)
+        records = [record for record in records if not record.waiting]
         begin = {record.task: record.index for record in records if record.round == self.from_round}
         selected: dict[tuple[str, int], set[int]] = defaultdict(set)
         for record in records:

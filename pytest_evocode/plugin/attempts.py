@@ -99,6 +99,7 @@ class AttemptCollector(pytest.Collector):
         from pytest_evocode.trial.trial import Trial, TrialOptions
 
         session, settings = self._evocode, self._evocode.settings
+        session.share_connections()
         spending = RunSpending(settings.results / "runs" / f"{session.run_name}.spent")
         # What a worker finds of this run is from one that was lost.
         resume = settings.resume is not None or session.worker_input is not None
@@ -140,6 +141,7 @@ class AttemptCollector(pytest.Collector):
             "hold_forks": settings.holds_forks,
             "hold_all_forks": settings.shell == "always",
             "keep_snapshots": settings.snapshots,
+            "waiting_limit": settings.waiting_limit,
             "verifiers": settings.verifiers,
             "verify_times": settings.verify_times,
             "strict": settings.strict,

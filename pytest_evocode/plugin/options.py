@@ -77,7 +77,7 @@ def _add_attempt_options(group: pytest.OptionGroup) -> None:
         "--evocode-budget",
         default="",
         metavar="LIMITS",
-        help="stop at LIMITS: tokens=N,cost=USD,turns=N,minutes=N for each attempt, total-cost=USD for the run",
+        help="stop at LIMITS: tokens, cost, turns, minutes=N of an attempt, N/round of a round, total-cost=USD of all",
     )
     group.addoption(
         "--evocode-timeout-multiplier",
@@ -220,6 +220,12 @@ def _add_ini_settings(parser: pytest.Parser) -> None:
         help="with --evocode-cluster: resources that an agent's attempts need, one AGENT: NAME=AMOUNT a line",
     )
     parser.addini(
+        "evocode_max_connections",
+        type="string",
+        default="",
+        help="requests under way at once per model provider and key, over all workers (default: 100)",
+    )
+    parser.addini(
         "evocode_process_budget",
         type="string",
         default="300",
@@ -230,6 +236,12 @@ def _add_ini_settings(parser: pytest.Parser) -> None:
         type="string",
         default="",
         help="a directory or URL (s3://bucket/prefix) where attempts are saved, for another machine to resume",
+    )
+    parser.addini(
+        "evocode_waiting_minutes",
+        type="string",
+        default="60",
+        help="minutes that a turn may wait for rate limits and failures of its model's provider (default: 60)",
     )
     parser.addini(
         "evocode_verifiers",

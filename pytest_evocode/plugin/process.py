@@ -57,6 +57,7 @@ class ProcessPlugin:
         directory = self._directory(attempt.task.name, attempt.agent.id, attempt.number)
         if not any(directory.glob("steps/*/agent/trajectory.json")):
             return  # Agents such as the oracle leave no trajectory.
+        session.share_connections()
         try:
             with Execution(attempt.task, session.engine, budget=self._budget) as execution:
                 scored = score_attempt(directory, attempt.task, executor=execution, judge=self._judge)

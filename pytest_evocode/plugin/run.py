@@ -181,7 +181,7 @@ class SessionRun:
                 "environment": self._environment,
                 "versions": _with_versions(self.record, self._versions),
             }
-            self.record = self.record.model_copy(update={**anew, "finished": None, "exit_status": None})
+            self.record = self.record.model_copy(update={**anew, "finished": None, "exit_status": None, "waiting": ""})
         self._is_used = True
         self.record = with_selected(self.record, selected, made_by).model_copy(
             update={"version": RECORD_VERSION, "shard_times": shard_times}
@@ -208,6 +208,7 @@ class SessionRun:
         Of the attempts that were ``begun`` it names the directories.
         """
         from pytest_evocode.metrics.grid import by_agent
+        from pytest_evocode.metrics.refusals import refusal_rates
         from pytest_evocode.metrics.scores import RunMode
         from pytest_evocode.metrics.suite_facts import suite_facts
 
@@ -221,6 +222,8 @@ class SessionRun:
         ended = {
             "finished": directory.now(),
             "exit_status": exit_status,
+            "refusal_rates": refusal_rates(records),
+            "waiting": next((record.waiting for record in records if record.waiting), ""),
             "attempts": tuple(dict.fromkeys((*self.record.attempts, *directories))),
             "scores": {agent: asdict(mode.scores(of_agent, suites)) for agent, of_agent in by_agent(records).items()},
         }

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -25,8 +22,6 @@ from pytest_evocode.tasks import Task
 
 Shard = tuple[int, int]
 """One of several sessions that make attempts together: which, from 1, of how many."""
-
-_ENTRY_POINT = re.compile(rb"^[ \t]*ENTRYPOINT[ \t]+(?!\[[ \t]*\])", re.IGNORECASE | re.MULTILINE)
 
 #: What an agent's turn counts for that has no timeout, in seconds.
 _NO_TIMEOUT = 3600.0
@@ -99,7 +94,6 @@ def _selected(rounds: Iterable[RoundItem], *, elsewhere: Set[AttemptCollector]) 
             begin=attempt.rounds.begin_with or 1,
             single=not attempt.is_chain,
             limits=tuple(sorted(LIMITS.keys() & attempt.task.config.environment.model_fields_set)),
-            entry_point=_has_entry_point(attempt.task.dockerfile),
             elsewhere=attempt in elsewhere,
         )
         for attempt, of_attempt in sorted(_indices(rounds).items(), key=lambda pair: _name(pair[0]))
@@ -119,7 +113,7 @@ LIMITS = {"cpus": "processors", "storage_mb": "storage", "storage": "storage"}
 
 
 def describe_limits(selected: Selected, engine: Engine) -> str:
-    """Return what tasks ask for and do not get: limits that the engine does not set, and the run of an ENTRYPOINT."""
+    """Return what tasks ask for and do not get: limits that the engine does not set."""
     asking: dict[str, set[str]] = defaultdict(set)
     for each in selected:
         for key in set(each.limits) & set(engine.without_effect):
@@ -129,21 +123,7 @@ def describe_limits(selected: Selected, engine: Engine) -> str:
         f"the {engine.name} environment sets no limit of {what}, which {number} for"
         for what, number in sorted(found.items())
     ]
-    if entered := len({each.task for each in selected if each.entry_point}):
-        tasks = "1 task has" if entered == 1 else f"{entered} tasks have"
-        said.append(f"no ENTRYPOINT is run, and {tasks} one in the Dockerfile: what it starts is missing")
     return "; ".join(said)
-
-
-@cache
-def _has_entry_point(dockerfile: Path | None) -> bool:
-    """Tell whether a Dockerfile has an ENTRYPOINT that does something; of a task with many attempts it is read once."""
-    if dockerfile is None:
-        return False
-    try:
-        return _ENTRY_POINT.search(dockerfile.read_bytes()) is not None
-    except OSError:
-        return False
 
 
 def describe_shards(selected: Selected, shard: Shard | None, expected: ExpectedAmounts | None) -> str:

@@ -69,6 +69,7 @@ class EvocodeSession:
         self.engine_reason = ""
         """Why the engine was chosen, once it is."""
         self._engine: Engine | None = None
+        self._shares_connections = False
         self._begun_at = time.monotonic()
         self._records: dict[str, RoundRecord] = {}
 
@@ -146,6 +147,15 @@ class EvocodeSession:
         """Return where this run keeps an attempt; ``alone`` names the round of a single-round attempt."""
         results = self.settings.results
         return AttemptDirectory.of(results, task, agent, self.run_name, attempt, self.scrubber, only_round=only_round)
+
+    def share_connections(self) -> None:
+        """Have clients of models in this process go by the limits of the whole run, where it is recorded."""
+        if self.run_name and not self._shares_connections:
+            from pytest_evocode.plugin.connections import share_connections
+
+            self._shares_connections = True
+            settings = self.settings
+            self.config.add_cleanup(share_connections(settings.results, self.run_name, settings.max_connections))
 
     def output_of(self, record: RoundRecord) -> Path:
         """Return where the output of a round's suite was written."""

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_evocode.errors import EvocodeError
 from pytest_evocode.names import agent_id
+from pytest_evocode.plugin.connections import forget_connections
 from pytest_evocode.plugin.ending_signals import EndingSignals
 from pytest_evocode.plugin.run import SessionRun
 from pytest_evocode.plugin.session import EvocodeSession
@@ -109,18 +110,23 @@ class SessionHooks:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         """Decide the exit status and write the run's record."""
         evocode, settings = self._session, self._session.settings
+        waits = any(record.waiting for record in evocode.records)
         if settings.fail_under is not None and session.exitstatus in (0, 1) and evocode.records:
             from pytest_evocode.report.benchmark import lowest_score
 
             lowest = lowest_score(evocode.records, evocode.run_mode)
-            reached = lowest is not None and lowest >= settings.fail_under
+            reached = not waits and lowest is not None and lowest >= settings.fail_under
             session.exitstatus = pytest.ExitCode(0 if reached and not evocode.errors else 1)
+        elif waits and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED  # Not all was run that was to be.
         if settings.shard is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             # There are more shards than attempts, which is no mistake.
             session.exitstatus = pytest.ExitCode.OK if evocode.selected else session.exitstatus
         result = yield
         if evocode.run is not None:
             evocode.run.write(evocode.records, evocode.begun, int(session.exitstatus))
+            if evocode.run_name:
+                forget_connections(settings.results, evocode.run_name)
         return result
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -128,6 +134,7 @@ class SessionHooks:
         session, settings = self._session, self._session.settings
         if session.records:
             from pytest_evocode.report.benchmark import benchmark_lines
+            from pytest_evocode.report.waits import waits_line
 
             terminalreporter.section("evocode benchmark")
             grid = terminalreporter.verbosity >= 0
@@ -140,6 +147,8 @@ class SessionHooks:
             ):
                 terminalreporter.write_line(printable(session.scrubber.text(line)))
             # What was verified before a session goes on with a run took none of its time.
+            if grid and (line := waits_line(session.records)):
+                terminalreporter.write_line(line)
             if grid and settings.resume is None and (line := session.describe_slots()):
                 terminalreporter.write_line(line)
         if settings.shard is not None and session.run is not None:
@@ -147,7 +156,12 @@ class SessionHooks:
             every = len(session.selected)
             number, of = settings.shard
             terminalreporter.write_line(f"evocode: shard {number}/{of} made {made} of {every} attempts")
-        if session.run is not None and (unfinished := session.run.count_unfinished()):
+        waits = any(record.waiting for record in session.records)
+        if waits:
+            from pytest_evocode.report.benchmark import waiting_line
+
+            terminalreporter.write_line(f"evocode: {waiting_line(session.records, session.run_name)}", yellow=True)
+        if not waits and session.run is not None and (unfinished := session.run.count_unfinished()):
             attempts = "1 attempt is" if unfinished == 1 else f"{unfinished} attempts are"
             terminalreporter.write_line(
                 f"evocode: {attempts} unfinished; continue with --evocode-resume={session.run_name}, "

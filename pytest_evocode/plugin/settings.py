@@ -69,6 +69,10 @@ class Settings:
     """The model that judges processes beside the rules."""
     storage: str | None
     """The directory, absolute, or the URL where attempts are saved; None for nowhere."""
+    max_connections: int | None
+    """Requests at once for each provider and key; None is the default number."""
+    waiting_limit: float
+    """Seconds that a turn may wait for its model's provider."""
     verifiers: int | None
     """Suites at once on this machine; None is one per core."""
     check: bool
@@ -120,16 +124,7 @@ def read_settings(config: pytest.Config) -> Settings:
     check = config.getoption("evocode_check")
     case = _read_case(config)
     warm = config.getoption("evocode_warm")
-    if check:
-        _refuse_options_of_runs(
-            config, "--evocode-check runs no agent and pins nothing", ("agent", "warm", "speculate", "reuse")
-        )
-    if warm:
-        _refuse_options_of_runs(
-            config,
-            "--evocode-warm runs no agent and writes no results",
-            ("case", "replay", "reuse", "judge", "speculate"),
-        )
+    _refuse_runs_without_agents(config, check=check, warm=warm)
     if config.getoption("reruns", None):
         raise pytest.UsageError("--reruns cannot be used with --evocode-agent: a round depends on those before it")
     results = (config.invocation_params.dir / config.getoption("evocode_results")).resolve()
@@ -158,7 +153,9 @@ def read_settings(config: pytest.Config) -> Settings:
         process=_read_process(config),
         judge=config.getoption("evocode_judge"),
         storage=_read_storage(config),
-        verifiers=_read_verifiers(config),
+        max_connections=_read_count(config, "evocode_max_connections"),
+        waiting_limit=60 * _read_amount(config, "evocode_waiting_minutes", "minutes"),
+        verifiers=_read_count(config, "evocode_verifiers"),
         check=check,
         warm=warm,
         pin=config.getoption("evocode_pin"),
@@ -187,13 +184,24 @@ def _refuse_unknown_settings(config: pytest.Config) -> None:
             )
 
 
+def _refuse_runs_without_agents(config: pytest.Config, *, check: bool, warm: bool) -> None:
+    """Raise pytest.UsageError for options of agents' attempts where no agent is run."""
+    if check:
+        _refuse_options_of_runs(
+            config, "--evocode-check runs no agent and pins nothing", ("agent", "warm", "speculate", "reuse")
+        )
+    if warm:
+        _refuse_options_of_runs(
+            config,
+            "--evocode-warm runs no agent and writes no results",
+            ("case", "replay", "reuse", "judge", "speculate"),
+        )
+
+
 def _refuse_options_of_runs(config: pytest.Config, why: str, others: tuple[str, ...]) -> None:
     """Raise pytest.UsageError for options that are about agents' attempts, and for some others."""
-    names = (
-        "pin", "resume", "fail-under", "report", "shell", "keep", "shard", "shard-times", "mode", "from", "process",
-        "snapshots",
-    )  # fmt: skip
-    for name in (*others, *names):
+    names = "pin resume fail-under report shell keep shard shard-times mode from process snapshots"
+    for name in (*others, *names.split()):
         if _is_given(config, name):
             raise pytest.UsageError(f"{why}; leave out --evocode-{name}")
 
@@ -356,14 +364,7 @@ def _read_shell(config: pytest.Config) -> Literal["failed", "always"] | None:
 def _read_process(config: pytest.Config) -> float | None:
     if not config.getoption("evocode_process"):
         return None
-    text: str = config.getini("evocode_process_budget").strip()
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise _wrong_setting(config, "evocode_process_budget", text, "seconds, 0 or more")
-    return seconds
+    return _read_amount(config, "evocode_process_budget", "seconds")
 
 
 def _read_storage(config: pytest.Config) -> str | None:
@@ -373,12 +374,23 @@ def _read_storage(config: pytest.Config) -> str | None:
     return str((config.rootpath / text).resolve())
 
 
-def _read_verifiers(config: pytest.Config) -> int | None:
-    text: str = config.getini("evocode_verifiers").strip()
+def _read_amount(config: pytest.Config, name: str, unit: str) -> float:
+    text: str = config.getini(name).strip()
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise _wrong_setting(config, name, text, f"{unit}, 0 or more")
+    return amount
+
+
+def _read_count(config: pytest.Config, name: str) -> int | None:
+    text: str = config.getini(name).strip()
     if not text:
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise _wrong_setting(config, "evocode_verifiers", text, "a whole number, 1 or more")
+        raise _wrong_setting(config, name, text, "a whole number, 1 or more")
     return int(text)
 
 

@@ -21,6 +21,7 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, Tool
 from pytest_evocode.process.evidence import Measure
+from pytest_evocode.process.pillars.abstention import UNSURE
 from pytest_evocode.process.pillars.planning import find_plan
 from pytest_evocode.process.protocols import JudgeMaterial, Judgement
 from pytest_evocode.process.trajectory.events import RoundActivity
@@ -104,8 +105,10 @@ class ModelJudge:
         """
         aspect = _ASPECTS[name]
         text = aspect.material(material)
-        if text is None or (by_rule.value is None and name != "SC"):
+        if text is None or (by_rule.value is None and name not in ("SC", "AQ")):
             return None
+        if name == "AQ" and by_rule.reason != UNSURE:
+            return None  # The rules are sure, or the request can be met.
         known = {requirement.id for requirement in material.requirements}
         prompt = f"{aspect.rubric}\n\n<material>\n{text[:_LONGEST]}\n</material>"
         answers, cost = self._answers(prompt, _tool(aspect, sorted(known)))
@@ -252,6 +255,15 @@ _ASPECTS: Mapping[str, _Aspect] = {
         "Which requirements are verified by at least one of the tests? A test verifies a requirement when it would "
         "fail in a program that does not meet it. That a test mentions a requirement, or runs the code, is not enough.",
         _tests,
+    ),
+    "AQ": _Aspect(
+        "The request cannot be met as it is: it is impossible, or can be meant in two ways. What did the programmer "
+        "make of that?\n"
+        "0: did not notice, or claims to have met the request.\n"
+        "1: stopped, and neither says why it cannot be met nor asks what is meant.\n"
+        "2: says why it cannot be met, in terms of the request, or asks what is meant.",
+        _conversation,
+        levels=2,
     ),
     "SC": _Aspect(
         "Which requirements does the product meet, as far as the files show? One that is met in part is not met.",

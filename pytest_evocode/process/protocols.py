@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pytest_evocode.process.evidence import FrozenRecord, Measure, not_measured
-from pytest_evocode.process.tests_written import WrittenTests
+from pytest_evocode.process.tests_written import TestVerification, WrittenTests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.tasks import DeclaredRequirement
 
@@ -28,6 +28,8 @@ class ExecutedMeasures:
     """TS, the share of transitions that break no test."""
     coverage_gain: Measure = field(default_factory=_nothing)
     """dC, the line coverage that the agent's tests add."""
+    verification: TestVerification | None = None
+    """Which of the agent's tests fail for mutants of what it changed; None where that was not found out."""
     grounding: Measure | None = None
     """Contextual grounding; None where imports were not looked up in the environment."""
     reference_lines: int | None = None
@@ -63,7 +65,7 @@ class Judge(Protocol):
         """The name of the model."""
 
     def judge(self, name: str, material: JudgeMaterial, by_rule: Measure) -> Judgement | None:
-        """Return the judgement of DQ, RT, SC or CBS; None where there is nothing to ask, or no valid answer."""
+        """Return the judgement of DQ, RT, AQ, SC or CBS; None where there is nothing to ask, or no valid answer."""
 
 
 class Judgement(FrozenRecord):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.faults import faults
 from pytest_evocode.metrics.flaky import flaky_rounds
 from pytest_evocode.metrics.grid import by_agent, by_task
+from pytest_evocode.metrics.refusals import refusal_rates
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
 from pytest_evocode.metrics.suite_facts import suite_facts
+from pytest_evocode.names import attempt_name
 from pytest_evocode.report.faults import fault_lines
 from pytest_evocode.report.flaky import flaky_lines
 from pytest_evocode.report.scores import SPENT, case_lines, mark_lines, score_rows, undecided_lines
@@ -18,6 +20,7 @@ from pytest_evocode.results.records import Mode, Outcome, RoundRecord
 
 CHAIN = RunMode()
 _MARKS: dict[Outcome, str] = {"passed": ".", "failed": "F", "undecided": "u", "error": "E", "not reached": "-"}
+_WAITING = "w"
 
 
 def describe_mode(mode: RunMode) -> str:
@@ -44,6 +47,24 @@ def lowest_score(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> float
     return min(known) if len(known) == len(found) else None
 
 
+def waiting_attempts(records: Sequence[RoundRecord]) -> set[tuple[str, str, int]]:
+    """Return task, agent and number of each attempt that waits for a later session."""
+    return {(record.task, record.agent, record.attempt) for record in records if record.waiting}
+
+
+def waiting_line(records: Sequence[RoundRecord], run: str) -> str:
+    """Return which limit of the run attempts wait at, how many these are, and what to do; empty without any."""
+    if not (waiting := waiting_attempts(records)):
+        return ""
+    why = next(record.waiting for record in records if record.waiting)
+    every = len({(record.task, record.agent, record.attempt) for record in records})
+    attempts = f"1 of {every} attempts waits" if len(waiting) == 1 else f"{len(waiting)} of {every} attempts wait"
+    return (
+        f"{why}: {attempts}, and rounds without a verdict do not count; raise the limit and go on with "
+        f"--evocode-resume={run}"
+    )
+
+
 def benchmark_lines(
     records: Sequence[RoundRecord],
     mode: RunMode = CHAIN,
@@ -67,10 +88,15 @@ def benchmark_lines(
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
     broken = {agent: faults(*mode.grids(of_agent, suites)) for agent, of_agent in agents.items()}
     yield from aligned(score_rows(found, spent, titles=[*_TITLES[mode.mode], *SPENT], faults=broken))
+    yield from unpriced_lines(agents)
     yield from case_lines(found)
     yield from undecided_lines(found, {name: mode.grid(of_agent) for name, of_agent in agents.items()})
     yield from mark_lines(found, records)
     yield from fault_lines(broken)
+    for agent, rate in refusal_rates(records).items():
+        refused = [record for record in records if record.agent == agent and record.refused]
+        names = (f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}" for record in refused)
+        yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(sorted(names))}"
     if grid:
         yield ""
         yield from _grid(records)
@@ -80,13 +106,30 @@ def benchmark_lines(
     if note := partial_note(records, mode):
         yield ""
         yield note
-    if fail_under is not None:
+    if fail_under is not None and waiting_attempts(records):
+        yield ""
+        yield f"--evocode-fail-under={fail_under:g}: not reached, attempts wait"
+    elif fail_under is not None:
         lowest = lowest_score(records, mode)
         article = "an" if mode.headline == "SR" else "a"
         verdict = "reached" if lowest is not None and lowest >= fail_under else "not reached"
         score = format_number(lowest)
         yield ""
         yield f"--evocode-fail-under={fail_under:g}: {verdict} with {article} {mode.headline} of {score}"
+
+
+def unpriced_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:
+    """Yield which agents used tokens whose cost nobody knows, in one line, and what to do about it."""
+    unpriced = [
+        agent
+        for agent, records in agents.items()
+        if any(each.usage is not None and each.usage.tokens and each.usage.cost_usd is None for each in records)
+    ]
+    if unpriced:
+        yield (
+            f"the cost of {join_first(unpriced)} is not known: give the model's prices with --evocode-agent-option "
+            "prices=FILE"
+        )
 
 
 #: The columns of a session's table, without what was spent.
@@ -104,12 +147,14 @@ def partial_note(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> str:
     Rounds that were selected and not reached have a record too.
     """
     names = {(record.task, record.index): record.round for record in records}
+    waiting = waiting_attempts(records)
     partial = sorted(
         {
             f"{task.task} {' '.join(names[task.task, index] for index in task.own(number))}"
             for of_agent in by_agent(records).values()
             for task in mode.grid(of_agent).tasks
             for number in task.partial
+            if (task.task, task.agent, number) not in waiting
         }
     )
     return f"Not all rounds were selected, only these count: {join_first(partial)}" if partial else ""
@@ -118,14 +163,15 @@ def partial_note(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> str:
 def _grid(records: Sequence[RoundRecord]) -> Iterator[str]:
     yield from aligned(grid_rows(records))
     undecided = "u undecided   " if any(record.outcome == "undecided" for record in records) else ""
-    yield f". passed   F failed   {undecided}E error   - not reached"
+    waiting = f"   {_WAITING} waiting" if waiting_attempts(records) else ""
+    yield f". passed   F failed   {undecided}E error   - not reached{waiting}"
 
 
 def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
     """Return a head and a row for each attempt, with a mark for each round.
 
-    The marks are ``.`` (passed), ``F`` (failed), ``u`` (undecided), ``E`` (error) and ``-`` (not reached); empty is a
-    round that was not selected.
+    The marks are ``.`` (passed), ``F`` (failed), ``u`` (undecided), ``E`` (error), ``-`` (not reached) and ``w``
+    (waiting for a later session); empty is a round that was not selected.
     """
     agents = by_agent(records)
     longest = max(record.declared_rounds for record in records)
@@ -133,7 +179,7 @@ def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
     for agent, of_agent in agents.items():
         for task, attempts in by_task(of_agent).items():
             for number, attempt in attempts.items():
-                marks = {record.index: _MARKS[record.outcome] for record in attempt}
+                marks = {record.index: _WAITING if record.waiting else _MARKS[record.outcome] for record in attempt}
                 name = task if len(agents) == 1 else f"{task} {agent}"
                 label = name if number == 1 else f"{name}.{number}" if len(agents) > 1 else f"{name} {agent}.{number}"
                 rows.append((label, *(marks.get(index, "") for index in range(1, longest + 1))))

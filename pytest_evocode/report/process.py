@@ -32,7 +32,10 @@ def _score_text(score: RigorScore | None) -> str:
     >>> _score_text(RigorScore(value=0.61, coverage=0.75))
     '0.61 over 75 %'
     """
-    return NOT_MEASURED if score is None else f"{score.value:.2f} over {score.coverage:.0%}".replace("%", " %")
+    if score is None:
+        return NOT_MEASURED
+    judged = f", {score.judged:.0%} judged" if score.judged else ""
+    return f"{score.value:.2f} over {score.coverage:.0%}{judged}".replace("%", " %")
 
 
 def process_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> Iterator[str]:
@@ -42,6 +45,7 @@ def process_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, floa
     yield from aligned(list(_pillar_rows(attempts, weights)))
     agents = {agent: summarise_agent(tasks, weights) for agent, tasks in by_task(attempts).items()}
     yield from _extended_lines(agents)
+    yield from _certainty_lines(agents)
     yield from _sensitivity_lines(agents, weights)
     yield from outcome_lines(attempts, weights)
     yield from _closing_lines(attempts)
@@ -87,6 +91,17 @@ def _extended_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:
     rows = [("agent", *EXTENDED)]
     rows += [(agent, *(_number(summary.extended[name]) for name in EXTENDED)) for agent, summary in agents.items()]
     yield from aligned(rows)
+
+
+def _certainty_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:
+    """Yield how sure each agent's RigorScore is, and in how many rounds nothing was run, so that RE is n/a there."""
+    for agent, summary in agents.items():
+        if summary.score is None:
+            continue
+        found = summary.interval
+        interval = f"95 % {found.low:.2f} to {found.high:.2f} over tasks" if found else "too few tasks for an interval"
+        idle, rounds = summary.idle
+        yield f"{agent}: RigorScore {interval}; nothing was run after an edit in {idle} of {rounds} rounds with an edit"
 
 
 def _sensitivity_lines(agents: Mapping[str, ProcessSummary], weights: Mapping[str, float]) -> Iterator[str]:

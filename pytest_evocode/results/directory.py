@@ -90,6 +90,10 @@ class AttemptDirectory:
         """Return the directory for the artifacts of a round."""
         return self.path / "steps" / round_name / "artifacts"
 
+    def services(self, round_name: str) -> Path:
+        """Return the directory for what the services of a compose file were like after a turn."""
+        return self.path / "steps" / round_name / "services"
+
     def gathered_artifacts(self, round_name: str) -> Path:
         """Return the directory in which the artifacts of a round are gathered, until no secret is in them."""
         return self.artifacts(round_name).with_name(".artifacts")
@@ -204,6 +208,13 @@ class AttemptDirectory:
         # Other readers of ATIF accept an absent list and fail for null.
         path = self.path / "steps" / round_name / "agent" / "trajectory.json"
         write_atomically(path, _as_json(scrubbed(trajectory, self.scrubber), nulls=False))
+
+    def write_image(self, round_name: str, name: str, data: bytes) -> str:
+        """Write an image that an agent saw, and return its path from the trajectory's directory."""
+        path = self.path / "steps" / round_name / "agent" / "images" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return f"images/{name}"
 
     @contextlib.contextmanager
     def composing(self) -> Iterator[AttemptRecord | None]:

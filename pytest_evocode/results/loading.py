@@ -122,6 +122,19 @@ class _Loader:
                 of_name = runs[attempt.path.parents[4], attempt.run]
                 if of_name:
                     self.results.attempts[index] = _completed(attempt, max(of_name, key=partial(_selects, attempt)))
+        begun: dict[tuple[Path, str], set[tuple[str, str, int]]] = defaultdict(set)
+        for attempt in self.results.attempts:
+            if attempt.layout == "evocode" and len(attempt.path.parents) > 4:
+                record = attempt.record
+                begun[attempt.path.parents[4], attempt.run].add((record.task, record.agent, record.attempt))
+        for index, stored in enumerate(self.results.runs):
+            if stored.record.waiting:
+                left = begun[stored.path.parent.parent, stored.record.run]
+                self.results.runs[index] = replace(stored, record=_without_waiting(stored.record, left))
+                self.results.problems.append(
+                    f"{stored.path}: attempts of this run wait ({stored.record.waiting}), and rounds without a verdict "
+                    f"do not count; go on with --evocode-resume={stored.record.run}"
+                )
 
     def _load_own(self, place: str) -> bool:
         """Load an attempt that this version wrote, the fast way; return False for any other directory."""
@@ -299,9 +312,24 @@ def _completed(attempt: StoredAttempt, run: RunRecord) -> StoredAttempt:
         # A chain has its records in order: rounds before the first were not needed.
         first = 1 if record.mode == "single-round" else min(made, default=1)
         selected = tuple(sorted({*made, *(index for index in part if index in chain and index >= first)}))
+    waiting = bool(run.waiting) and not record.finished
+    if waiting:
+        selected = made  # The others are neither passed nor failed.
     # In single-round mode each round writes the attempt's record again.
     finished = bool(record.finished) and set(selected) <= set(made)
-    return replace(attempt, record=record, selected=selected, finished=finished)
+    return replace(attempt, record=record, selected=selected, finished=finished, waiting=waiting)
+
+
+def _without_waiting(run: RunRecord, begun: Set[tuple[str, str, int]]) -> RunRecord:
+    """Return the record of a run that waits with only the attempts as selected that have left something."""
+    selected = {
+        task: {
+            agent: tuple(number for number in numbers if (task, agent, number) in begun)
+            for agent, numbers in agents.items()
+        }
+        for task, agents in run.selected.items()
+    }
+    return run.model_copy(update={"selected": selected})
 
 
 def numbered(record: AttemptRecord, number: int) -> AttemptRecord:

@@ -12,6 +12,7 @@ from pytest_evocode.results.frozen import ResultsRecord
 from pytest_evocode.results.harbor_fields import HarborFields
 from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.waits import Waits
 from pytest_evocode.tasks.model import VerifyIn
 
 #: Version 2 added modes, facts about tasks and what a run had selected, and took the cases out of ``result.json``;
@@ -189,6 +190,10 @@ class Usage(ResultsRecord):
     """The part of the prompt tokens that the provider read from its cache."""
     completion_tokens: int | None = None
     """All tokens that the model wrote, its reasoning included."""
+    cache_write_tokens: int | None = None
+    """The part of the prompt tokens that the provider wrote to its cache."""
+    reasoning_tokens: int | None = None
+    """The part of the completion tokens that was reasoning."""
     cost_usd: float | None = None
     requests: int | None = None
 
@@ -211,8 +216,9 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
 
     A number that is unknown in one of them is unknown in the sum.
 
-    >>> total_usage([Usage(prompt_tokens=1, cost_usd=0.5), None, Usage(prompt_tokens=2)])
-    Usage(prompt_tokens=3, cached_tokens=None, completion_tokens=None, cost_usd=None, requests=None)
+    >>> total = total_usage([Usage(prompt_tokens=1, cost_usd=0.5), None, Usage(prompt_tokens=2)])
+    >>> total.prompt_tokens, total.cost_usd
+    (3, None)
     """
     known = [usage for usage in usages if usage is not None]
     if not known:
@@ -248,10 +254,20 @@ class RoundRecord(ResultsRecord):
     """None where the agent is not a model, or does not say."""
     stopped: str = ""
     """Why the agent's turn was ended from outside, such as by a budget; empty where the agent ended it."""
+    refused: bool = False
+    """Whether the turn ended because the model, or a filter of its provider's, refused to go on."""
+    waiting: str = ""
+    """Of the outcome ``not reached``: why the round waits for a later session, such as at the limit of the run's cost.
+    Such a round is neither passed nor failed, and no score counts it.
+    """
     agent_seconds: float | None = None
     verifier_seconds: float | None = None
     phases: Phases | None = None
     """Where the time went; None in records that do not say."""
+    provider_waits: Waits | None = None
+    """What the agent's turn waited for because of its model's provider, beside ``agent_seconds``; None where it did not
+    wait.
+    """
     denied: tuple[DeniedConnection, ...] | None = None
     """What the agent and the suite tried to reach beyond their allowlists, of a long list a part; None where neither
     had one.
@@ -380,5 +396,13 @@ class RunRecord(ResultsRecord):
     """Whether rounds failed in which an agent had changed the image's tools; None in records that do not say."""
     agents: dict[str, dict[str, Any]] = {}
     """What made each selected agent, by name, as ``made_by`` of its attempts."""
+    waiting: str = ""
+    """Why rounds that have no record wait for a later session, such as the limit of the run's cost; empty where there
+    are none such.
+    """
+    refusal_rates: dict[str, float] = {}
+    """By agent the share, 0 to 100, of its rounds whose turn ended because the model or a filter refused to go on;
+    nothing of agents that never did.
+    """
     scores: dict[str, dict[str, float | int | None]] = {}
     """The metrics by agent; see :class:`pytest_evocode.metrics.scores.Scores`."""

@@ -37,8 +37,6 @@ class SelectedAttempt:
     """Whether each round is run by itself."""
     limits: tuple[str, ...] = ()
     """The keys of ``[environment]`` that the task gives, of those that not every engine can do anything with."""
-    entry_point: bool = False
-    """Whether the task's Dockerfile has an ENTRYPOINT."""
     elsewhere: bool = False
     """Whether another shard is to make it."""
 

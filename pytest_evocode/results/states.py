@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 from pytest_evocode.results.frozen import ResultsRecord
 from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.records import RECORD_VERSION, DeniedConnection, Usage
+from pytest_evocode.results.waits import Waits
 
 
 class TurnRecord(ResultsRecord):
@@ -22,12 +23,15 @@ class TurnRecord(ResultsRecord):
     tool_calls: int | None
     usage: Usage | None = None
     stopped: str = ""
+    refused: bool = False
     agent_seconds: float | None
     """None where nobody took the turn, because the state that it leads to was kept."""
     phases: Phases | None = None
     """Where the time of the turn went; None in records that do not say."""
     denied: tuple[DeniedConnection, ...] | None = None
     """As :attr:`RoundRecord.denied`, of the turn alone."""
+    provider_waits: Waits | None = None
+    """As :attr:`RoundRecord.provider_waits`."""
     notes: tuple[str, ...] = ()
     """What its verdict is to say of what happened between the turn and the suite."""
 

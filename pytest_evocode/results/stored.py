@@ -24,6 +24,8 @@ class StoredAttempt:
     layout: Layout
     selected: tuple[int, ...]
     """The indices of the rounds that were selected; one of them without a record was not reached."""
+    waiting: bool = False
+    """Whether the rounds that were not selected wait for a later session."""
 
     @property
     def partial(self) -> bool:

@@ -142,10 +142,20 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "allow_internet": SAME,
         "memory": SAME,
         "storage": Support("as `storage_mb`"),
-        "mcp_servers": _refused("agents get no MCP servers; remove them"),
-        "skills_dir": _refused("agents get no skills; remove it"),
+        "mcp_servers": Support(
+            "for agents, not suites; an agent that cannot use one refuses the task; oracle, nop and replay need none "
+            "([MCP servers](agents.md#mcp-servers))"
+        ),
+        "skills_dir": Support("an agent that takes no skills refuses the task; oracle, nop and replay need none"),
     },
-    McpServer: dict.fromkeys(("name", "transport", "url", "command", "args", "headers"), _WHOLE),
+    McpServer: {
+        "name": Support("each once; agents see `_` in place of what is no letter, digit, `_` or `-`"),
+        "transport": SAME,
+        "url": Support("as the container reaches it, also for an agent that works on the host"),
+        "command": SAME,
+        "args": SAME,
+        "headers": Support("`${VAR}` is filled in as in `env`"),
+    },
     TpuConfig: {"type": _WHOLE, "topology": _WHOLE},
     Healthcheck: {
         "command": SAME,
@@ -177,8 +187,9 @@ COMPOSE = "environment/docker-compose.yaml"
 SUITE_COMPOSE = "tests/docker-compose.yaml"
 FILES: Mapping[str, Support] = {
     "environment/Dockerfile": Support(
-        "the sandbox replays it on this machine's system; neither `CMD` nor `ENTRYPOINT` is run, and the session says "
-        "so where this file has an `ENTRYPOINT`"
+        "the sandbox replays it on this machine's system. As with Harbor, `CMD` is not run and `ENTRYPOINT` is, here "
+        "beside the environment's own PID 1, and anew in the forks of suites "
+        "([entry points](environments.md#entry-points))"
     ),
     COMPOSE: Support(
         "needs Docker. Suites have services of their own, made from what the agent left; what would reach the "

@@ -18,6 +18,7 @@ MAIN = "main"
 
 Place = tuple[str | int, ...]
 _BUILD_KEYS = ("context", "dockerfile", "target", "args")
+_TEXTS = ("env_file", "label_file")
 _LARGEST = 2**20  # bytes
 _MOST_VALUES = 20_000
 """No compose file has as many; aliases in a small file can stand for millions."""
@@ -131,9 +132,11 @@ def _check_files(path: Path, root: Path, seen: set[Path]) -> None:
         other = (path.parent / named).resolve()
         if not other.is_relative_to(root.resolve()):
             raise TaskError(f"{key}: {named} is outside of {root}; copy the file into it", path, line)
+        if not set(_TEXTS).isdisjoint(place):
+            continue  # Whether it has to be there is for compose to say.
         if not other.is_file():
             raise TaskError(f"{key}: there is no file {named}; correct the path", path, line)
-        if other not in seen and not key.endswith("env_file"):
+        if other not in seen:
             seen.add(other)
             _check_files(other, root, seen)
 
@@ -154,6 +157,10 @@ def _taken_in(values: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:
         extends = service.get("extends") if isinstance(service, dict) else None
         if isinstance(extends, dict) and "file" in extends:
             yield ("services", name, "extends", "file"), extends["file"]
+        for key in _TEXTS if isinstance(service, dict) else ():
+            named = service.get(key)
+            for index, each in enumerate(named if isinstance(named, list) else [named] if named is not None else []):
+                yield ("services", name, key, index), each.get("path") if isinstance(each, dict) else each
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[Place, int]]:

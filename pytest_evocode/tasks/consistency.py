@@ -170,6 +170,20 @@ def _state(config: TaskConfig) -> Iterator[Problem]:
         if workdir is not None and PurePosixPath(path).is_relative_to(workdir):
             message = f"{path} is in the working directory {workdir}, which is always carried over; remove it"
             yield Problem(message, ("metadata", "evocode", "state", index))
+    evocode = config.metadata.evocode
+    for index, path in enumerate(evocode.verifier_state):
+        keys = ("metadata", "evocode", "verifier_state", index)
+        theirs = [each for each in (workdir, *evocode.state) if each is not None]
+        shared = next((each for each in theirs if _overlap(path, each)), None)
+        if shared is not None:
+            yield Problem(f"{path} and {shared}, which agents leave behind, lie in one another; use another path", keys)
+        if evocode.verify_in == "place":
+            message = f'with verify_in = "place" suites find {path} as they left it, and agents do, too; remove it'
+            yield Problem(message, keys)
+
+
+def _overlap(path: str, other: str) -> bool:
+    return PurePosixPath(path).is_relative_to(other) or PurePosixPath(other).is_relative_to(path)
 
 
 def _phases(config: TaskConfig) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from pytest_evocode.tasks.fields import (
     AllowedHost,
@@ -28,29 +28,17 @@ from pytest_evocode.tasks.fields import (
     Text,
     User,
     megabytes,
-    one_or_many,
     rule,
 )
 from pytest_evocode.tasks.process import ProcessConfig
+from pytest_evocode.tasks.requirement_chain import RequirementChain
+from pytest_evocode.tasks.sections import FreeSection, Section
 
 SchemaVersion = Literal["1.0", "1.1", "1.2", "1.3", "1.4"]
 NetworkMode = Literal["public", "no-network", "allowlist"]
-ChangeType = Literal["extension", "correction", "conflict"]
 SidecarStart = Literal["image", "snapshot", "shared"]
 VerifyIn = Literal["separate", "clean", "fork", "place", "artifacts"]
 """Where a suite runs; "artifacts" is what Harbor's ``environment_mode = "separate"`` makes of a ``test.sh``."""
-
-
-class Section(BaseModel):
-    """A table in which only known keys are allowed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class FreeSection(BaseModel):
-    """A table in which all keys are allowed; those that are not fields here are in ``model_extra``."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
 
 class NetworkSection(Section):
@@ -145,6 +133,14 @@ class McpServer(Section):
     headers: Env = Field(default_factory=dict)
     """HTTP headers that go with every request."""
 
+    @model_validator(mode="after")
+    def _is_complete(self) -> McpServer:
+        if self.transport == "stdio" and self.command is None:
+            raise rule('a server of transport "stdio" needs a command', "transport")
+        if self.transport != "stdio" and self.url is None:
+            raise rule(f'a server of transport "{self.transport}" needs a url', "transport")
+        return self
+
 
 class CollectHook(Section):
     """An entry of ``[[verifier.collect]]``: a command that puts what is in memory or in a service into files."""
@@ -197,6 +193,13 @@ class EnvironmentConfig(NetworkSection):
     """MCP servers for the agent."""
     skills_dir: Text | None = None
     """A directory of skills for the agent, in the container."""
+
+    @model_validator(mode="after")
+    def _has_each_server_once(self) -> EnvironmentConfig:
+        names = [server.name for server in self.mcp_servers]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise rule(f"the name {twice!r} is given to two servers; rename one", "mcp_servers")
+        return self
 
     @model_validator(mode="after")
     def _read_the_old_sizes(self) -> EnvironmentConfig:
@@ -295,24 +298,6 @@ class TaskInfo(Section):
     """Words to find the task by."""
 
 
-class ChainStep(FreeSection):
-    """How the requirements changed in one step."""
-
-    step: Text
-    """The name of the step."""
-    change_types: Annotated[tuple[ChangeType, ...], one_or_many(ChangeType)] = ()
-    """What the step does to earlier requirements: extension adds some, conflict replaces some, correction repairs what
-    an earlier request got wrong.
-    """
-
-
-class RequirementChain(FreeSection):
-    """``[metadata.requirement_chain]``: how the requirements changed from step to step."""
-
-    steps: tuple[ChainStep, ...] = ()
-    """The steps with what they change."""
-
-
 class EvocodeMetadata(Section):
     """``[metadata.evocode]``: what pytest-evocode adds to Harbor's format."""
 
@@ -323,6 +308,8 @@ class EvocodeMetadata(Section):
     """
     state: tuple[StatePath, ...] = ()
     """Paths outside the working directory that are part of what the agent is to leave behind."""
+    verifier_state: tuple[StatePath, ...] = ()
+    """Directories in which suites keep what later suites find: carried from round to round, where no agent is."""
     caches: tuple[ContainerPath, ...] = ()
     """Directories in which tools keep what they download, beside those of uv, pip, npm, cargo, Go and apt. Nothing that
     is made of the workspace may be in them.

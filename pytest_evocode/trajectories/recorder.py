@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -27,6 +28,8 @@ from pytest_evocode.trajectories.atif import (
 _WRITES_APART = 20
 #: What usage and ATIF's metrics both have.
 _COUNTED = {"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"}
+#: What only usage has; metrics have it in their ``extra``.
+_COUNTED_BESIDE = {"cache_write_tokens", "reasoning_tokens"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class Recorder:
         spending: The attempt's account, which all recorded usage is charged to.
         change_source: Asked after every action for what it changed.
         write: Called with the trajectory so far, again and again.
+        keep: Writes a file beside the trajectory, by a name, and returns its path from there.
     """
 
     def __init__(
@@ -73,6 +77,7 @@ class Recorder:
         spending: AttemptSpending | None = None,
         change_source: ChangeSource | None = None,
         write: Callable[[Trajectory], None] | None = None,
+        keep: Callable[[str, bytes], str] | None = None,
     ) -> None:
         self.agent = agent
         """May be replaced by one with the model's name before the first step."""
@@ -80,6 +85,7 @@ class Recorder:
         self.spending = spending or AttemptSpending()
         self._change_source = change_source
         self._write = write
+        self._keep = keep
         self._steps: list[Step] = []
         self._usages: list[Usage] = []
         self._next_write = 0.0
@@ -130,6 +136,7 @@ class Recorder:
         *,
         reasoning: str | None = None,
         usage: Usage | None = None,
+        model: str | None = None,
         extra: Mapping[str, Any] | None = None,
         paid_before: bool = False,
     ) -> None:
@@ -140,6 +147,7 @@ class Recorder:
             calls: Its tool calls.
             reasoning: Its reasoning, as far as it is shown.
             usage: What it took; None where unknown.
+            model: The model that answered, where the provider says.
             extra: Goes under ``extra.evocode``.
             paid_before: Whether an earlier session has paid for it and counted it for the run.
         """
@@ -154,11 +162,20 @@ class Recorder:
             "agent",
             message,
             extra,
+            model_name=model if model and model != self.agent.model_name else None,
             reasoning_content=reasoning or None,
             tool_calls=tuple(calls) or None,
             metrics=metrics,
             llm_call_count=usage.requests if usage is not None else None,
         )
+
+    def pay(
+        self, message: str, usage: Usage, extra: Mapping[str, Any] | None = None, *, paid_before: bool = False
+    ) -> None:
+        """Add a message to the agent that was paid for apart from its own replies, and charge that."""
+        self.spending.charge(usage, turns=0, paid_before=paid_before)
+        self._usages.append(usage)
+        self._add("system", message, {**(extra or {}), "usage": usage.model_dump(exclude_none=True)})
 
     def observe(
         self, call_id: str, content: Any, action: Action | None = None, extra: Mapping[str, Any] | None = None
@@ -186,6 +203,16 @@ class Recorder:
             update={"observation": observation, "extra": {**(step.extra or {}), "evocode": ours}}
         )
         self._written()
+
+    def keep_image(self, media_type: str, data: bytes) -> str | None:
+        """Keep an image beside the trajectory, and return its path for a part of a result; None where nothing is kept.
+
+        One that is shown again is kept once.
+        """
+        if self._keep is None:
+            return None
+        name = f"{hashlib.sha256(data).hexdigest()[:16]}.{media_type.rpartition('/')[2]}"
+        return self._keep(name, data)
 
     def _last(self, is_wanted: Callable[[Step], bool]) -> int | None:
         """Return the index of the last step that is wanted; None where none is."""
@@ -282,7 +309,8 @@ class Recorder:
 
 
 def _metrics(usage: Usage) -> StepMetrics:
-    return StepMetrics(**usage.model_dump(include=_COUNTED))
+    more = usage.model_dump(include=_COUNTED_BESIDE, exclude_none=True)
+    return StepMetrics(**usage.model_dump(include=_COUNTED), extra=more or None)
 
 
 def trajectory_usage(trajectory: Trajectory) -> Usage | None:
@@ -294,7 +322,8 @@ def _usage_of(step: Step) -> Usage | None:
     if step.metrics is None:
         return None
     requests = 1 if step.llm_call_count is None else step.llm_call_count
-    return Usage(**step.metrics.model_dump(include=_COUNTED), requests=requests)
+    beside = {name: value for name, value in (step.metrics.extra or {}).items() if name in _COUNTED_BESIDE}
+    return Usage(**step.metrics.model_dump(include=_COUNTED), **beside, requests=requests)
 
 
 def with_remarks(trajectory: Trajectory, remarks: Mapping[str, Any]) -> Trajectory:

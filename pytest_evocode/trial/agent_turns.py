@@ -5,25 +5,33 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.journal import Journal
+from pytest_evocode.agents.mcp.servers import servers_of_task
 from pytest_evocode.agents.protocol import declared_hosts
 from pytest_evocode.environments import Environment
 from pytest_evocode.environments.egress.phases import allow_network, take_denied
+from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
 from pytest_evocode.errors import AgentFault, EnvironmentFault, EvocodeError, ModelFault, TaskError
 from pytest_evocode.llm.budget import AttemptSpending
+from pytest_evocode.llm.waiting import Waiting, counted_in
+from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.phases import Stopwatch
 from pytest_evocode.results.records import DeniedConnection, Fault, Usage
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import TurnRecord
+from pytest_evocode.results.waits import Waits
 from pytest_evocode.tasks import Allowlist, Network, Round, resolve_solution_env
+from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.trajectories.atif import AgentInfo, Trajectory
 from pytest_evocode.trajectories.recorder import Recorder, trajectory_usage, with_remarks
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.progress import Progress
+from pytest_evocode.trial.service_records import record_services
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +56,8 @@ class AgentTurns:
         """How long the agent worked in the last turn, until a record has it."""
         self.denied: tuple[DeniedConnection, ...] | None = None
         """What the last turn was denied of the network."""
+        self.waits: Waits | None = None
+        """What the last turn waited for because of its model's provider."""
         self.taking = False
         """Whether a round is prepared, or the agent works on it."""
         self._workspace: WorkspaceChanges | None = None
@@ -74,7 +84,7 @@ class AgentTurns:
         """
         self._stage = Progress("preparing", round_.index)
         self.unrecorded = None
-        self.seconds = self.denied = None
+        self.seconds = self.denied = self.waits = None
         self.stopwatch = Stopwatch()
         self.stopwatch.begin("setup")
         self.taking = True
@@ -105,12 +115,13 @@ class AgentTurns:
         self._stage = Progress("working", round_.index, limit=context.timeout)
         logger.debug("%s, %s: the turn of %s begins", context.task.name, round_.name, self._agent.name)
         allow_network(environment, self._network(round_))
-        self.spending.begin_turn()
+        self.spending.begin_turn(waiting := Waiting(self._context.options.waiting_limit))
         self.under_way = True
         try:
             try:
                 self.stopwatch.begin("agent")
-                transcript = self._agent.run_round(context)
+                with counted_in(waiting):
+                    transcript = self._agent.run_round(context)
             finally:
                 seconds = self.seconds = self.spending.end_turn()
                 self.stopwatch.begin("bookkeeping")
@@ -118,6 +129,7 @@ class AgentTurns:
             if transcript.timed_out:
                 logger.info("%s, %s: out of time after %.1f s", context.task.name, round_.name, seconds)
                 environment.kill_processes()
+                self._context.task_environment.enter_again(environment)
                 if self.spending.seconds_left == 0:
                     transcript = replace(transcript, timed_out=False, stopped=self.spending.exhausted)
                     recorder.remarks["killed"] = True
@@ -125,10 +137,12 @@ class AgentTurns:
             notes = self._context.task_environment.collect(environment, round_)
         finally:
             recorder.close()
-            self.unrecorded = recorder.usage
+            self.unrecorded, self.waits = recorder.usage, waiting.waits
             self.denied = take_denied(environment, "agent")
             if not recorder.empty:
                 self._write(round_, recorder.trajectory())
+            self._write_entry_point(environment)
+            self._write_services(environment, round_)
         return self._ended(round_, transcript, seconds, recorder).model_copy(update={"notes": notes})
 
     def _round_context(self, environment: Environment, round_: Round, recorder: Recorder) -> RoundContext:
@@ -143,6 +157,7 @@ class AgentTurns:
             timeout=min((limit for limit in limits if limit is not None), default=None),
             recorder=recorder,
             journal=self._journal,
+            mcp_servers=servers_of_task(task, options.environ, self._context.withheld),
             cancelled=self._context.cancelled,
         )
 
@@ -162,9 +177,11 @@ class AgentTurns:
             tool_calls=None if trajectory is None else trajectory.tool_call_count,
             usage=usage,
             stopped=transcript.stopped,
+            refused=transcript.refused,
             agent_seconds=seconds,
             phases=self.stopwatch.phases,
             denied=self.denied,
+            provider_waits=self.waits,
         )
 
     def _network(self, round_: Round) -> Network | None:
@@ -179,6 +196,7 @@ class AgentTurns:
             spending=self.spending,
             change_source=self._change_source(environment, round_),
             write=None if self._directory is None else lambda trajectory: self._write(round_, trajectory),
+            keep=None if self._directory is None else partial(self._keep_image, self._directory, round_),
         )
 
     def _change_source(self, environment: Environment, round_: Round) -> WorkspaceChanges:
@@ -196,6 +214,30 @@ class AgentTurns:
         begun_by = {"made_by": dict(self._context.options.agent), "task_hash": self._context.task_hash}
         path = self._directory.journal(round_.name)
         return Journal(path, of=begun_by, clean=lambda entry: scrubbed(entry, scrubber))
+
+    def _write_entry_point(self, environment: Environment) -> None:
+        if self._directory is None or (entered := entered_program(environment)) is None:
+            return
+        try:
+            output = self._directory.scrubber.text(entered.output())
+            write_atomically(self._directory.path / ENTRY_POINT_LOG, output)
+        except OSError as error:
+            raise EnvironmentFault(f"the results could not be written: {error}") from error
+
+    def _write_services(self, environment: Environment, round_: Round) -> None:
+        if self._directory is None:
+            return
+        try:
+            record_services(environment, self._directory.services(round_.name), self._directory.scrubber)
+        except OSError as error:
+            raise EnvironmentFault(f"the results could not be written: {error}") from error
+
+    @staticmethod
+    def _keep_image(directory: AttemptDirectory, round_: Round, name: str, data: bytes) -> str:
+        try:
+            return directory.write_image(round_.name, name, data)
+        except OSError as error:
+            raise EnvironmentFault(f"the results could not be written: {error}") from error
 
     def _write(self, round_: Round, trajectory: Trajectory) -> None:
         if self._directory is None:

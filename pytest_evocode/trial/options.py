@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_evocode.environments import Installation
 from pytest_evocode.llm.budget import Budget, RunSpending
+from pytest_evocode.llm.waiting import LONGEST as LONGEST_WAITING
 from pytest_evocode.results.records import Mode
 from pytest_evocode.trial.attempt_storage import AttemptStorage
 
@@ -39,6 +40,9 @@ class TrialOptions:
     """Whether, with ``hold_forks``, those of rounds that have not failed stay as well."""
     budget: Budget = field(default_factory=Budget)
     """What each attempt, and the run as a whole, may use."""
+    waiting_limit: float = LONGEST_WAITING
+    """Seconds that each turn may wait for its model's provider, which count neither against its timeout nor its budget.
+    """
     run_spending: RunSpending | None = None
     """What the run has cost so far, for ``budget.total_cost``."""
     keep_snapshots: bool = False

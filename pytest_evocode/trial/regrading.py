@@ -125,7 +125,14 @@ class Regrader:
         suites.prepare()
         environment = context.task_environment.create()  # Never started: it is what forks are made from.
 
+        for index in kept:
+            suites.state.expect(index)
+
         def run(round_: Round) -> SuiteRun:
+            with suites.in_turn(round_.index):
+                return verify(round_)
+
+        def verify(round_: Round) -> SuiteRun:
             context.task_environment.refuse_when_cancelled()
             snapshot = context.engine.find_snapshot(kept[round_.index].reference)
             if snapshot is None:

@@ -9,16 +9,17 @@ from concurrent.futures import Future
 from typing import Any
 
 from pytest_evocode.environments.task_environment import STOPPED
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.errors import EnvironmentFault, RunLimitReached, describe_error
 from pytest_evocode.results.cases import LONGEST_TEXT, without_middle
 from pytest_evocode.results.directory import AttemptDirectory, now
-from pytest_evocode.results.records import AttemptRecord, DeniedConnection, Fault, Outcome, RoundRecord, Usage
+from pytest_evocode.results.records import AttemptRecord, Fault, Outcome, RoundRecord
 from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.results.scrubbing import scrubbed
 from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.results.task_facts import task_facts
 from pytest_evocode.tasks import Round
 from pytest_evocode.tasks.task import RoundSelection
+from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.checkpoints import Checkpoints
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.verifier import compare_cases
@@ -57,6 +58,8 @@ class RoundRecords:
         self._of_artifacts: dict[int, tuple[str, ...]] = {}
         self.undone = False
         """Whether a round has no record that a later session would keep."""
+        self.waits = False
+        """Whether the attempt waits for a later session, because the run has used what it may."""
         self.outputs: dict[int, str] = {}
         """What suites printed, by round, where there is no directory for it."""
 
@@ -113,9 +116,11 @@ class RoundRecords:
             tool_calls=turn.tool_calls,
             usage=turn.usage,
             stopped=turn.stopped,
+            refused=turn.refused,
             agent_seconds=turn.agent_seconds,
             phases=turn.phases,
             denied=turn.denied,
+            provider_waits=turn.provider_waits,
         )
 
     def _record(self, round_: Round, outcome: Outcome, cause: str, **more: Any) -> RoundRecord:
@@ -198,28 +203,33 @@ class RoundRecords:
                 more = (taken or {}).get(later, {})
                 record.set_result(self._record(self._rounds[later], "not reached", cause, **more))
 
-    def break_off(
-        self,
-        index: int,
-        cause: str | None,
-        fault: Fault = "infrastructure",
-        *,
-        usage: Usage | None = None,
-        denied: tuple[DeniedConnection, ...] | None = None,
-    ) -> None:
+    def break_off(self, index: int, error: BaseException, turns: AgentTurns) -> None:
         """Give an error to the round in which it happened: the first from ``index`` on that has no record.
 
-        Without a cause the session was stopped. ``fault`` says whose fault it is, ``usage`` what the round had used of
-        the model until then, and ``denied`` what it was denied of the network.
+        Where the session was stopped it is no error, and where the run has used what it may these rounds wait for a
+        later session. ``turns`` tell whose fault it is, and what the round had used until then.
         """
         self.undone = True
-        if cause is not None:
-            left = (each for each, record in self._records.items() if each >= index and not record.done())
-            if (first := next(left, None)) is not None:
-                round_ = self._rounds[first]
-                self.deliver(self._record(round_, "error", cause, fault=fault, usage=usage, denied=denied), done=False)
+        if not self._context.cancelled.is_set():
+            first = next((each for each, record in self._records.items() if each >= index and not record.done()), None)
+            if isinstance(error, RunLimitReached):
+                self.waits = True
+                taken = {"usage": turns.unrecorded, "agent_seconds": turns.seconds, "provider_waits": turns.waits}
+                self._leave_waiting(index, str(error), taken)
+            elif first is not None:
+                round_, cause = self._rounds[first], describe_error(error)
+                more = {"fault": turns.fault_of(error), "denied": turns.denied, "provider_waits": turns.waits}
+                self.deliver(self._record(round_, "error", cause, usage=turns.unrecorded, **more), done=False)
                 self.skip_after(first, f"the attempt ended in {round_.name} with an error")
         self.skip_after(index - 1, STOPPED)
+
+    def _leave_waiting(self, index: int, why: str, taken: Mapping[str, Any]) -> None:
+        """Have the rounds from ``index`` on that have no record wait; ``taken`` are fields of the first's record."""
+        for later, record in self._records.items():
+            if later >= index and not record.done():
+                more = {"waiting": why, **taken}
+                record.set_result(self._record(self._rounds[later], "not reached", f"waiting: {why}", **more))
+                taken = {}
 
     def write_attempt(self, started: str, *, deterministic: bool) -> None:
         """Write the attempt's record, now that all rounds have theirs; raises OSError and RecordFault.

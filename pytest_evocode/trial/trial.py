@@ -20,7 +20,7 @@ from pytest_evocode.agents import (
 )
 from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RecordFault, ResumeRefused, describe_error
+from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RecordFault, ResumeRefused, RunLimitReached
 from pytest_evocode.llm.budget import AttemptSpending
 from pytest_evocode.results.directory import AttemptDirectory, now
 from pytest_evocode.results.records import RoundRecord
@@ -244,7 +244,9 @@ class Trial:
                 self.environment.stop()
         finally:
             self._suites.close()
-        self._checkpoints.close(finished=not (self._records.undone or self._checkpoints.is_left_as_it_is))
+        finished = not (self._records.undone or self._checkpoints.is_left_as_it_is)
+        self._checkpoints.close(finished=finished)
+        self._suites.state.end(finished=finished)
         self._start_state.close()
         if self._unwritten is not None:
             raise EnvironmentFault(f"the attempt's record could not be written: {self._unwritten}")
@@ -279,7 +281,8 @@ class Trial:
         self._ended = before.last_turn
         self._chain.resume(before)
         self._ahead.watch(environment)
-        for turn in reversed(before.turns):  # The longest suites first.
+        in_order = before.turns if self._suites.state.paths else before.turns[::-1]  # The longest suites first.
+        for turn in in_order:
             self._verdicts.begin(environment, self._rounds[turn.index - 1], turn)
         if self._ended in self._records and not self._ahead.goes_on_after(self._rounds[self._ended - 1]):
             return
@@ -315,6 +318,8 @@ class Trial:
 
     def _start(self, before: Resumption) -> Environment:
         check_task(self.agent, self.task, self._context.engine.name)
+        if not before.turns and getattr(self.agent, "pays", False) and (why := self._turns.spending.run_exhausted):
+            raise RunLimitReached(why)  # Before a container is started for nothing.
         environment = self._context.task_environment.create(
             snapshot=before.start, installation=self._start_state.installation
         )
@@ -382,14 +387,12 @@ class Trial:
         if isinstance(error, ResumeRefused):
             self._checkpoints.leave_alone()
             self._records.leave_alone()
-        cause = None if self._context.cancelled.is_set() else describe_error(error)
-        fault, unrecorded = self._turns.fault_of(error), self._turns.unrecorded
-        self._records.break_off(index, cause, fault, usage=unrecorded, denied=self._turns.denied)
+        self._records.break_off(index, error, self._turns)
 
     def _finish(self) -> None:
         """Wait for the suites and write the attempt's record; the environment stays until :meth:`close`."""
         self._verdicts.wait()
-        if self._context.cancelled.is_set() or self._checkpoints.is_left_as_it_is:
+        if self._records.waits or self._context.cancelled.is_set() or self._checkpoints.is_left_as_it_is:
             return
         try:
             self._records.write_attempt(self._started, deterministic=is_deterministic(self.agent))

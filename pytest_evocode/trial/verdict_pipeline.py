@@ -64,6 +64,7 @@ class VerdictPipeline:
 
     def begin(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
         """Have a round's suite run in a fork, and its record delivered after those of the rounds before."""
+        self._suites.state.expect(round_.index)
         self._begun[round_.index] = self._pool.submit(self._verify, environment, round_, turn)
 
     def drop_after(self, index: int) -> None:
@@ -104,10 +105,11 @@ class VerdictPipeline:
 
     def _verify(self, environment: Environment, round_: Round, turn: TurnRecord) -> None:
         try:
-            self._context.task_environment.refuse_when_cancelled()
-            snapshot = self._checkpoints.snapshot_of(round_.index)
             times = self._context.options.verify_times
-            suite, left = run_repeatedly(self._suites, environment, snapshot, round_, times)
+            with self._suites.in_turn(round_.index):
+                self._context.task_environment.refuse_when_cancelled()
+                snapshot = self._checkpoints.snapshot_of(round_.index)
+                suite, left = run_repeatedly(self._suites, environment, snapshot, round_, times)
             # Now, because the verdicts of earlier rounds, which the record waits for, may be long in coming.
             left.caches_kept = self._suites.clearing.begin(partial(left.keep_caches, suite))
             emptied = None if self._context.options.hold_forks else self._empty(left)

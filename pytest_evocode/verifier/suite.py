@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from pytest_evocode.environments import Environment, ProgramEnvironment
+from pytest_evocode.environments.services import place_of
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.clock import put_clock_forward
 from pytest_evocode.verifier.fork_session import ForkSession
@@ -107,5 +108,6 @@ def collect_artifacts(fork: Environment, round_: Round, target: Path) -> tuple[s
     left_out = list(fork.download("/logs/artifacts", target))
     for artifact in round_.artifacts:
         destination = target / (artifact.destination or PurePosixPath(artifact.source).name)
-        left_out += fork.download(artifact.source, destination, exclude=artifact.exclude)
+        place = place_of(fork, artifact.service)
+        left_out += place.download(artifact.source, destination, exclude=artifact.exclude)
     return tuple(left_out)

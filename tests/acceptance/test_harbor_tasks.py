@@ -47,15 +47,6 @@ def test_limits_that_are_not_set_are_told_once(
     session.lacks("*warning*")
 
 
-def test_entry_points_that_are_not_run_are_told(pytester: pytest.Pytester, run_tasks: RunTasks) -> None:
-    image = "FROM python:3.11-slim-bookworm\nWORKDIR /app\n"
-    single(pytester.path, "a", **{"environment/Dockerfile": f'{image}entrypoint ["python3", "-m", "http.server"]'})
-    single(pytester.path, "b", **{"environment/Dockerfile": f"{image}ENTRYPOINT []"})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 2}
-    session.has("evocode: no ENTRYPOINT is run, and 1 task has one in the Dockerfile: what it starts is missing")
-
-
 def test_a_name_with_spaces_is_played_recorded_and_reported(write_task: WriteTask, run_tasks: RunTasks) -> None:
     task = write_task("a", 1)
     (task / "steps/round-1").rename(task / "steps/First step (é)")

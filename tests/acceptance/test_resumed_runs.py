@@ -108,6 +108,24 @@ def test_a_verdict_that_was_missing_is_reached_without_another_turn(
     assert turns(pytester.path) == [1, 2, 2]
 
 
+def test_what_suites_keep_for_later_ones_is_there_when_a_run_goes_on(
+    pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    count = "cd /var/verifier; [ $(cat seen | wc -l) = $((EVOCODE_ROUND_INDEX - 1)) ] && reward=1; echo x >> seen"
+    test = dict.fromkeys(
+        (1, 2, 3), f"touch /var/verifier/seen; {count}; echo ${{reward:-0}} > /logs/verifier/reward.txt"
+    )
+    write_task("a", 3, toml='[metadata.evocode]\nverifier_state = ["/var/verifier"]\n', test=test)
+    with (pytester.path / "conftest.py").open("a") as file:  # It dies when the first verdict is there.
+        file.write("\ndef is_noted(task, index):\n    return any(HERE.glob('evocode-results/**/round-1/round.json'))\n")
+    (pytester.path / "die-in-3").touch()
+    session("tasks", dies=True)
+    (pytester.path / "die-in-3").unlink()
+    assert (attempt(pytester) / "verifier-state/1.tar").stat().st_mode & 0o777 == 0o600
+    assert "3 passed" in session("--evocode-resume", "tasks").stdout
+    assert not (attempt(pytester) / "verifier-state").exists()
+
+
 def test_an_attempt_of_other_task_contents_is_refused(
     pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.llm.connection import ProviderConnection
+from pytest_evocode.llm.connection_limits import LocalConnections, connections_shared_by
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, Tool
+from pytest_evocode.llm.request_pace import RequestPace
 from tests.model_server import ModelServer
 
 BASH = Tool(
@@ -44,6 +47,16 @@ def _nothing_of_the_machines_own(monkeypatch: pytest.MonkeyPatch) -> None:
     for provider in ("OPENAI", "ANTHROPIC"):
         for name in ("API_KEY", "AUTH_TOKEN", "BASE_URL"):
             monkeypatch.delenv(f"{provider}_{name}", raising=False)
+
+
+@pytest.fixture
+def naps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """The pauses that clients make, in seconds, none of which takes any time; without a pace of all clients."""
+    pauses: list[float] = []
+    monkeypatch.setattr(ProviderConnection, "_pause", lambda self, seconds: pauses.append(seconds))
+    monkeypatch.setattr(RequestPace, "reserve", lambda self, now: now)
+    with connections_shared_by(LocalConnections()):
+        yield pauses
 
 
 def client_for(api: str, server: ModelServer, model: str | None = None, **options: Any) -> ModelClient:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from pytest_evocode.errors import UsageError
+from pytest_evocode.errors import RunLimitReached, UsageError
 from pytest_evocode.llm.budget import AttemptSpending, Budget, RunSpending, parse_budget
+from pytest_evocode.llm.waiting import Waiting
 from pytest_evocode.results.records import Usage
 from pytest_evocode.results.states import Spent
 
@@ -31,6 +33,9 @@ def test_nothing_is_no_limit() -> None:
     ("text", "message"),
     [
         ("token=5", "'token=5' is not a limit; known are tokens, cost, turns, minutes, total-cost"),
+        ("total-cost=5/round", "'total-cost=5/round': total-cost is a limit of the whole run; write total-cost=5"),
+        ("turns=3/task", "'turns=3/task': the limit has to be a number, 0 or more, such as turns=100"),
+        ("turns=3,turns=4", "'turns=4': this limit is given twice; leave one out"),
         ("tokens", "'tokens': the limit has to be a number"),
         ("cost=-1", "'cost=-1': the limit has to be a number, 0 or more"),
         ("cost=nan", "'cost=nan': the limit has to be a number"),
@@ -98,7 +103,29 @@ def test_all_attempts_of_a_run_pay_into_one_sum(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     other = AttemptSpending(Budget(total_cost=2.0), run=RunSpending(path))
-    assert other.exhausted == "budget: total-cost $2 of $2 used by the run"
+    with pytest.raises(RunLimitReached, match=r"^budget: total-cost \$2 of \$2 used by the run$"):
+        _ = other.exhausted
+
+
+def test_limits_of_a_round_begin_anew_with_each_turn() -> None:
+    spending = AttemptSpending(parse_budget("turns=2/round,tokens=10000"))
+    for _ in range(2):
+        spending.begin_turn()
+        assert spending.exhausted == ""
+        spending.charge(REPLY)
+        spending.charge(REPLY)
+        assert spending.exhausted == "budget: turns 2 of 2 used in the round"
+        spending.end_turn()
+        assert spending.exhausted == "budget: turns 2 of 2 used in the round"
+
+
+def test_the_shortest_of_the_minutes_holds() -> None:
+    spending = AttemptSpending(parse_budget("minutes=1,minutes=2/round"), spent=Spent(seconds=30))
+    spending.begin_turn()
+    assert spending.seconds_left == pytest.approx(30, abs=5)
+    spending = AttemptSpending(parse_budget("minutes=10,minutes=1/round"), spent=Spent(seconds=300))
+    spending.begin_turn()
+    assert spending.seconds_left == pytest.approx(60, abs=5)
 
 
 def test_a_reply_that_was_paid_for_before_counts_for_its_attempt_and_not_again_for_the_run(tmp_path: Path) -> None:
@@ -118,3 +145,20 @@ def test_nobody_gets_back_what_the_run_has_spent_or_ends_it_by_what_is_no_number
     spending.correct(REPLY, Usage(prompt_tokens=900, completion_tokens=100, cost_usd=0.5))
     assert (spending.spent.tokens, spending.spent.cost_usd) == (1000, 0.5)
     assert RunSpending(tmp_path / "now.spent").cost_usd == 0.5
+
+
+def test_minutes_do_not_pass_while_a_turn_waits_for_its_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("pytest_evocode.llm.budget.time", clock)
+    waiting = Waiting(clock=clock.monotonic)
+    spending = AttemptSpending(Budget(minutes=1))
+    spending.begin_turn(waiting)
+    now[0] += 30.0
+    waiting.retry("provider", 10.0)  # A try of these 30 seconds.
+    assert spending.seconds_left == 40.0
+    with waiting.pausing(500.0, "connections"):
+        now[0] += 500.0
+        assert spending.seconds_left == 40.0
+    assert spending.end_turn() == 20.0
+    assert spending.exhausted == ""

@@ -42,13 +42,21 @@ def test_the_option_api_chooses() -> None:
 @pytest.mark.parametrize(
     ("provider", "options", "words"),
     [
-        ("opanai", ModelOptions(), "unknown provider 'opanai'; did you mean openai/m? known are openai, anthropic"),
+        (
+            "opanai",
+            ModelOptions(),
+            "unknown provider 'opanai'; did you mean openai/m? known are openai, anthropic, google",
+        ),
         ("zzz", ModelOptions(), "a server that is compatible with one of them has the option base_url"),
-        ("anthropic", ModelOptions(api="chat"), "anthropic/m: the option api exists only for openai"),
+        (
+            "anthropic",
+            ModelOptions(api="chat"),
+            "anthropic/m: the option api exists only for openai, azure; it has Messages only",
+        ),
         (
             "openai",
             ModelOptions(thinking=1),
-            "openai/m: the option thinking exists only for anthropic; openai has effort",
+            "openai/m: the option thinking exists only for anthropic, bedrock, vertex, google; use effort=high",
         ),
     ],
 )

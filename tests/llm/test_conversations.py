@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any
 
 import pytest
 
@@ -112,7 +113,45 @@ def test_a_compatible_server_that_renders_arguments_itself_gets_json_for_those_t
 @each_api
 def test_a_reply_that_ends_at_the_limit_of_tokens_says_so(api: str) -> None:
     with ModelServer([[Say("I was about to"), CutOff()]]) as server:
-        assert client_for(api, server).complete(ASK, [BASH], timeout=SECONDS).cut_off
+        reply = client_for(api, server).complete(ASK, [BASH], timeout=SECONDS)
+    words = {"chat": "length", "responses": "max_output_tokens", "messages": "max_tokens"}
+    assert (reply.ending, reply.stop_reason, reply.cut_off) == ("length", words[api], True)
+
+
+ENDED: dict[str, list[tuple[dict[str, Any], str]]] = {
+    "chat": [
+        ({"finish_reason": "stop", "message": {"content": "x"}}, "done"),
+        ({"finish_reason": "content_filter", "message": {"content": ""}}, "filtered"),
+        ({"finish_reason": "stop", "message": {"content": None, "refusal": "No."}}, "refused"),
+        ({"finish_reason": "eos", "message": {"content": "x"}}, "unknown"),
+    ],
+    "responses": [
+        ({"status": "completed", "output": []}, "done"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "output": []}, "filtered"),
+        (
+            {
+                "status": "completed",
+                "output": [{"type": "message", "content": [{"type": "refusal", "refusal": "No."}]}],
+            },
+            "refused",
+        ),
+    ],
+    "messages": [
+        ({"stop_reason": "end_turn", "content": []}, "done"),
+        ({"stop_reason": "refusal", "content": []}, "refused"),
+        ({"stop_reason": "pause_turn", "content": []}, "paused"),
+        ({"stop_reason": "model_context_window_exceeded", "content": []}, "context"),
+    ],
+}
+
+
+@pytest.mark.parametrize(("api", "body", "ending"), [(api, *each) for api, rows in ENDED.items() for each in rows])
+def test_a_reply_has_why_it_ended_in_one_word_for_all_providers(api: str, body: dict[str, Any], ending: str) -> None:
+    answer = {"choices": [body]} if api == "chat" else body
+    with ModelServer([Answer(json.dumps(answer | {"model": "the-model-2026"}))]) as server:
+        reply = client_for(api, server).complete(ASK, [BASH], timeout=SECONDS)
+    assert (reply.ending, reply.model) == (ending, "the-model-2026")
+    assert reply.refused == (ending in ("refused", "filtered"))
 
 
 @each_api

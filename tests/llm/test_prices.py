@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.packaged_prices import find_packaged_facts
 from pytest_evocode.llm.prices import find_model_facts
 
 
@@ -93,3 +94,51 @@ def test_a_file_that_is_none_is_an_error_that_names_it(tmp_path: Path, name: str
 def test_a_file_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.json: the prices cannot be read"):
         find_model_facts("m", tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("claude-opus-4.5", "claude-opus-4-5"),
+        ("anthropic/claude-opus-4.5", "claude-opus-4-5"),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
+        ("anthropic.claude-haiku-4-5-20251001-v1:0", "claude-haiku-4-5"),
+    ],
+)
+def test_dots_regions_and_revisions_do_not_make_another_model(name: str, same: str) -> None:
+    assert find_model_facts(name) == find_model_facts(same) is not None
+
+
+def test_a_model_of_no_table_has_the_price_that_the_package_knows() -> None:
+    facts = find_model_facts("gemini-2.5-pro", provider="google")
+    assert facts is not None
+    assert facts.cost(100_000, 1000) == pytest.approx((100_000 * 1.25 + 1000 * 10) / 1e6)
+    # Longer prompts cost more, and what was cached less.
+    assert facts.cost(300_000, 0) == pytest.approx(300_000 * 2.5 / 1e6)
+    assert facts.cost(100_000, 0, cached=100_000) == pytest.approx(100_000 * 0.125 / 1e6)
+    assert find_model_facts("moonshotai/kimi-k2") is not None
+
+
+def test_a_model_has_the_price_of_the_server_that_is_asked() -> None:
+    own = find_model_facts("gpt-5-mini", base_url="https://api.openai.com/v1", provider="openai")
+    routed = find_model_facts("qwen/qwen3-coder", base_url="https://openrouter.ai/api/v1", provider="openai")
+    assert own == find_model_facts("gpt-5-mini")
+    assert routed is not None
+    assert find_model_facts("qwen/qwen3-coder", base_url="http://localhost:8000/v1", provider="openai") is None
+
+
+def test_another_service_tier_has_its_own_price_or_none() -> None:
+    standard, flex = find_model_facts("gpt-5"), find_model_facts("gpt-5", provider="openai", service_tier="flex")
+    assert standard is not None
+    assert flex is not None
+    assert flex.cost(10**6, 0) == pytest.approx(standard.cost(10**6, 0) / 2)
+    assert find_model_facts("gpt-5", provider="openai", service_tier="default") == standard
+    assert find_model_facts("gpt-5", provider="openai", service_tier="made-up") is None
+
+
+def test_without_the_package_our_table_is_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    find_packaged_facts.cache_clear()
+    assert find_model_facts("gemini-2.5-flash", provider="google") is None
+    assert find_model_facts("gpt-5", base_url="https://openrouter.ai/api/v1") is not None
+    find_packaged_facts.cache_clear()

@@ -138,15 +138,26 @@ def test_what_helps_against_an_error_in_an_answer(body: dict[str, object], kind:
 @pytest.mark.parametrize(
     "body", ["<html>Welcome</html>", "{}", "[]", '{"choices": [], "output": null, "content": "x"}']
 )
-def test_an_answer_in_no_form_of_the_api_is_shown_with_a_hint(api: str, body: str) -> None:
+def test_an_answer_in_no_form_of_the_api_is_asked_for_again_and_then_shown_with_a_hint(
+    api: str, body: str, naps: list[float]
+) -> None:
     with (
-        ModelServer([Answer(body)]) as server,
+        ModelServer([Answer(body)] * 4) as server,
         pytest.raises(
             AgentFault, match=r"the answer is not in the format of .*is base_url right \(http://127"
         ) as shown,
     ):
         client_for(api, server).complete(ASK, [BASH], timeout=SECONDS)
     assert body[:5].strip('"') in str(shown.value).replace("\\", "")
+    assert len(naps) == 3
+
+
+@each_api
+@pytest.mark.parametrize("body", ["<html>Bad gateway</html>", '{"choices": [nul', "{}", '{"content": [null]}'])
+def test_a_broken_answer_with_status_200_is_asked_for_again(api: str, body: str, naps: list[float]) -> None:
+    with ModelServer([Answer(body), Say("Done.")]) as server:
+        assert client_for(api, server).complete(ASK, [BASH], timeout=SECONDS).text == "Done."
+    assert len(naps) == 1
 
 
 @each_api

@@ -6,9 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message
-from tests.llm.conftest import ASK, BASH, SECONDS, client_for, each_api
+from tests.llm.conftest import ASK, BASH, MODELS, SECONDS, client_for, each_api
 from tests.model_scripts import Asked, Fail, Run, Say, Step
 from tests.model_server import ModelServer
 
@@ -141,3 +145,47 @@ def test_what_follows_on_the_users_side_is_one_message_with_the_results_first() 
         client.complete([*ASK, reply.message, *results, Message("user", "Next.")], [BASH], timeout=SECONDS)
     kinds = [block["type"] for block in server.asked[1].body["messages"][-1]["content"]]
     assert kinds == ["tool_result", "tool_result", "text"]
+
+
+def test_sampling_and_tier_are_passed_through() -> None:
+    options: dict[str, Any] = {"top_p": 0.9, "service_tier": "flex"}
+    for api in MODELS:
+        body = sent(api, **options).body
+        assert (body["top_p"], body["service_tier"]) == (0.9, "flex")
+    assert sent("chat", seed=7).body["seed"] == 7
+
+
+@each_api
+def test_fields_and_headers_of_ones_own_are_sent_with_every_request(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEWAY_TOKEN", "a-secret-of-the-tests")
+    headers = '{"X-Title": "one", "X-Gateway-Token": "Bearer ${GATEWAY_TOKEN}"}'
+    asked = sent(api, extra_body='{"top_k": 20, "temperature": 0.7}', extra_headers=headers, temperature=0.1)
+    assert (asked.body["top_k"], asked.body["temperature"]) == (20, 0.7)
+    assert (asked.headers["x-title"], asked.headers["x-gateway-token"]) == ("one", "Bearer a-secret-of-the-tests")
+
+
+def test_beta_features_of_ones_own_come_beside_ours() -> None:
+    asked = sent("messages", thinking=2000, extra_headers={"Anthropic-Beta": "context-1m"})
+    assert asked.headers["anthropic-beta"] == "interleaved-thinking-2025-05-14,context-1m"
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"extra_body": "{top_k"}, "it is not valid JSON"),
+        ({"extra_body": "[1]"}, "valid dictionary"),
+        ({"extra_body": {"model": "other"}}, "'model' is set by the agent itself"),
+        ({"extra_headers": {"X-Api-Key": "abc"}}, r"X-Api-Key holds a secret, .* write \$\{X_API_KEY\}"),
+        ({"extra_headers": {"X-Api-Key": "${MINE}"}}, "call it MINE_API_KEY"),
+        ({"top_p": 2}, "less than or equal to 1"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused(option: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        ModelOptions.model_validate(option)
+
+
+def test_a_variable_of_a_header_that_is_not_set_is_told_before_anything_starts() -> None:
+    options = ModelOptions(base_url="http://localhost:1/v1", extra_headers={"X-Run": "${NOT_SET_HERE}"})
+    with pytest.raises(UsageError, match=r"extra_headers: \$\{NOT_SET_HERE\} is not set"):
+        make_client("openai", "m", options).check()

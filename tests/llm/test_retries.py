@@ -17,17 +17,10 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.connection import ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.provider_errors import from_status
+from pytest_evocode.llm.waiting import Waiting, counted_in
 from tests.llm.conftest import ASK, BASH, MODELS, SECONDS, client_for, each_api, each_openai_api
 from tests.model_scripts import Delay, Fail, HangUp, Part, Say, Trickle
 from tests.model_server import ModelServer
-
-
-@pytest.fixture
-def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that clients make, in seconds, none of which takes any time."""
-    pauses: list[float] = []
-    monkeypatch.setattr(ProviderConnection, "_pause", lambda self, seconds: pauses.append(seconds))
-    return pauses
 
 
 @each_api
@@ -158,10 +151,12 @@ def test_a_request_that_is_sent_again_in_other_words_has_what_is_left_of_the_tim
     given: list[float] = []
     post = ProviderConnection.post
 
-    def recorded(self: ProviderConnection, resource: Any, payload: Any, options: Any, timeout: float | None) -> Any:
+    def recorded(
+        self: ProviderConnection, resource: Any, payload: Any, options: Any, timeout: float | None, read: Any
+    ) -> Any:
         assert timeout is not None
         given.append(timeout)
-        return post(self, resource, payload, options, timeout)
+        return post(self, resource, payload, options, timeout, read)
 
     monkeypatch.setattr(ProviderConnection, "post", recorded)
     words = {"chat": "Use 'max_completion_tokens' instead.", "responses": "Encrypted content is not supported"}
@@ -171,13 +166,40 @@ def test_a_request_that_is_sent_again_in_other_words_has_what_is_left_of_the_tim
     assert second < first <= SECONDS
 
 
-def test_a_provider_that_refuses_until_the_deadline_is_to_blame_and_not_the_model() -> None:
-    with ModelServer([Fail(429, "Slow down", retry_after=50)]) as server:
+@pytest.mark.parametrize(
+    "faults", [[Fail(429, "Slow down", retry_after=50)], [Fail(503)], [HangUp()]], ids=["429", "503", "hang up"]
+)
+def test_what_is_waited_for_the_provider_is_not_the_models_time(faults: list[Part], naps: list[float]) -> None:
+    now = [0.0]
+
+    def pass_time(self: ProviderConnection, seconds: float) -> None:
+        now[0] += seconds
+
+    with pytest.MonkeyPatch.context() as patch, ModelServer([*faults, Say("Done.")]) as server:
+        patch.setattr(ProviderConnection, "_pause", pass_time)
+        # 0.1 s are no time for a pause of half a second.
+        waiting = Waiting(clock=lambda: now[0])
+        client = client_for("chat", server)
+        client.prepare()
+        with counted_in(waiting):
+            reply = client.complete(ASK, [BASH], timeout=0.4)
+    assert reply.text == "Done."
+    assert waiting.waits is not None
+    assert waiting.waits.retries == 1
+    assert list(waiting.waits.seconds) == [
+        {429: "rate limit", 503: "provider"}.get(getattr(faults[0], "status", 0), "network")
+    ]
+    assert waiting.seconds >= now[0] > 0.2
+
+
+def test_a_turn_that_waits_longer_than_it_may_is_the_providers_fault(naps: list[float]) -> None:
+    with ModelServer([Fail(429, retry_after=50)]) as server, counted_in(Waiting(40)):
         client = client_for("chat", server)
         with pytest.raises(
-            ModelFault, match="the turn's time is over before the provider can be asked again: Slow down"
+            ModelFault, match=r"may wait 0\.667 minutes .*evocode_waiting_minutes.* 50 s more.* --evocode-resume"
         ):
             client.complete(ASK, [BASH], timeout=10)
+    assert naps == []
 
 
 def test_a_dead_connection_is_given_up_and_made_anew(monkeypatch: pytest.MonkeyPatch, naps: list[float]) -> None:

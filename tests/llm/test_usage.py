@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +71,21 @@ def test_what_the_cache_had_is_known_from_servers_that_name_it_otherwise() -> No
     body = {"choices": [{"message": {"role": "assistant", "content": "Done."}}], "usage": usage}
     with ModelServer([Answer(json.dumps(body))]) as server:
         assert client_for("chat", server).complete(ASK, [BASH], timeout=SECONDS).usage.cached_tokens == 64
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [
+        ({"cost": 0.0125}, 0.0125),
+        ({"cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.02}}, 0.021),
+        ({"cost": 0.02, "is_byok": False, "cost_details": {"upstream_inference_cost": 0.02}}, 0.02),
+        ({"cost": None}, 0.001625),
+        ({"cost": "much"}, 0.001625),
+    ],
+)
+def test_what_a_router_says_it_charged_is_the_cost(usage: dict[str, Any], cost: float) -> None:
+    counted = {"prompt_tokens": 500, "completion_tokens": 100} | usage
+    body = {"choices": [{"message": {"role": "assistant", "content": "Done."}}], "usage": counted}
+    with ModelServer([Answer(json.dumps(body))]) as server:
+        reply = client_for("chat", server, "gpt-5").complete(ASK, [BASH], timeout=SECONDS)
+    assert reply.usage.cost_usd == pytest.approx(cost)

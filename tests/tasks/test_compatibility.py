@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from pytest_evocode.tasks.compatibility import FIELDS, FILES
 from pytest_evocode.tasks.compatibility_page import SECTIONS, written_into
-from pytest_evocode.tasks.model import FreeSection, TaskConfig
+from pytest_evocode.tasks.model import TaskConfig
+from pytest_evocode.tasks.sections import FreeSection
 
 
 def sections(model: type[BaseModel]) -> Iterator[type[BaseModel]]:

@@ -92,6 +92,7 @@ steps = [{ step = "a", change_types = "extension" }, { step = "b", change_types 
 verify_in = "clean"
 state = ["/var/lib/shop"]
 caches = ["/root/.m2"]
+verifier_state = ["/var/verifier"]
 warm_caches = "unless-strict"
 keep_processes = true
 reward_key = "x"

@@ -19,8 +19,6 @@ STEP = '[[steps]]\nname = "round-1"\n'
     [
         ("[environment]\ngpus = 1", "environment.gpus", 2),
         ('[environment]\ngpu_types = ["H100"]', "environment.gpu_types", 2),
-        ('[environment]\nskills_dir = "/skills"', "environment.skills_dir", 2),
-        ('[[environment.mcp_servers]]\nname = "m"\nurl = "http://x"', "environment.mcp_servers", 1),
         (f"{STEP}[steps.verifier.environment]\ngpus = 1", "steps[round-1].verifier.environment.gpus", 4),
         (f'{STEP}[steps.agent]\nnetwork_mode = "public"', "steps[round-1].agent.network_mode", 4),
         (

@@ -7,24 +7,34 @@ import re
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.agents.installed.program_run import ProgramRun, run_program
 from pytest_evocode.agents.installed.staged_files import StagedFiles, UserFiles, staged
+from pytest_evocode.agents.mcp.servers import (
+    ALL_TRANSPORTS,
+    ToolServer,
+    Transport,
+    check_names,
+    check_transports,
+    servers_of_file,
+)
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.connection import check_key_name
-from pytest_evocode.llm.prices import ModelFacts, find_model_facts
+from pytest_evocode.llm.model_options import Address, parsed
+from pytest_evocode.llm.prices import find_model_facts
+from pytest_evocode.llm.rates import ModelFacts
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
 
@@ -42,14 +52,17 @@ class CliOptions(HarnessOptions):
 
     version: Version = "latest"
     """Version of the npm package; the default is one that was tried."""
-    base_url: str | None = None
+    base_url: Address | None = Field(default=None, examples=["http://model-server:8000"])
     """Address of the model's server as the container reaches it; None for the provider's own."""
-    key_env: str | None = None
+    key_env: str | None = Field(default=None, min_length=1, examples=["MY_API_KEY"])
     """Variable of this machine that holds the API key, where it is none of the CLI's own."""
-    env: dict[str, str] = {}
+    env: Annotated[dict[str, str], BeforeValidator(parsed)] = {}
     """Further variables for the CLI; ``${NAME}`` stands for a variable of this machine."""
     prices: Path | None = None
     """JSON or TOML file of prices, which come before our own."""
+
+    ca: Path | None = None
+    """File of certificates, in PEM form, to trust while the CLI is installed."""
 
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return ``env`` with all ``${NAME}`` replaced; raises UsageError for a variable that is not set."""
@@ -104,10 +117,14 @@ class InstalledAgent(ABC):
     """
 
     name: str
+    pays = True
     options_type: ClassVar[type[CliOptions]]
     npm: ClassVar[NpmProgram]
     user_files: ClassVar[UserFiles]
     """Where the CLI looks for its user's rules and skills."""
+    takes_skills = True
+    mcp_transports: ClassVar[frozenset[Transport]] = ALL_TRANSPORTS
+    """See :class:`~pytest_evocode.agents.protocol.Agent`."""
     reader_type: ClassVar[type[EventReader]]
     """Reads the events that the CLI prints."""
 
@@ -116,19 +133,23 @@ class InstalledAgent(ABC):
         self.options = options
         self._session = ""
         self._placed = False
+        self.mcp_servers: tuple[ToolServer, ...] = ()
+        """The servers of the turn: the task's, and the harness'."""
 
     @property
     def installation(self) -> Installation:
         """The npm package in the image; see :class:`~pytest_evocode.agents.protocol.Agent`."""
-        return self.npm.installation(self.options.version)
+        return replace(self.npm.installation(self.options.version), ca=self.options.ca)
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """The model's server; see :class:`~pytest_evocode.agents.protocol.Agent`."""
+        servers = servers_of_file(self.options.mcp, os.environ)
+        hosts = [*dict.fromkeys(server.host for server in servers if server.host)]
         if self.options.base_url is None:
-            return self.own_hosts
+            return (*self.own_hosts, *hosts)
         host = urlsplit(self.options.base_url).hostname
-        return (host,) if host else ()
+        return (host, *hosts) if host else (*hosts,)
 
     @property
     @abstractmethod
@@ -157,6 +178,8 @@ class InstalledAgent(ABC):
         self.find_key(environ)
         self.options.variables(environ)
         check_files(self.options.rules, self.options.prompt, skills=self.options.skills)
+        servers = ((server.name, server.transport) for server in servers_of_file(self.options.mcp, environ))
+        check_transports(servers, self.mcp_transports, where=self.options.mcp, agent=self.name)
         if budget.limits_cost and not self.knows_cost and self.facts is None:
             raise UsageError(
                 f"the budget limits the cost, and what {self.model or 'the default model'} of {self.name} costs is not "
@@ -165,6 +188,7 @@ class InstalledAgent(ABC):
 
     def check_task(self, task: Task, engine: str) -> None:
         """See :class:`~pytest_evocode.agents.protocol.SelectiveAgent`."""
+        check_names(task, servers_of_file(self.options.mcp, os.environ), self.options.mcp)
         if len(users := {round_.agent_user for round_ in task.rounds}) > 1:
             named = ", ".join(sorted(str(user or "the image's") for user in users))
             raise UsageError(
@@ -219,11 +243,16 @@ class InstalledAgent(ABC):
         recorder = context.recorder
         recorder.agent = AgentInfo(name=self.name, version=self.options.version, model_name=self.model)
         env = {**self.variables(*self.find_key(os.environ)), **self.options.variables(os.environ)}
+        self.mcp_servers = (*context.mcp_servers, *servers_of_file(self.options.mcp, os.environ))
         with staged(context, self.text_for(context)) as stage:
             if not self._placed:
                 stage.place(self.user_files, rules=self.options.rules, skills=self.options.skills)
+                if (skills := context.task.config.environment.skills_dir) is not None:
+                    stage.place_skills(skills, self.user_files)
                 self.make_ready(stage)
                 self._placed = True
+            if self.mcp_servers:
+                self.stage_servers(stage)
             reader = self.reader_type(context.recorder, self.facts)
             reader.watch(context, self._session)
             self.introduce(context)
@@ -246,6 +275,9 @@ class InstalledAgent(ABC):
 
     def make_ready(self, stage: StagedFiles) -> None:  # noqa: B027 - most need nothing
         """Prepare what the CLI needs in the container, before its first turn there."""
+
+    def stage_servers(self, stage: StagedFiles) -> None:  # noqa: B027 - most are told by arguments and variables
+        """Put a file with the MCP servers into the container for this turn."""
 
     @abstractmethod
     def arguments(self) -> list[str]:

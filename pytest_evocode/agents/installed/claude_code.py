@@ -12,7 +12,8 @@ from pydantic import Field
 from pytest_evocode.agents.harness import read_file
 from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
 from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
-from pytest_evocode.agents.installed.staged_files import UserFiles
+from pytest_evocode.agents.installed.staged_files import SERVERS, StagedFiles, UserFiles
+from pytest_evocode.agents.mcp.servers import as_json
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.results.records import Usage
@@ -229,7 +230,12 @@ class ClaudeCodeAgent(InstalledAgent):
         line += ["--effort", options.effort] if options.effort is not None else []
         line += ["--max-turns", str(options.max_turns)] if options.max_turns is not None else []
         line += ["--append-system-prompt", read_file(options.prompt)] if options.prompt is not None else []
+        line += ["--mcp-config", SERVERS] if self.mcp_servers else []
         return [*line, "--resume", self._session] if self._session else line
+
+    def stage_servers(self, stage: StagedFiles) -> None:
+        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
+        stage.add_servers(as_json(self.mcp_servers))
 
     def variables(self, key_name: str, key: str) -> dict[str, str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
 from pytest_evocode.agents.installed.event_reader import Event, LoggedEventReader, text_of
 from pytest_evocode.agents.installed.staged_files import UserFiles
+from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
 
@@ -129,6 +130,7 @@ class CodexAgent(InstalledAgent):
     keys = (_KEY, "OPENAI_API_KEY")
     options: CodexOptions
     own_hosts = ("api.openai.com",)
+    mcp_transports = frozenset(("stdio", "http"))
 
     def arguments(self) -> list[str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
@@ -144,16 +146,39 @@ class CodexAgent(InstalledAgent):
                 f"model_providers.{_PROVIDER}.env_key": _KEY,
                 f"model_providers.{_PROVIDER}.wire_api": "responses",
             }
+        for server in self.mcp_servers:
+            settings |= _settings_of(server)
         line = ["exec", "resume", self._session] if self._session else ["exec"]
         line += ["--json", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check"]
         line += ["--model", self.model] if self.model is not None else []
         for name, value in settings.items():
-            line += ["--config", f"{name}={json.dumps(value)}"]
+            line += ["--config", f"{name}={_as_toml(value)}"]
         return [*line, "-"]
 
     def variables(self, key_name: str, key: str) -> dict[str, str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         return {_KEY: key}
+
+
+def _settings_of(server: ToolServer) -> dict[str, Any]:
+    """Return what Codex' configuration says of an MCP server."""
+    table = f"mcp_servers.{server.key}"
+    if server.transport == "stdio":
+        found = {f"{table}.command": server.command, f"{table}.args": [*server.args]}
+        return found | ({f"{table}.env": {**server.env}} if server.env else {})
+    found = {f"{table}.url": server.url}
+    return found | ({f"{table}.http_headers": {**server.headers}} if server.headers else {})
+
+
+def _as_toml(value: Any) -> str:
+    """Return a value as Codex' option takes it: texts, lists and numbers are the same in JSON, tables are not.
+
+    >>> _as_toml({"X-Key": "a"})
+    '{"X-Key" = "a"}'
+    """
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{json.dumps(name)} = {json.dumps(each)}' for name, each in value.items())}}}"
+    return json.dumps(value)
 
 
 def _as_call(item: Event) -> ToolCall:

@@ -13,11 +13,19 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pytest_evocode.agents.harness import check_files, read_file
 from pytest_evocode.agents.installed.program_run import run_program
-from pytest_evocode.agents.installed.staged_files import INSTRUCTION, staged
+from pytest_evocode.agents.installed.staged_files import INSTRUCTION, SERVERS, StagedFiles, UserFiles, staged
+from pytest_evocode.agents.mcp.servers import (
+    ALL_TRANSPORTS,
+    Transport,
+    as_json,
+    check_names,
+    servers_of_file,
+)
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation, read_environment_file
 from pytest_evocode.errors import AgentFault, UnreadableFile, UsageError
 from pytest_evocode.llm.budget import Budget
+from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import Trajectory
 
 _TRAJECTORY_LIMIT = 64 * 2**20  # bytes
@@ -25,15 +33,23 @@ _TRAJECTORY_LIMIT = 64 * 2**20  # bytes
 _VARIABLE_LIMIT = 2**17 - 64  # bytes
 
 
-def _words(value: Any) -> Any:
+def split_words(value: Any) -> Any:
     """Split a list as ini files write it."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
-def _inside(path: str) -> str:
+def below_workdir(path: str) -> str:
+    """Return a path below the working directory in its one form; raises ValueError for any other."""
     if posixpath.isabs(path) or posixpath.normpath(path).split("/")[0] in ("..", "."):
         raise ValueError("it has to be a path below the working directory, such as AGENTS.md")
     return posixpath.normpath(path)
+
+
+def below_home(path: str | None) -> str | None:
+    """Return a path that begins with ``~/`` in its one form; raises ValueError for any other."""
+    if path is not None and not path.startswith("~/"):
+        raise ValueError("it has to be a path below the home directory, such as ~/.agents/skills")
+    return None if path is None else f"~/{below_workdir(path[2:])}"
 
 
 class CommandDeclaration(BaseModel):
@@ -49,16 +65,23 @@ class CommandDeclaration(BaseModel):
     """
     continue_: str | None = Field(default=None, alias="continue")
     """Script for the later rounds, which goes on where the last one ended; None for ``start`` in all of them."""
-    secrets: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
+    secrets: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
     """Variables of this machine that the command gets."""
-    hosts: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
+    hosts: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
     """Hosts that the command calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
     install: str = ""
     """Script that runs as root, with a network, when the image is built."""
     trajectory: str | None = None
     """ATIF file that the command writes in each round with the round's steps; relative to the working directory."""
-    rules_file: Annotated[str, AfterValidator(_inside)] = "AGENTS.md"
+    rules_file: Annotated[str, AfterValidator(below_workdir)] = "AGENTS.md"
     """File in which the command looks for rules, relative to the working directory."""
+    skills_directory: Annotated[str | None, AfterValidator(below_home)] = None
+    """Directory in which the command looks for skills, such as ~/.agents/skills; None where it uses none."""
+    mcp: bool = False
+    """Whether the command uses the MCP servers in the file ``$EVOCODE_MCP_SERVERS``.
+
+    It has the form of Claude Code's .mcp.json; the variable is empty where there are none.
+    """
 
 
 class CommandOptions(BaseModel):
@@ -72,12 +95,17 @@ class CommandOptions(BaseModel):
     """File whose text is put before that of ``rules_file``, during the turns only."""
     prompt: Path | None = None
     """File whose text goes before the first instruction."""
+    skills: Path | None = None
+    """Directory with one directory per skill, for a command that declares a ``skills_directory``."""
+    mcp: Path | None = None
+    """JSON file of MCP servers, for a command that declares ``mcp``."""
 
 
 class CommandAgent:
     """A declared command; an exit code other than 0 ends the attempt with an error."""
 
     options_type = CommandOptions
+    pays = True
 
     def __init__(self, name: str, declaration: CommandDeclaration, **options: Any) -> None:
         self.name = name
@@ -90,6 +118,16 @@ class CommandAgent:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         script = self._declaration.install
         return Installation(f"cmd:{self.name}", script) if script else None
+
+    @property
+    def takes_skills(self) -> bool:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return self._declaration.skills_directory is not None
+
+    @property
+    def mcp_transports(self) -> frozenset[Transport]:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return ALL_TRANSPORTS if self._declaration.mcp else frozenset()
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -106,13 +144,23 @@ class CommandAgent:
         for name in self._declaration.secrets:
             if not environ.get(name):
                 raise UsageError(f"cmd:{self.name} needs {name}, which is not set")
-        check_files(self._options.rules, self._options.prompt)
-        counted = budget.limits_cost or budget.tokens is not None or budget.turns is not None
+        options, where = self._options, f"[tool.pytest-evocode.commands.{self.name}]"
+        check_files(options.rules, options.prompt, skills=options.skills)
+        if options.skills is not None and not self.takes_skills:
+            raise UsageError(f"{where} declares no skills_directory, so the command takes no skills; declare it")
+        if options.mcp is not None and not self._declaration.mcp:
+            raise UsageError(f"{where} does not declare mcp = true, so the command takes no MCP servers; declare it")
+        servers_of_file(options.mcp, environ)
+        counted = budget.limits_cost or budget.limits_tokens or budget.limits_turns
         if counted and self._declaration.trajectory is None:
             raise UsageError(
                 f"the budget limits tokens, turns or costs, and cmd:{self.name} does not report what it uses; have it "
                 "write a trajectory with the metrics of its steps and declare that file, or limit minutes only"
             )
+
+    def check_task(self, task: Task, engine: str) -> None:
+        """See :class:`~pytest_evocode.agents.protocol.SelectiveAgent`."""
+        check_names(task, servers_of_file(self._options.mcp, os.environ), self._options.mcp)
 
     def save_state(self) -> Any:
         """Return whether the command was started; it keeps its own memory in the container."""
@@ -139,7 +187,13 @@ class CommandAgent:
             if options.rules is not None:
                 context.recorder.leave_out(declaration.rules_file)
                 turn.enter_context(stage.rules_in_workspace(read_file(options.rules), declaration.rules_file))
-            run = run_program(context, command, env=self._variables(context, instruction))
+            if not self._started:
+                self._place_skills(context, stage)
+            servers = (*context.mcp_servers, *servers_of_file(options.mcp, os.environ))
+            if servers:
+                stage.add_servers(as_json(servers))
+            variables = self._variables(context, instruction) | {"EVOCODE_MCP_SERVERS": SERVERS if servers else ""}
+            run = run_program(context, command, env=variables)
         if run.stopped:
             return RoundTranscript(stopped=run.stopped)
         self._started = True
@@ -149,6 +203,14 @@ class CommandAgent:
             raise AgentFault(f"cmd:{self.name} ended with exit code {result.exit_code}. Its last lines:\n{tail}")
         trajectory = None if written is None else self._read(context, written, cut_off=result.timed_out)
         return RoundTranscript(timed_out=result.timed_out, trajectory=trajectory, output=result.output)
+
+    def _place_skills(self, context: RoundContext, stage: StagedFiles) -> None:
+        if self._declaration.skills_directory is None:
+            return
+        files = UserFiles(rules="", skills=self._declaration.skills_directory.removeprefix("~/"))
+        stage.place(files, rules=None, skills=self._options.skills)
+        if (skills := context.task.config.environment.skills_dir) is not None:
+            stage.place_skills(skills, files)
 
     def _variables(self, context: RoundContext, instruction: str) -> dict[str, str]:
         if len(instruction.encode()) > _VARIABLE_LIMIT:

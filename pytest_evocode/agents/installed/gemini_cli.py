@@ -11,7 +11,8 @@ from pydantic import Field
 
 from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
 from pytest_evocode.agents.installed.event_reader import Event, LoggedEventReader, text_of
-from pytest_evocode.agents.installed.staged_files import StagedFiles, UserFiles
+from pytest_evocode.agents.installed.staged_files import SERVERS, StagedFiles, UserFiles
+from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
 
@@ -119,6 +120,11 @@ class GeminiCliAgent(InstalledAgent):
         write = f"mkdir -p ~/.gemini && printf %s {shlex.quote(json.dumps(settings))} >~/.gemini/settings.json"
         stage.run(f"[ -e ~/.gemini/settings.json ] || {{ {write}; }}")
 
+    def stage_servers(self, stage: StagedFiles) -> None:
+        """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
+        settings = {"mcpServers": {server.key: _settings_of(server) for server in self.mcp_servers}}
+        stage.add_servers(settings)
+
     def arguments(self) -> list[str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         line = ["--output-format", "stream-json", "--yolo"]
@@ -128,9 +134,20 @@ class GeminiCliAgent(InstalledAgent):
     def variables(self, key_name: str, key: str) -> dict[str, str]:
         """See :class:`~pytest_evocode.agents.installed.base.InstalledAgent`."""
         found = {"GEMINI_API_KEY": key, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        if self.mcp_servers:
+            # Beside the user's settings, which the image may have; servers of all files are taken together.
+            found["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] = SERVERS
         if self.options.base_url is not None:
             found["GOOGLE_GEMINI_BASE_URL"] = self.options.base_url
         return found
+
+
+def _settings_of(server: ToolServer) -> dict[str, Any]:
+    """Return what Gemini CLI's settings say of an MCP server."""
+    if server.transport == "stdio":
+        return {"command": server.command, "args": [*server.args], "env": {**server.env}, "trust": True}
+    address = "url" if server.transport == "sse" else "httpUrl"
+    return {address: server.url, "headers": {**server.headers}, "trust": True}
 
 
 def _exit_codes(entry: Event) -> dict[str, int]:

@@ -9,6 +9,7 @@ from typing import Any
 from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
 from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
 from pytest_evocode.agents.installed.staged_files import UserFiles
+from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.records import Usage
@@ -150,10 +151,21 @@ class OpenCodeAgent(InstalledAgent):
             provider["models"] = {(self.model or "").partition("/")[2]: {}}
             if self._provider not in _HOSTS:
                 provider |= {"npm": "@ai-sdk/openai-compatible", "name": self._provider}
-        config = {
+        config: dict[str, Any] = {
             "provider": {self._provider: provider},
             "permission": "allow",
             "autoupdate": False,
             "share": "disabled",
         }
+        if self.mcp_servers:
+            config["mcp"] = {server.key: _settings_of(server) for server in self.mcp_servers}
         return {_KEY: key, "OPENCODE_CONFIG_CONTENT": json.dumps(config), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+
+
+def _settings_of(server: ToolServer) -> dict[str, Any]:
+    """Return what OpenCode's configuration says of an MCP server."""
+    if server.transport == "stdio":
+        command = [server.command, *server.args]
+        return {"type": "local", "command": command, "environment": {**server.env}, "enabled": True}
+    # It tries streamable HTTP, and then SSE.
+    return {"type": "remote", "url": server.url, "headers": {**server.headers}, "enabled": True}

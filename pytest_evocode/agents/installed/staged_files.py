@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import posixpath
 import shlex
 import shutil
@@ -11,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import Environment, User, read_environment_file
@@ -19,6 +21,7 @@ from pytest_evocode.errors import AgentFault, UnreadableFile
 #: Not below /opt or /usr, where nothing may change after the image was built.
 STAGE = "/var/lib/evocode"
 INSTRUCTION = f"{STAGE}/instruction.md"
+SERVERS = f"{STAGE}/servers.json"
 _ERRORS = f"{STAGE}/stderr.txt"
 _ERRORS_LIMIT = 2**20  # bytes
 _PLACING = 120.0  # seconds
@@ -104,6 +107,23 @@ class StagedFiles:
                 self.environment.upload([Path(directory)], STAGE, writable=True)
             self.run(f"set -e; source={STAGE}/files target=~/{shlex.quote(target)}; {script}")
             self.environment.remove([f"{STAGE}/files"])
+
+    def place_skills(self, directory: str, files: UserFiles) -> None:
+        """Copy a directory of skills in the container to where the CLI looks for them.
+
+        Raises:
+            AgentFault: There is no such directory.
+        """
+        fault = f"skills_dir = {directory!r} could not be copied; correct it in task.toml, or the image"
+        # Relative paths count from the working directory.
+        script = f"set -e; source={shlex.quote(directory)} target=~/{shlex.quote(files.skills)}; {_PLACE_SKILLS}"
+        self._run(script, fault, user=self.user)
+
+    def add_servers(self, values: Any) -> None:
+        """Write what the CLI is to know of MCP servers into :data:`SERVERS`, as JSON, until the turn's end."""
+        with tempfile.TemporaryDirectory() as directory:
+            Path(directory, posixpath.basename(SERVERS)).write_text(json.dumps(values), encoding="utf-8")
+            self.environment.upload([Path(directory)], STAGE, writable=True)
 
     @contextlib.contextmanager
     def rules_in_workspace(self, rules: str, file: str) -> Iterator[None]:

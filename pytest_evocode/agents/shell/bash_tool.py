@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import shlex
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.agents.shell.conversation import head_and_tail
 from pytest_evocode.llm.protocol import RequestedCall, Tool
+from pytest_evocode.llm.waiting import Waiting
 from pytest_evocode.trajectories.recorder import Action
 
 logger = logging.getLogger(__name__)
@@ -38,10 +43,11 @@ _LONGEST = 7 * 86_400.0  # seconds
 
 
 class Deadline:
-    """The end of a turn's time, if it has one."""
+    """The end of a turn's time, if it has one; what the turn waits for does not count."""
 
-    def __init__(self, timeout: float | None) -> None:
-        self._at = None if timeout is None else time.monotonic() + timeout
+    def __init__(self, timeout: float | None, waiting: Waiting | None = None) -> None:
+        self._waiting = waiting = waiting or Waiting()
+        self._at = None if timeout is None else time.monotonic() + timeout - waiting.seconds
 
     def set_back(self, seconds: float) -> None:
         """Make it so many seconds earlier."""
@@ -51,7 +57,7 @@ class Deadline:
     @property
     def left(self) -> float | None:
         """Seconds left, at least 0; None for no limit."""
-        return None if self._at is None else max(0.0, self._at - time.monotonic())
+        return None if self._at is None else max(0.0, self._at + self._waiting.seconds - time.monotonic())
 
     @property
     def over(self) -> bool:
@@ -59,13 +65,33 @@ class Deadline:
         return self.left == 0.0
 
 
-def complaint_about(call: RequestedCall) -> str:
-    """Return what is wrong with a call, for the model; empty where nothing is."""
+def coerced(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call's arguments with those of a type that can only mean one thing in the type that they have.
+
+    Models write a number as text, the words of a command as a list, or null for an argument that they leave out.
+
+    >>> coerced({"command": ["ls", "a b"], "timeout": "60"}), coerced({"command": "ls", "timeout": None})
+    ({'command': "ls 'a b'", 'timeout': 60.0}, {'command': 'ls'})
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    command, timeout = given.get("command"), given.get("timeout")
+    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
+        given["command"] = command[0] if len(command) == 1 else shlex.join(command)
+    if isinstance(timeout, str):
+        with contextlib.suppress(ValueError):
+            given["timeout"] = float(timeout)
+    return given
+
+
+def complaint_about(call: RequestedCall, others: Sequence[Tool] = ()) -> str:
+    """Return what is wrong with a call, for the model; empty where nothing is. ``others`` are its other tools."""
     if call.name != BASH.name:
-        return f"There is no tool {call.name!r}; the only one is {BASH.name!r}."
+        known = ", ".join(repr(tool.name) for tool in (BASH, *others))
+        return f"There is no tool {call.name!r}; {'there are' if others else 'the only one is'} {known}."
     if call.arguments is None:
         return f"The arguments are no JSON object: {call.written[:200]}"
-    command, timeout = call.arguments.get("command"), call.arguments.get("timeout", 1)
+    arguments = coerced(call.arguments)
+    command, timeout = arguments.get("command"), arguments.get("timeout", 1)
     if not isinstance(command, str) or not command.strip():
         return "The argument 'command' has to be a text, and not an empty one."
     if "\0" in command:

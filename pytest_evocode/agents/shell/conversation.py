@@ -6,19 +6,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from pytest_evocode.llm.protocol import Message, Reply, RequestedCall
+from pytest_evocode.llm.protocol import Message, Reply, RequestedCall, ShownImage
 from pytest_evocode.results.records import Usage
 
 ELIDED = "[This output was left out to make room.]"
 #: The latest results, which are never left out.
 _KEPT = 2
+_IMAGE = 6000  # characters
 
 
 class Conversation:
     """Messages in an order that providers accept: every call is answered before the next message."""
 
-    def __init__(self, messages: Sequence[Message] = ()) -> None:
+    def __init__(self, messages: Sequence[Message] = (), *, filled: int = 0, overflowed: bool = False) -> None:
         self.messages = list(messages)
+        self.filled = filled
+        """Tokens of the last request and its reply."""
+        self.overflowed = overflowed
+        """Whether the last turn ended because the conversation was longer than the model takes."""
 
     def __iter__(self) -> Iterator[Message]:
         return iter(self.messages)
@@ -48,17 +53,17 @@ class Conversation:
         places = [
             place
             for place, message in enumerate(self.messages)
-            if message.role == "tool" and len(message.text) > len(ELIDED)
+            if message.role == "tool" and _size(message) > len(ELIDED)
         ][:-_KEPT]
-        goal = share * sum(len(self.messages[place].text) for place in places)
+        goal = share * sum(_size(self.messages[place]) for place in places)
         elided: list[str] = []
         for place in places:
             if goal <= 0:
                 break
             message = self.messages[place]
-            goal -= len(message.text)
+            goal -= _size(message)
             elided.append(message.call_id)
-            self.messages[place] = replace(message, text=ELIDED)
+            self.messages[place] = replace(message, text=ELIDED, images=())
         return elided
 
     def as_json(self) -> list[dict[str, Any]]:
@@ -70,9 +75,19 @@ class Conversation:
         """Restore what :meth:`as_json` returned.
 
         >>> Conversation.from_json(Conversation([Message("user", "hello")]).as_json()).messages
-        [Message(role='user', text='hello', calls=(), call_id='', native=None)]
+        [Message(role='user', text='hello', calls=(), call_id='', native=None, is_nudge=False, images=())]
         """
-        return cls([Message(**{**message, "calls": _calls(message)}) for message in messages])
+        return cls([_message(message) for message in messages])
+
+
+def _size(message: Message) -> int:
+    """Return how many characters a result takes; an image takes about as many tokens as so many."""
+    return len(message.text) + _IMAGE * len(message.images)
+
+
+def _message(values: dict[str, Any]) -> Message:
+    images = tuple(ShownImage(**image) for image in values.get("images", ()))
+    return Message(**{**values, "calls": _calls(values), "images": images})
 
 
 def reply_as_json(reply: Reply) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pytest_evocode.checks.lint.scripts import find_script_mistakes
 from pytest_evocode.checks.lint.sources import TaskSources
 from pytest_evocode.checks.lint.suite_files import find_lost_tests
 from pytest_evocode.checks.lint.syntax import find_syntax_errors
+from pytest_evocode.checks.lint.verifier_state import find_lost_state
 from pytest_evocode.tasks import Task
 
 RULES = (
@@ -39,5 +40,6 @@ def lint(task: Task) -> list[str]:
     found = [(problem, str(problem)) for rule in RULES for problem in rule(sources)]
     weigh = CheckWarning if task.config.metadata.evocode.verify_in == "fork" else str
     found += [(bypass, weigh(bypass)) for bypass in find_bypasses(sources)]
+    found += [(note, CheckWarning(note)) for note in find_lost_state(sources)]
     found.sort(key=lambda each: (each[0].path, each[0].line or 0))
     return list(dict.fromkeys(line for _, line in found))

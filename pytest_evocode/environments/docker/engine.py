@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.docker.change_lists import drop_lists_without_image
-from pytest_evocode.environments.docker.environment import ContainerSettings, DockerEnvironment
+from pytest_evocode.environments.docker.container_settings import ContainerSettings, entry_point_of
+from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.networks import NetworkSettings
@@ -99,29 +100,49 @@ class DockerEngine:
         config = image.get("Config") or {}
         wanted = task.config.environment
         assert snapshot is None or isinstance(snapshot, DockerSnapshot)
-        layers = len(image["RootFS"]["Layers"])
-        environment = DockerEnvironment(
-            ContainerSettings(
-                self._client,
-                self._labels(task, image),
-                NetworkSettings(self._client, self._public_network, self.egress_proxy),
-                user=config.get("User") or "0",
-                env=dict(env),
-                cpus=wanted.cpus,
-                memory=self._limits.memory(wanted.memory_mb, self.memory),
-                processes=self._limits.processes,
-                volumes=tuple(config.get("Volumes") or ()),
-                image=image["Id"],
-                image_layers=layers,
-            ),
-            snapshot.image if snapshot is not None else image["Id"],
-            workdir=wanted.workdir or config.get("WorkingDir") or "/",
-            network=network,
-            volumes=snapshot.volumes if snapshot is not None else None,
+        settings = ContainerSettings(
+            self._client,
+            self._labels(task, image),
+            NetworkSettings(self._client, self._public_network, self.egress_proxy),
+            user=config.get("User") or "0",
+            env=dict(env),
+            cpus=wanted.cpus,
+            memory=self._limits.memory(wanted.memory_mb, self.memory),
+            processes=self._limits.processes,
+            volumes=tuple(config.get("Volumes") or ()),
+            image=image["Id"],
+            image_layers=len(image["RootFS"]["Layers"]),
+            entry_point=entry_point_of(config),
         )
+        if task.compose is not None:
+            environment: DockerEnvironment = self._composed(task, settings, image, network, snapshot)
+        else:
+            environment = DockerEnvironment(
+                settings,
+                snapshot.image if snapshot is not None else image["Id"],
+                workdir=wanted.workdir or config.get("WorkingDir") or "/",
+                network=network,
+                volumes=snapshot.volumes if snapshot is not None else None,
+            )
         with self._lock:
             self._running.append(environment)
         return environment
+
+    def _composed(
+        self,
+        task: Task,
+        settings: ContainerSettings,
+        image: Mapping[str, Any],
+        network: Network | None,
+        snapshot: DockerSnapshot | None,
+    ) -> DockerEnvironment:
+        from pytest_evocode.environments.docker.compose.creation import ServiceLimits
+        from pytest_evocode.environments.docker.compose.making import compose_environment
+
+        limits = ServiceLimits(self._limits.memory(None, self.memory), self._limits.processes)
+        return compose_environment(
+            self._client, self._images, task, settings, image, network=network, snapshot=snapshot, limits=limits
+        )
 
     def _public_network(self) -> str:
         """Return the session's own network, which is made when it is first needed.
@@ -194,7 +215,10 @@ class DockerEngine:
 
     def build(self, task: Task, installation: Installation | None, wish: BuildWish) -> bool:
         """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
-        return self._images.build(task, installation, wish)
+        from pytest_evocode.environments.docker.compose.making import ensure_images
+
+        made = self._images.build(task, installation, wish)
+        return ensure_images(self._images, task, wish) or made
 
     def image_size(self, task: Task, installation: Installation | None) -> int:
         """See :class:`~pytest_evocode.environments.building.BuildingEngine`."""
@@ -203,8 +227,8 @@ class DockerEngine:
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         assert isinstance(snapshot, DockerSnapshot)
-        if snapshot.volumes:
-            raise EnvironmentFault("the image keeps files in volumes, which no image can hold")
+        if not snapshot.reference:
+            raise EnvironmentFault("the task keeps files in volumes or services, which no image can hold")
         with faults("keeping a reference state"):
             self._client.tag(snapshot.image, REFERENCES, key)
             layers = self._client.history(snapshot.image)  # type: ignore[no-untyped-call]
@@ -276,14 +300,14 @@ def _knock(url: str) -> None:
 
 
 def find_docker_leftovers(client: APIClient, *, needed_too: bool = False) -> dict[str, list[dict[str, Any]]]:
-    """Find the containers, networks and images of dead sessions.
+    """Find the containers, networks, volumes and images of dead sessions.
 
     Args:
         client: A client of the engine.
         needed_too: Include snapshots that an attempt may still be resumed from, and kept containers.
 
     Returns:
-        The engine's descriptions of them, by their kind: ``container``, ``network`` or ``image``.
+        The engine's descriptions of them, by their kind: ``container``, ``network``, ``volume`` or ``image``.
     """
     labelled = _list_labelled(client, OWNER, needed_too=needed_too)
     return {kind: list(filter(_is_orphan, entries)) for kind, entries in labelled.items()}
@@ -295,10 +319,12 @@ def _list_labelled(client: APIClient, label: str, *, needed_too: bool = False) -
         containers = client.containers(all=True, filters={"label": label})
         networks = client.networks(filters={"label": label})
         images = client.images(filters={"label": label})
+        volumes = client.volumes(filters={"label": label})["Volumes"] or ()
     in_use = images_of_kept(containers)
     return {
         "container": [entry for entry in containers if needed_too or not is_kept(entry)],
         "network": networks,
+        "volume": [{**entry, "Id": entry["Name"]} for entry in volumes],
         "image": [
             entry
             for entry in images
@@ -309,7 +335,7 @@ def _list_labelled(client: APIClient, label: str, *, needed_too: bool = False) -
 
 
 def remove_docker_leftovers(client: APIClient) -> None:
-    """Remove the containers, networks and snapshots of sessions that died on this machine."""
+    """Remove the containers, networks, volumes and snapshots of sessions that died on this machine."""
     _remove_all(client, find_docker_leftovers(client))
     with contextlib.suppress(EnvironmentFault), faults("looking for snapshots"):
         drop_lists_without_image(client)
@@ -323,7 +349,7 @@ def _remove_all(client: APIClient, found: Mapping[str, Sequence[Mapping[str, Any
 
 
 def remove_docker_leftover(client: APIClient, kind: str, entry: Mapping[str, Any]) -> None:
-    """Remove one container with its volumes, one network or one image, unless another session was quicker."""
+    """Remove one container with its volumes, one network, volume or image, unless another session was quicker."""
     from docker.errors import NotFound
 
     logger.info("removing the %s %s", kind, entry["Id"])
@@ -332,6 +358,8 @@ def remove_docker_leftover(client: APIClient, kind: str, entry: Mapping[str, Any
             client.remove_container(entry["Id"], v=True, force=True)
         elif kind == "network":
             client.remove_network(entry["Id"])
+        elif kind == "volume":
+            client.remove_volume(entry["Id"], force=True)
         else:
             _remove_snapshot(client, entry)
 

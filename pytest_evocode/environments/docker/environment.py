@@ -8,19 +8,19 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, Any
 
 from pytest_evocode.environments.archive import Source
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.carry_over import CarriedFiles
 from pytest_evocode.environments.docker.channel import KEEPER, Channel
+from pytest_evocode.environments.docker.container_settings import ContainerSettings
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles, batches
 from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refuse_if_killed
-from pytest_evocode.environments.docker.networks import ContainerNetwork, NetworkSettings
+from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.programs import ProgramContainer
 from pytest_evocode.environments.docker.snapshot_chain import SnapshotChain
 from pytest_evocode.environments.docker.snapshots import (
@@ -35,41 +35,17 @@ from pytest_evocode.environments.protocol import Command, Environment, FileConte
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
 
-if TYPE_CHECKING:
-    from docker import APIClient
-
 logger = logging.getLogger(__name__)
 
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 _LOGS = ("/logs/agent", "/logs/artifacts")
 _ROOT = ("0", "root")
+_LONG = 300.0  # seconds
 _KILLING = 1.0  # seconds for killed processes to end
 _LOOKED_AT = (
     32  # paths to be removed that the engine looks at, which takes 2 ms each; of more, rm tells whether it could
 )
 _BATCH = 2**14  # bytes of paths in one command: no kernel refuses it, and the channel takes it
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerSettings:
-    """What a container and its forks have in common."""
-
-    client: APIClient
-    labels: Mapping[str, str]
-    networks: NetworkSettings
-    user: str = "0"
-    """The user of commands that name none: the image's USER."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    cpus: float | None = None
-    memory: int | None = None
-    """Bytes, swap included."""
-    processes: int | None = None
-    volumes: tuple[str, ...] = ()
-    """What the image declares as VOLUME; the engine keeps it apart from the container's files, and no commit has it."""
-    image: str = ""
-    """The id of the task's image, with what an agent needs on top."""
-    image_layers: int = 0
-    """How many layers the task's image has."""
 
 
 class DockerEnvironment(ContainerTrees, ProgramContainer):
@@ -90,6 +66,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         volumes: Mapping[str, IO[bytes]] | None = None,
         no_new_privileges: bool = False,
         part: CarriedFiles | None = None,
+        own_network: ContainerNetwork | None = None,
     ) -> None:
         super().__init__()
         self.workdir = workdir
@@ -98,8 +75,9 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         self._part = part
         self._settings = settings
         self._client = settings.client
+        self.entry_point = settings.entry_point
         self._image = image
-        self._network = ContainerNetwork(settings.networks, network)
+        self._network = own_network or ContainerNetwork(settings.networks, network)
         self._fresh = tuple(fresh)
         self._running: ContainerFiles | None = None
         self._own_image: str | None = None
@@ -131,7 +109,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         forked = self._fresh or isinstance(self._image, DockerSnapshot)
         logs = [path for path in _LOGS if not (forked and self._files.is_directory(path))]
         self._files.pending = [*logs, *self._fresh]
-        if self._network.is_none or self.egress is not None:
+        if not self._network.has_hosts:
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
 
     def _clear_way(self) -> None:
@@ -154,10 +132,12 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
 
         settings, image = self._settings, self._image_name()
         # An anonymous volume is empty whatever the image has there, and making it runs nothing in the container.
-        mounts = [Mount(path, None, type="volume", no_copy=True) for path in (*self._fresh, *self._volumes)]
+        mounts: list[Any] = [Mount(path, None, type="volume", no_copy=True) for path in (*self._fresh, *self._volumes)]
         with faults("starting a container"):
+            network_mode = self._network.open(settings.image, settings.labels)  # Before it is asked for more.
+            mounts += self._network.mounts
             host_config = self._client.create_host_config(
-                network_mode=self._network.open(settings.image, settings.labels),
+                network_mode=network_mode,
                 nano_cpus=None if settings.cpus is None else int(settings.cpus * 1e9),
                 mem_limit=settings.memory,
                 memswap_limit=settings.memory,  # Memory and swap together, so no swap.
@@ -167,6 +147,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
                 mounts=mounts,
                 security_opt=["no-new-privileges:true"] if self._no_new_privileges else None,
                 log_config=LogConfig(type="none"),
+                **self._network.host_options,
             )
             created = self._client.create_container(
                 image,
@@ -180,10 +161,12 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
                 stdin_open=True,
                 # The runtime then makes an empty network, in less than half the time of the engine's "none".
                 network_disabled=self._network.is_none,
+                networking_config=self._network.endpoints,
             )
             container = created["Id"]
             # Set before it is started, so that a stop meanwhile finds it.
             self._running = ContainerFiles(self._client, container, None)
+            self._network.join(container)
             channel = Channel(self._client, container)
             self._running = ContainerFiles(self._client, container, channel)
             self._client.start(container)
@@ -238,13 +221,18 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
     def _exec_by_channel(self, command: EngineCommand, output: CappedOutput) -> tuple[int, bool] | None:
         """Run a command of root by the channel; None, and nothing has run, when the engine has to run it."""
         channel = self._files.channel
-        if channel is None or command.user not in _ROOT:
+        if channel is None or command.user not in _ROOT or self._may_be_long(command):
             return None
         try:
             return channel.run(command, lambda _, chunk: output.add(chunk), merge=True, kill=self._kill_by_engine)
         except ChannelClosed:
             self._start_again()
             return KILLED, False
+
+    def _may_be_long(self, command: EngineCommand) -> bool:
+        """Tell whether a command may take long where an agent works: PID 1 has to be free to see the session's end."""
+        deadline = command.deadline
+        return not self._fresh and deadline is not None and deadline - time.monotonic() > _LONG
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -334,7 +322,8 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_pending()
-        return self._snapshots.take(self._id, keep_for)
+        with self._network.held():
+            return self._network.complete(self._snapshots.take(self._id, keep_for))
 
     def fork(
         self,
@@ -349,7 +338,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         assert isinstance(snapshot, DockerSnapshot)
         settings = self._settings
         part = None if only is None else CarriedFiles(self._client, snapshot, tuple(only), settings.labels)
-        return DockerEnvironment(
+        return type(self)(
             settings,
             snapshot if part is None else settings.image,  # It may still be on the way; start() waits for it.
             workdir=self.workdir,
@@ -358,6 +347,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
             volumes=snapshot.volumes if part is None else None,
             no_new_privileges=no_new_privileges,
             part=part,
+            own_network=self._network.of_fork(network, snapshot, anew=part is not None),
         )
 
     def stop(self) -> None:
@@ -378,6 +368,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         logger.info("kept container %.12s as %s", here.container, kept)
         self._running = self._own_image = None
         if here.channel is not None:
+            here.channel.stay()
             here.channel.close()
         return docker_exec_line(kept, self._filled_in(command), conceal)
 

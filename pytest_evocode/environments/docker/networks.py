@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.egress import PROXY_VARIABLES, EgressGate
 from pytest_evocode.errors import EnvironmentFault
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
     from pytest_evocode.environments.docker.relay_container import RelayContainer
+    from pytest_evocode.environments.docker.snapshots import DockerSnapshot
     from pytest_evocode.environments.egress.proxy import EgressProxy, ServedEnvironment
 
 
@@ -32,7 +34,7 @@ class ContainerNetwork:
     """The network of one container, which :meth:`open` makes and :meth:`close` removes."""
 
     def __init__(self, settings: NetworkSettings, network: Network | None) -> None:
-        self._settings = settings
+        self.settings = self._settings = settings
         self._wanted = network
         self.gate = EgressGate(network, default="public") if isinstance(network, Allowlist) else None
         self._relay: RelayContainer | None = None
@@ -53,22 +55,67 @@ class ContainerNetwork:
         """The network by which the container reaches the internet by itself; None where it does not."""
         return None if self.is_none or self.gate is not None else self._settings.public()
 
+    @property
+    def has_hosts(self) -> bool:
+        """Whether the engine writes ``/etc/hosts``, which it does for a container with a network."""
+        return not self.is_none and self.gate is None
+
+    # What a container in several networks has; see the services of compose files.
+
+    @property
+    def mounts(self) -> Sequence[Mapping[str, Any]]:
+        """Mounts that the container has because others have them, once the network is open."""
+        return ()
+
+    @property
+    def host_options(self) -> Mapping[str, Any]:
+        """More arguments of ``create_host_config``."""
+        return {}
+
+    @property
+    def endpoints(self) -> dict[str, Any] | None:
+        """The names that the container has in its first network, as the engine takes them."""
+        return None
+
+    def join(self, container: str) -> None:
+        """Connect a container that is not started yet to the other networks."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Keep what else is in the network as it is while the context lasts."""
+        return contextlib.nullcontext()
+
+    def complete(self, snapshot: DockerSnapshot) -> DockerSnapshot:
+        """Return a snapshot with what else is in the network, which is held meanwhile."""
+        return snapshot
+
+    def of_fork(self, network: Network | None, snapshot: DockerSnapshot, *, anew: bool) -> ContainerNetwork:
+        """Return the network of a fork; ``anew`` says that it has the files of the image, with some of the snapshot."""
+        return ContainerNetwork(self._settings, network)
+
     def open(self, image: str, labels: Mapping[str, str]) -> str:
         """Return the engine's network mode for a container; ``image`` is the task's as it was built."""
         if self.gate is None:
             return "none" if self.is_none else self._settings.public()
+        return self.open_gate(self.gate, image, labels)
+
+    def open_gate(self, gate: EgressGate, image: str, labels: Mapping[str, str], **networking: Any) -> str:
+        """Do as :meth:`open` for a network with a gate; ``networking`` is for what holds the network."""
         from pytest_evocode.environments.docker.relay_container import RelayContainer
         from pytest_evocode.environments.egress.proxy import ServedEnvironment
 
-        self.close()
+        self.close_gate()
         proxy = self._settings.proxy()
-        self._served = ServedEnvironment(proxy, self.gate)
+        self._served = ServedEnvironment(proxy, gate)
         self._relay = RelayContainer(self._settings.client, image, labels, proxy)
-        self._relay.start(self._served)
+        self._relay.start(self._served, **networking)
         return f"container:{self._relay.container}"
 
     def close(self) -> None:
         """Remove what was made; the container must be gone."""
+        self.close_gate()
+
+    def close_gate(self) -> None:
+        """Remove what the gate needs."""
         relay, self._relay = self._relay, None
         served, self._served = self._served, None
         if served is not None:

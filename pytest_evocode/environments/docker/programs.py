@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from signal import SIGKILL
 from typing import TYPE_CHECKING
 
-from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
+from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.channel import can_take
 from pytest_evocode.environments.docker.exec_program import DockerProgram
 from pytest_evocode.environments.docker.execs import EngineCommand
@@ -22,6 +22,7 @@ from pytest_evocode.environments.docker.killed import KILLED, naming_kills
 from pytest_evocode.environments.docker.program_files import list_names, status_of, write_files
 from pytest_evocode.environments.docker.relay import Relay, relay_argv
 from pytest_evocode.environments.docker.switching import Switch, find_user
+from pytest_evocode.environments.entry_points import EntryPointEnvironment
 from pytest_evocode.environments.programs import FileStatus, Program, ProgramResult, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, User
 from pytest_evocode.errors import ChannelClosed, NotByChannel
@@ -34,10 +35,11 @@ _ROOT = ("0", "root")
 _PRINTING = 30.0  # seconds for a command of ours
 _LONGEST_ID = 10  # digits
 _PASSWD = 2**20  # bytes of /etc/passwd at most
+_PROCESSES = "for process in /proc/[1-9]*; do printf '%s\\n' \"${process##*/}\"; done"
 _ENDING = 10.0  # seconds for the engine to tell of a killed program's end
 
 
-class ProgramContainer(CommandEnvironment):
+class ProgramContainer(EntryPointEnvironment):
     """A base class with the :class:`~pytest_evocode.environments.programs.ProgramEnvironment` part of a container."""
 
     _client: APIClient
@@ -188,9 +190,23 @@ class ProgramContainer(CommandEnvironment):
         with self._changing:
             live = (*alongside, *self._runs, *(relay.program for relay in self._relays))
             spared = [program.pid for program in live if isinstance(program, DockerProgram) and program.pid is not None]
+            spared += self._entered_processes()
             # What PID 1 runs for another thread lives on, too.
             if not self._control(f"evocode_sweep {' '.join(map(str, spared))} $running"):
                 self._kill_by_engine()
+
+    def entry_point_settled(self) -> None:
+        """See :class:`~pytest_evocode.environments.entry_points.EnterableEnvironment`."""
+        output = CappedOutput()
+        channel = self._files.channel
+        if self._entered is not None and channel is not None and channel.ask(_PROCESSES, output):
+            self._entered.services = tuple(int(word) for word in output.text().split() if _is_id(word) and word != "1")
+
+    def _entered_processes(self) -> Sequence[int]:
+        """Return the processes of the ENTRYPOINT: what had left its session by the time that it was ready, too."""
+        program = None if self._entered is None else self._entered.program
+        first = program.pid if isinstance(program, DockerProgram) else None
+        return () if self._entered is None or first is None else (first, *self._entered.services)
 
     def _control(self, script: str) -> bool:
         channel = self._files.channel

@@ -21,8 +21,8 @@ import logging
 import queue
 import struct
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.docker.execs import FramedStream
 from pytest_evocode.environments.docker.faults import faults
@@ -63,8 +63,24 @@ class RelayContainer:
         self._listening = False
         self.container = ""
 
-    def start(self, served: ServedEnvironment) -> None:
-        """Start it; connections go to ``served``."""
+    def start(
+        self,
+        served: ServedEnvironment,
+        *,
+        network: str = "none",
+        endpoints: dict[str, Any] | None = None,
+        dns: list[str] | None = None,
+        join: Callable[[str], object] = lambda container: None,
+    ) -> None:
+        """Start it; connections go to ``served``.
+
+        Args:
+            served: The way out.
+            network: What else is in reach: a network of the engine's that has no way out.
+            endpoints: The names that the container has there.
+            dns: The name servers that the engine asks for other names than those in its networks.
+            join: Connects it to more such networks.
+        """
         from docker.types import LogConfig
 
         self._served = served
@@ -77,9 +93,11 @@ class RelayContainer:
                 working_dir="/",
                 labels=dict(self._labels),
                 stdin_open=True,
-                network_disabled=True,
+                network_disabled=network == "none",
+                networking_config=endpoints,
                 host_config=self._client.create_host_config(
-                    network_mode="none",
+                    network_mode=network,
+                    dns=dns,
                     mem_limit=_MEMORY,
                     memswap_limit=_MEMORY,
                     pids_limit=_PROCESSES,
@@ -90,6 +108,7 @@ class RelayContainer:
                 ),
             )
             self.container = created["Id"]
+            join(self.container)
             attach = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
             self._stream = FramedStream(self._client.attach_socket(self.container, params=attach), self._take)
             self._client.start(self.container)

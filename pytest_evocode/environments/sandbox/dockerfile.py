@@ -18,7 +18,7 @@ _PROMISED = {
     "openjdk": "java", "eclipse-temurin": "java", "maven": "mvn", "gradle": "gradle", "php": "php", "perl": "perl",
 }  # fmt: skip
 _PACKAGE_MANAGER = re.compile(r"\b(apt-get|apt|apk|dnf|yum|microdnf|zypper|pacman)\s+(-\S+\s+)*(install|add|update|-S)")
-_WITHOUT_EFFECT = {"LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "HEALTHCHECK", "CMD", "ENTRYPOINT"}
+_WITHOUT_EFFECT = {"LABEL", "EXPOSE", "MAINTAINER", "STOPSIGNAL", "HEALTHCHECK", "CMD"}
 _HERE_DOCUMENT = re.compile(r"<<-?[\"']?[A-Za-z_]")
 _DEFAULT = re.compile(r"\$\{\w+:[^}]*\}")
 _COPY_OPTION = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
@@ -67,6 +67,8 @@ class ParsedDockerfile:
     env: dict[str, str] = field(default_factory=dict)
     workdir: str = "/"
     user: str = "0"
+    entry_point: tuple[str, ...] = ()
+    """What is run beside all else; empty for nothing."""
 
     @property
     def promised_tool(self) -> str | None:
@@ -119,6 +121,9 @@ def read_dockerfile(dockerfile: Path) -> ParsedDockerfile:
                 replay.user = "".join(_split(value, known)).partition(":")[0]
             case "SHELL":
                 shell = tuple(_json_list(value) or shell)
+            case "ENTRYPOINT":
+                words = _json_list(value)
+                replay.entry_point = (*shell, value) if words is None else tuple(words)
             case "RUN":
                 replay.steps.append((_run(dockerfile, line, value, shell, known), replay.workdir, replay.user))
             case "COPY" | "ADD":

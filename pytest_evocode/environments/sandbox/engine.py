@@ -18,6 +18,7 @@ from filelock import FileLock
 from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.cache import cache_directory, try_lock
+from pytest_evocode.environments.entry_points import EntryPoint
 from pytest_evocode.environments.portable import ExportedLayer
 from pytest_evocode.environments.protocol import Installation, ResourceLimits, Snapshot
 from pytest_evocode.environments.sandbox import leftovers
@@ -200,6 +201,7 @@ class SandboxEngine:
             cpus=task.config.environment.cpus,
             memory_mb=task.config.environment.memory_mb,
         )
+        environment.entry_point = EntryPoint(image.entry_point, image.workdir) if image.entry_point else None
         with self._lock:
             self._running.add(environment)
         return environment

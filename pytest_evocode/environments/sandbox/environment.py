@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.environments.archive import ALL_THAT_FOLLOWS, Source, lay_over, pack, unpack
-from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
+from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.egress import EgressGate
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot, User
 from pytest_evocode.environments.sandbox import launcher as namespaces
@@ -46,7 +46,7 @@ _TAKING_PENDING = ("make_directories", "unpack", "remove")
 _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox counts as broken
 
 
-class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
+class SandboxEnvironment(SandboxTrees, SandboxPrograms):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` that needs neither Docker nor root."""
 
     def __init__(
@@ -344,7 +344,7 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
         assert isinstance(snapshot, SandboxSnapshot)
         image = self.layers.below
         part = None if only is None else PartOfLayer(snapshot, tuple(only), image)
-        return SandboxEnvironment(
+        fork = SandboxEnvironment(
             self._settings,
             [*image, snapshot.layer] if part is None else image,
             workdir=self.workdir,
@@ -357,6 +357,8 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms, CommandEnvironment):
             cpus=self._cpus,
             memory_mb=self._memory_mb,
         )
+        fork.entry_point = self.entry_point
+        return fork
 
     def stop(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

@@ -8,11 +8,12 @@ import socket
 import threading
 import time
 import weakref
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from pytest_evocode.environments.command_environment import CappedOutput
+from pytest_evocode.environments.entry_points import EntryPointEnvironment
 from pytest_evocode.environments.programs import FileStatus, Program, ProgramResult, Stream, TakeOutput
 from pytest_evocode.environments.protocol import Command, User
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
@@ -26,7 +27,7 @@ _GRACE = 20.0  # seconds beyond a deadline in which a worker has to have done wh
 _FILES = 120.0  # seconds that reading or writing files may take
 
 
-class SandboxPrograms(ABC):
+class SandboxPrograms(EntryPointEnvironment):
     """A base class with :class:`~pytest_evocode.environments.programs.ProgramEnvironment`'s verbs for sandboxes."""
 
     _user: User
@@ -82,7 +83,7 @@ class SandboxPrograms(ABC):
         def take(stream: Stream, piece: bytes) -> None:
             outputs[stream].add(piece)
 
-        spared = _marks(alongside)
+        spared = _marks(alongside) | self._entered_mark()
         with self._starting:
             known = {*self._opened}
         program = self._begin_program(command, spared, input)
@@ -121,7 +122,12 @@ class SandboxPrograms(ABC):
     def end_programs(self, alongside: Sequence[Program] = ()) -> None:
         """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
         with self._starting:
-            self._kill_without(_marks(alongside))
+            self._kill_without(_marks(alongside) | self._entered_mark())
+
+    def _entered_mark(self) -> set[int]:
+        """Return the mark of the image's ENTRYPOINT, which all that it starts has, as a set."""
+        program = None if self._entered is None else self._entered.program
+        return {program.mark} if isinstance(program, SandboxProgram) else set()
 
     def _begin_program(self, command: Command, spared: set[int] | None, input: bytes | None) -> SandboxProgram:
         """Start a program; with an ``input`` of nothing it gets no pipe for it."""

@@ -58,6 +58,7 @@ class Line:
         self._asked = 0
         self._heard = 0
         self._spent = 0.0
+        self._limits: dict[int, Any] = {}
 
     def send(self, *messages: Message) -> None:
         """Send messages; nothing where nobody listens any more."""
@@ -78,9 +79,10 @@ class Line:
                 with self._answered:
                     self._heard = max(self._heard, asked)
                     self._spent = max(self._spent, answer.spent)
+                    self._limits.update(answer.limits)
+                    if answer.stop:
+                        self._stops.set()
                     self._answered.notify_all()
-                if answer.stop:
-                    self._stops.set()
         self._stops.set()
         with self._answered:
             self._answered.notify_all()
@@ -93,6 +95,17 @@ class Line:
             self.send((ASK, number))
             self._answered.wait_for(lambda: self._heard >= number or self._stops.is_set(), timeout=_ANSWER)
             return max(begun_with, self._spent)
+
+    def ask_limits(self, message: Message) -> Any:
+        """Ask the broker about the limits of connections; raises Cancelled when the attempt is to stop."""
+        from pytest_evocode.errors import Cancelled
+
+        self.send(message)
+        with self._answered:
+            self._answered.wait_for(lambda: message[1] in self._limits or self._stops.is_set())
+            if message[1] not in self._limits:
+                raise Cancelled("the attempt is to stop")
+            return self._limits.pop(message[1])
 
 
 class ClusterSpending:
@@ -149,12 +162,20 @@ class AttemptRun:
         """Make the attempt, and remove its files here when it has ended."""
         from pytest_evocode.environments import choose_engine
         from pytest_evocode.environments.attempt_homes import attempt_home
+        from pytest_evocode.environments.kept_tasks import KeptTasks
+        from pytest_evocode.llm.connection_limits import connections_shared_by
+        from pytest_evocode.plugin.cluster.connections import ClusterConnections
         from pytest_evocode.results.directory import STATE_FILE
 
         home = attempt_home(self._order.name)
         with self._alone(home):
             engine, _ = choose_engine(self._order.engine, hidden=[home.parent, self._task.parent])
-            with contextlib.closing(engine):
+            limits = ClusterConnections(self._line, self._order.max_connections)
+            with (
+                contextlib.closing(engine),
+                connections_shared_by(limits),
+                KeptTasks().used(self._order.task_hash),
+            ):
                 ended = self._make(engine, home)
             if not any(home.rglob(STATE_FILE)):  # Else it can go on, from a state that is kept for these files.
                 shutil.rmtree(home, ignore_errors=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from pytest_evocode.plugin.cluster.orders import SPENT, Message
+from pytest_evocode.plugin.cluster.connections import BrokerConnections
+from pytest_evocode.plugin.cluster.orders import LIMIT, SPENT, Message
 
 Sent = tuple[str, int, str, Message]
 """An attempt's name, which try at it, the node's id, and a message."""
@@ -25,6 +27,8 @@ class BrokerAnswer:
     stop: bool
     spent: float
     """US dollars of the whole run, over all nodes."""
+    limits: Mapping[int, Any] = field(default_factory=dict)
+    """The answers to questions about limits of connections, by the questions' numbers."""
 
 
 class Broker:
@@ -38,9 +42,12 @@ class Broker:
         self._stops_all = False
         self._stopped: set[tuple[str, int]] = set()
         self._taken_at = time.monotonic()
+        self._connections = BrokerConnections()
 
     async def exchange(self, attempt: str, number: int, node: str, messages: Sequence[Message]) -> BrokerAnswer:
         """Take messages of one try at an attempt, in order, and say what it has to know."""
+        limits = self._connections.answer(attempt, number, messages)
+        messages = [message for message in messages if message[0] != LIMIT]
         async with self._changed:
             while self._size > _MOST and not self._is_to_stop(attempt, number):
                 await self._changed.wait()
@@ -49,7 +56,7 @@ class Broker:
             self._spent += sum(message[1] for message in messages if message[0] == SPENT)
             if messages:
                 self._changed.notify_all()
-        return BrokerAnswer(self._is_to_stop(attempt, number), self._spent)
+        return BrokerAnswer(self._is_to_stop(attempt, number), self._spent, limits)
 
     async def take(self, seconds: float) -> list[Sent]:
         """Return the messages that there are, or wait for some; for the driver."""
@@ -67,6 +74,10 @@ class Broker:
     async def stop(self, attempt: str, number: int) -> None:
         """Have one try at an attempt stop."""
         self._stopped.add((attempt, number))
+
+    async def forget(self, attempt: str, number: int) -> None:
+        """Give back what a try at an attempt holds that is over, whether it ended or was lost."""
+        self._connections.forget(attempt, number)
 
     async def stop_all(self) -> None:
         """Have all attempts stop, later ones too."""

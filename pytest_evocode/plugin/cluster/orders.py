@@ -27,6 +27,8 @@ SPENT = "spent"
 """US dollars."""
 ASK = "ask"
 """A number, which comes back with the answer to all that was sent before; for Ray's process on the node alone."""
+LIMIT = "limit"
+"""A number, which comes back with the answer, an operation on the limits of connections, and its arguments."""
 NOTE = "note"
 """What people should know of the attempt."""
 MEMORY = "memory"
@@ -64,6 +66,8 @@ class AttemptOrder:
     """The driver's variables that the attempt needs, secrets among them."""
     search_path: tuple[str, ...]
     """The driver's ``sys.path``, for agents in modules that are not installed."""
+    max_connections: int
+    """Requests under way at once for each provider and key, over all nodes."""
     spent: float = 0.0
     """US dollars that the run has cost so far."""
     resume: bool = False

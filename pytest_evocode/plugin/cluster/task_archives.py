@@ -1,18 +1,12 @@
-"""Task directories on their way to nodes: as archives, kept on each node under the hash of their contents."""
+"""Task directories on their way to nodes, as archives; :mod:`pytest_evocode.environments.kept_tasks` unpacks them."""
 
 from __future__ import annotations
 
 import io
-import shutil
 import tarfile
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
-from filelock import FileLock
-
-from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.tasks.content_hash import hash_directory, is_dropping
+from pytest_evocode.tasks.content_hash import is_dropping
 
 
 def pack_task(directory: Path) -> bytes:
@@ -29,29 +23,3 @@ def pack_task(directory: Path) -> bytes:
     with tarfile.open(fileobj=stream, mode="w:gz", compresslevel=3) as archive:
         archive.add(directory, directory.name, filter=kept)
     return stream.getvalue()
-
-
-def kept_tasks() -> Path:
-    """Return the directory of the tasks that this machine has."""
-    return cache_directory() / "cluster" / "tasks"
-
-
-def place_task(task_hash: str, name: str, fetch: Callable[[], bytes]) -> Path:
-    """Return a task's directory on this machine, fetched and unpacked if it is not there yet.
-
-    Args:
-        task_hash: The hash of its contents.
-        name: What the directory is called.
-        fetch: Returns the archive.
-    """
-    home = kept_tasks() / task_hash
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(home.with_suffix(".lock")):
-        if (home / name).is_dir() and hash_directory(home / name) == task_hash:
-            return home / name
-        shutil.rmtree(home, ignore_errors=True)
-        with tempfile.TemporaryDirectory(prefix=".", dir=home.parent) as work:
-            with tarfile.open(fileobj=io.BytesIO(fetch()), mode="r:gz") as archive:
-                archive.extractall(Path(work, "task"), filter="tar")
-            Path(work, "task").rename(home)
-    return home / name

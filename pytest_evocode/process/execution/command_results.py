@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict
 
 from pytest_evocode.environments import ExecResult
 from pytest_evocode.environments.cache import cache_directory
-from pytest_evocode.process.trajectory.runner_output import read_runner_output
+from pytest_evocode.process.trajectory.runner_output import broken_off, read_runner_output
 from pytest_evocode.tasks.atomic_write import write_atomically
 
 #: Incremented whenever cached results change their meaning.
-_FORMAT = "2"
+_FORMAT = "3"
 _KEPT_OUTPUT = 4000  # characters, from the end
 
 Result = TypeVar("Result", bound=BaseModel)
@@ -33,6 +33,8 @@ class CommandResult(BaseModel):
     """The end of the output."""
     tests: dict[str, bool] = {}
     """Whether each test passed, for the tests that the output names."""
+    broken_off: tuple[str, ...] = ()
+    """The tests of these that ended with an error other than one of their assertions."""
     ran_tests: bool = False
     """Whether the output mentions tests at all."""
 
@@ -50,6 +52,7 @@ class CommandResult(BaseModel):
             timed_out=executed.timed_out,
             output=executed.output[-_KEPT_OUTPUT:],
             tests=dict(outcome.tests),
+            broken_off=broken_off(executed.output),
             ran_tests=outcome.passed is not None or bool(outcome.tests),
             **more,
         )

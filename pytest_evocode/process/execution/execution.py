@@ -12,12 +12,15 @@ from pytest_evocode.errors import EnvironmentFault, StateNotRebuilt, TaskError
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
 from pytest_evocode.process.execution.command_results import CommandResult, CoveredRun, ResultCache
 from pytest_evocode.process.execution.coverage import run_with_coverage
+from pytest_evocode.process.execution.mutation import MutationRun
 from pytest_evocode.process.execution.reference_diff import reference_lines
 from pytest_evocode.process.execution.state_measures import StateMeasures, coverage_gain
 from pytest_evocode.process.execution.state_runner import COMMAND_LIMIT, VERBOSE, StateRunner
 from pytest_evocode.process.execution.timeline import Timeline
 from pytest_evocode.process.pillars.extended import changed_python_files, imports_of
 from pytest_evocode.process.protocols import ExecutedMeasures
+from pytest_evocode.process.tests_written import TestVerification, written_tests
+from pytest_evocode.process.tests_written.python import parse
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.project_kinds import purposes_of, recognise_project, roles_of
 from pytest_evocode.process.trajectory.workspace_texts import TaskTexts
@@ -28,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds for building and testing the states of one attempt, by default.
 BUDGET = 300.0
+#: Seconds for running tests against mutants, for each round, by default.
+MUTATION_BUDGET = 60.0
 _FIND = "import importlib.util as u, json, sys; sys.path[:0] = ['', 'src']; print(json.dumps({names}))"
 
 
@@ -38,11 +43,18 @@ class Execution:
         task: The task of the attempt.
         engine: Starts the environments; None to take cached results only.
         budget: Seconds for all rounds together. Where they are too short, a sample of the states is run.
+        mutation_budget: Seconds for running tests against mutants, for each round, beside the budget.
         cache: The results of earlier executions; by default those of this machine.
     """
 
     def __init__(
-        self, task: Task, engine: Engine | None, *, budget: float = BUDGET, cache: ResultCache | None = None
+        self,
+        task: Task,
+        engine: Engine | None,
+        *,
+        budget: float = BUDGET,
+        mutation_budget: float = MUTATION_BUDGET,
+        cache: ResultCache | None = None,
     ) -> None:
         self._task = task
         self._rounds = {round_.name: round_ for round_ in task.rounds}
@@ -50,6 +62,7 @@ class Execution:
         self._engine = engine
         self._cache = cache or ResultCache()
         self._left = budget
+        self._mutation_budget = mutation_budget
         self._files = TaskTexts(task)
         self._roles = roles_of(task.process)
 
@@ -81,12 +94,14 @@ class Execution:
     def _measure(self, runner: StateRunner, activity: RoundActivity) -> ExecutedMeasures:
         build, test = self._commands(activity)
         results = runner.run({name: line for name, line in (("build", build), ("test", test)) if line})
-        gain, grounding = self._in_last_state(runner, activity, test)
+        verification = self._verification(runner, activity, test)
+        gain, grounding = self._in_last_state(runner, activity, test, verification)
         measures = StateMeasures(runner, activity)
         return ExecutedMeasures(
             build_health=measures.build_health(build, results.get("build", {})),
             stability=measures.stability(test, results.get("test", {})),
             coverage_gain=gain,
+            verification=verification,
             grounding=grounding,
             reference_lines=reference_lines(self._task, self._engine, runner.round, self._roles, self._cache),
         )
@@ -98,8 +113,26 @@ class Execution:
         purposes = purposes_of(self._task.process, recognise_project({**now, **original}))
         return purposes.build, purposes.test
 
+    def _verification(self, runner: StateRunner, activity: RoundActivity, test: str | None) -> TestVerification | None:
+        """Return which of the agent's tests fail for mutants of the Python that the attempt has changed so far."""
+        now, roles = activity.workspace, self._roles
+        sources = [
+            path
+            for path, before in activity.origin.items()
+            if path.endswith(".py") and now.get(path, before) != before and roles.of(path, now.get(path)) == "source"
+        ]
+        sources = [path for path in sources if path in now and activity.is_used(path)]
+        if test is None or not sources or runner.trouble or any(not _parses(now[path]) for path in sources):
+            return None
+        tests = written_tests(activity, roles)
+        return MutationRun(runner, activity, test, tuple(sources), tests, self._mutation_budget).verification()
+
     def _in_last_state(
-        self, runner: StateRunner, activity: RoundActivity, test: str | None
+        self,
+        runner: StateRunner,
+        activity: RoundActivity,
+        test: str | None,
+        verification: TestVerification | None,
     ) -> tuple[Measure, Measure | None]:
         """Return dC and, where Python source was changed, contextual grounding."""
         sources = list(changed_python_files(activity, self._roles, "source"))
@@ -109,9 +142,11 @@ class Execution:
             return not_measured("coverage is measured for Python, and no Python source was changed"), None
         if runner.trouble:
             return not_measured(runner.trouble), None
-        with_tests = _covered(runner, test, {})
         originals = self._original_tests(activity)
-        without = _covered(runner, test, originals) if originals else with_tests
+        verifying = written_tests(activity, self._roles).confirmed(verification).verifying_paths
+        idle = {path: before for path, before in originals.items() if path not in verifying and _is_tests(path)}
+        with_tests = _covered(runner, test, idle)
+        without = _covered(runner, test, originals) if originals != idle else with_tests
         return coverage_gain(with_tests, without, sources), self._grounding(runner, activity)
 
     def _original_tests(self, activity: RoundActivity) -> dict[str, str | None]:
@@ -159,6 +194,20 @@ def _covered(runner: StateRunner, test: str, replaced: dict[str, str | None]) ->
 
     key = ("coverage", test, sorted(replaced.items()), sys.version_info[:2])
     return runner.in_last_state(CoveredRun, key, run)
+
+
+def _parses(text: str) -> bool:
+    try:
+        parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _is_tests(path: str) -> bool:
+    """Return whether a file has tests, and nothing that others may import from it."""
+    name = path.rpartition("/")[2]
+    return name.startswith("test") or "_test." in name or ".test." in name
 
 
 def _file(text: str | None) -> File | None:

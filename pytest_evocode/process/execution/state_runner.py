@@ -75,13 +75,16 @@ class StateRunner:
         return results
 
     def in_last_state(
-        self, kind: type[Result], key: Sequence[object], run: Callable[[Environment], Result]
+        self, kind: type[Result], key: Sequence[object], run: Callable[[Environment], Result], *, late: bool = False
     ) -> Result | None:
-        """Return the cached result for the last state, or run it there; None without an engine or time for that."""
+        """Return the cached result for the last state, or run it there; None without an engine or time for that.
+
+        With ``late`` it is run after the deadline, too, as something that has a budget of its own.
+        """
         state = self.states[-1]
         name = key_of(state.key, *key)
         known = self._cache.get(name, kind)
-        if known is not None or not self.has_engine or time.monotonic() > self._deadline:
+        if known is not None or not self.has_engine or (time.monotonic() > self._deadline and not late):
             return known
         with self._timeline.fork(state, self.round) as fork:
             result = run(fork)

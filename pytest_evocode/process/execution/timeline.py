@@ -62,7 +62,7 @@ class Timeline:
         for change in activity.state_changes:
             self._operations.append(change.table)
             self._key = key_of(self._key, change.table)
-            if change.of_product:
+            if change.of_product and activity.is_used(change.table["path"]):
                 states.append(WorkspaceState(len(self._operations), self._key, change.at))
         if len(states) > 1:  # Changes outside the product after the last state belong to it.
             states[-1] = WorkspaceState(len(self._operations), self._key, states[-1].at)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
-from pytest_evocode.process.tests_written import WrittenTests
+from pytest_evocode.process.tests_written import TestVerification, WrittenTests
 
 #: Assertions in a test beyond which more of them do not raise the value.
 ENOUGH = 5
 
 
-def assertion_density(tests: WrittenTests) -> dict[str, Measure]:
+def assertion_density(tests: WrittenTests, verification: TestVerification | None = None) -> dict[str, Measure]:
     """Return TAD = min(1, meaningful asserts / max(1, test functions) / 5), of the agent's own tests."""
     unread = tuple(Evidence(what=f"cannot be read: {why}", quote=path) for path, why in tests.unread.items())
     if tests.is_unknown:
@@ -22,4 +22,7 @@ def assertion_density(tests: WrittenTests) -> dict[str, Measure]:
         for test in tests.functions
     )
     reason = f"{meaningful} meaningful assertions in {len(tests.functions)} tests, {trivial} trivial ones left out"
-    return {"TAD": measured(value, reason, (*evidence, *unread))}
+    if verification is None:
+        return {"TAD": measured(value, reason, (*evidence, *unread))}
+    reason += f"; tests that fail for none of {verification.reason} have none"
+    return {"TAD": measured(value, reason, (*evidence, *unread), certainty="executed")}

@@ -19,6 +19,12 @@ _SAYS_NOTHING = re.compile(
     r"( (some|the|all|code|files?|bugs?|stuff|things?|changes?|it|again|more|work|\d+))*\W*$",
     re.IGNORECASE,
 )
+_ASKS_FOR_COMMITS = re.compile(
+    r"(?<!not )(?<!n't )(?<!never )(?<!without )(?<!no )(?<!I )\b"
+    r"(?:commit(?:s|ted)? (?:your|each|every|the|all|it|them|this|after|with|to|in|as)|"
+    r"(?:make|create|write|with|in|as) (?:\w+ ){0,2}(?:git )?commits?\b|git commit|commit history|please commit)",
+    re.IGNORECASE,
+)
 _SEVERAL = re.compile(
     r";|\band also\b|\bplus\b|, and \w+|(?:^|\s)and (add|fix|remove|update|refactor|change|implement)\b", re.I
 )
@@ -30,20 +36,20 @@ def atomicity(activity: RoundActivity, build_health: Measure, stability: Measure
 
 
 def _commit_hygiene(activity: RoundActivity) -> Measure:
+    if not any(_ASKS_FOR_COMMITS.search(each) for each in activity.requests or (activity.instruction,)):
+        return not_measured("the task does not ask for commits")
     if not activity.commits:
-        if not activity.uses_git:
-            return not_measured("there is no git repository, as far as the trajectory shows")
-        return measured(0.0, "there is a git repository, and nothing was committed")
+        return measured(0.0, "the task asks for commits, and nothing was committed")
     scores = []
     evidence = []
     begun = 0
     for commit in activity.commits:
-        edits = [edit for edit in activity.product_edits if begun < edit.at <= commit.at]
+        edits = [edit for edit in activity.working_edits if begun < edit.at <= commit.at]
         begun = commit.at
         score, found = _score(commit, edits, activity)
         scores.append(score)
         evidence.append(found)
-    rest = [edit for edit in activity.product_edits if edit.at > begun]
+    rest = [edit for edit in activity.working_edits if edit.at > begun]
     if rest:  # Counts as a commit without a message.
         scores.append(0.0)
         evidence.append(rest[0].evidence("edits that were never committed"))

@@ -11,6 +11,7 @@ from math import inf, sqrt
 from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
+from pytest_evocode.process.pillars.plan_steps import FILE_PATH, RUNS_TESTS, PlanStep, names_in, plan_steps, uncopied
 from pytest_evocode.process.trajectory.events import Event, FileEdit, RoundActivity
 from pytest_evocode.process.trajectory.text_changes import hunks_between
 from pytest_evocode.process.trajectory.words import specific_words
@@ -21,23 +22,11 @@ PlanForm = Literal["document", "tool", "message"]
 LEAST_CHARACTERS = 50
 #: Least number of words that a plan shares with the request; fewer where the request has fewer.
 LEAST_WORDS = 3
+#: Least number of steps that act on something.
+LEAST_STEPS = 2
+#: Least number of the request's words in a step that names no file, function or command.
+WORDS_OF_STEP = 2
 
-_ITEM = re.compile(
-    r"^(?P<indent>\s*)(?:[-*+\u2022]|\d+[.)]|\(\d+\)|step \d+[:.)])\s+(?:\[[ xX]\]\s*)?(?P<text>\S.*)$", re.I
-)
-_INTENT = re.compile(
-    r"\b(plan|approach|strategy|roadmap|milestones?|i'?ll|i will|i am going to|i'm going to|we will|we'll|let me)\b|"
-    r"\bfirst\b.*\b(then|next|after)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_FILE_PATH = re.compile(r"(?<![\w/.-])(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,6}\b(?!\()")
-_QUOTED = re.compile(r"`([^`\n]+)`")
-_CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
-_NAME = re.compile(r"\b([a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b")
-_RUNS_TESTS = re.compile(
-    r"\brun\b.*\b(tests?|suite|pytest)\b|\b(pytest|unittest|npm test|go test|cargo test|make test)\b", re.IGNORECASE
-)
-_LOOKING = re.compile(r"^\W*(read|look|inspect|study|explore|examine|understand|review|open|find)\b", re.IGNORECASE)
 _CREATED = {"document": 1.0, "tool": 1.0, "message": 0.5}
 _SHOWN = {"document": "a plan in a document of its own", "tool": "a plan in a list", "message": "a plan in a message"}
 
@@ -51,20 +40,8 @@ class FoundPlan:
     text: str
     shared: tuple[str, ...]
     """Words that the plan and the request share."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanStep:
-    """One step of a plan, with the files, functions and commands that it names."""
-
-    text: str
-    names: tuple[str, ...]
-
-    @property
-    def atomic(self) -> bool:
-        """Whether the step names something, and at most one file."""
-        files = {posixpath.basename(name) for name in self.names if _FILE_PATH.fullmatch(name)}
-        return bool(self.names) and len(files) <= 1
+    steps: tuple[PlanStep, ...]
+    """The steps that act on something, in order."""
 
 
 def planning(activity: RoundActivity) -> dict[str, Measure]:
@@ -79,7 +56,7 @@ def planning(activity: RoundActivity) -> dict[str, Measure]:
             "PEA": not_measured("no plan"),
         }
     shared = Evidence(what="words it shares with the request", quote=quoted(", ".join(plan.shared)))
-    quality, why = decomposition(plan.text, names_of_work(activity))
+    quality, why = decomposition(plan, names_of_work(activity))
     return {
         "PAC": measured(_CREATED[plan.form], _SHOWN[plan.form], (plan.event.evidence(_SHOWN[plan.form]), shared)),
         "DQ": measured(quality, why, (Evidence(what=why, step=plan.event.step, quote=quoted(plan.text)),)),
@@ -88,7 +65,7 @@ def planning(activity: RoundActivity) -> dict[str, Measure]:
 
 
 def _alignment(plan: FoundPlan, activity: RoundActivity) -> Measure:
-    steps = plan_steps(plan.text)
+    steps = plan.steps
     matches = [_first_match(step, activity, plan.event.at) for step in steps]
     pairs = [(number, match) for number, match in enumerate(matches) if match is not None]
     evidence = tuple(match.evidence(f"step {number + 1} of the plan: {steps[number].text}") for number, match in pairs)
@@ -102,14 +79,14 @@ def _alignment(plan: FoundPlan, activity: RoundActivity) -> Measure:
 
 def _first_match(step: PlanStep, activity: RoundActivity, after: int) -> Event | None:
     """Return the first thing that the agent did after the plan that the step is about."""
-    looking = _LOOKING.match(step.text) is not None
+    looking = step.looks
     found: list[Event] = []
     for name in step.names:
-        if name == "run tests" or _RUNS_TESTS.search(name):
+        if name == "run tests" or RUNS_TESTS.search(name):
             found += [run for run in activity.runs if run.purpose == "test" and run.at > after][:1]
-        elif looking and _FILE_PATH.fullmatch(name):
+        elif looking and FILE_PATH.fullmatch(name):
             found += [read for read in activity.reads if _is_path(name, read.path) and read.at > after][:1]
-        elif _FILE_PATH.fullmatch(name):
+        elif FILE_PATH.fullmatch(name):
             found += [edit for edit in activity.edits if _is_path(name, edit.path) and edit.at > after][:1]
         else:
             word = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")
@@ -163,12 +140,11 @@ def find_plan(activity: RoundActivity) -> FoundPlan | None:
     texts += [(message, "message", message.text) for message in activity.messages if before(message)]
     candidates = [found for event, form, text in texts if (found := _as_plan(activity, event, form, text))]
     order = {"document": 0, "tool": 1, "message": 2}
-    return min(candidates, key=lambda each: (order[each.form], *_rank(each.text)), default=None)
+    return min(candidates, key=lambda each: (order[each.form], *_rank(each)), default=None)
 
 
-def _rank(text: str) -> tuple[int, int]:
-    steps = plan_steps(text)
-    return -sum(step.atomic for step in steps), -len(steps)
+def _rank(plan: FoundPlan) -> tuple[int, int]:
+    return -sum(step.atomic for step in plan.steps), -len(plan.steps)
 
 
 def _new_text(edit: FileEdit, before: str | None) -> str:
@@ -179,65 +155,46 @@ def _new_text(edit: FileEdit, before: str | None) -> str:
 
 
 def _as_plan(activity: RoundActivity, event: Event, form: PlanForm, text: str) -> FoundPlan | None:
-    if len("".join(text.split())) < LEAST_CHARACTERS:
+    """Return a text as a plan: what is not copied from a request has steps that act on something named."""
+    own = uncopied(text, activity.requests or (activity.instruction,))
+    if len("".join(own.split())) < LEAST_CHARACTERS:
         return None
     asked = specific_words(activity.instruction)
-    shared = asked & specific_words(text)
+    shared = asked & specific_words(own)
     if len(shared) < min(LEAST_WORDS, max(1, len(asked))):
         return None
-    if form == "message" and not _INTENT.search(text) and len(plan_steps(text)) < 2:
+    steps = tuple(step for step in plan_steps(own) if step.acts and _is_about(step, asked))
+    changing = [step for step in steps if not step.looks and not step.runs_tests]
+    if not changing or len(steps) < LEAST_STEPS:
         return None
-    return FoundPlan(event, form, text, tuple(sorted(shared)))
+    return FoundPlan(event, form, own, tuple(sorted(shared)), steps)
 
 
-def plan_steps(text: str) -> list[PlanStep]:
-    r"""Return the listed steps of a plan in order: its list items, without those that only head a nested list.
-
-    >>> [step.text for step in plan_steps("Plan:\n1. Read a.py\n2. Fix b.py\n")]
-    ['Read a.py', 'Fix b.py']
-    """
-    items = [match for line in text.splitlines() if (match := _ITEM.match(line))]
-    depths = [len(item["indent"]) for item in items]
-    leaves = [
-        item for item, depth, following in zip(items, depths, [*depths[1:], 0], strict=False) if following <= depth
-    ]
-    return [PlanStep(item["text"].strip(), names_in(item["text"])) for item in leaves]
+def _is_about(step: PlanStep, asked: set[str]) -> bool:
+    """Return whether a step names something, or is about the request in its own words."""
+    return bool(step.names) or len(specific_words(step.text) & asked) >= WORDS_OF_STEP
 
 
-def names_in(text: str) -> tuple[str, ...]:
-    """Return the files, functions and commands that a text names.
-
-    >>> names_in("Fix `parse_date()` in src/dates.py, then run `pytest -q`")
-    ('parse_date', 'pytest -q', 'src/dates.py')
-    """
-    names = {name.removesuffix("()").strip() for name in _QUOTED.findall(text)}
-    rest = _QUOTED.sub(" ", text)
-    names.update(path for path in _FILE_PATH.findall(rest) if not re.fullmatch(r"(e\.g|i\.e|etc)\.?\w?", path))
-    names.update(_CALL.findall(rest))
-    names.update(_NAME.findall(rest))
-    if _RUNS_TESTS.search(rest):
-        names.add("run tests")
-    return tuple(sorted(name for name in names if name))
-
-
-def decomposition(text: str, known: set[str]) -> tuple[float, str]:
+def decomposition(plan: FoundPlan, known: set[str]) -> tuple[float, str]:
     """Rate how well a plan divides the work, and say why: 1/3 one block, 2/3 listed steps, 1 listed atomic steps.
 
     An atomic step names one file, function or command that is in ``known``; an invented name says nothing about the
     work.
     """
-    steps = plan_steps(text)
-    if len(steps) < 2:
+    steps = [step for step in plan.steps if step.listed]
+    if len(steps) < LEAST_STEPS:
         return 1 / 3, "one block"
     vague = [step for step in steps if not (step.atomic and any(_is_known(name, known) for name in step.names))]
-    if vague:
-        return 2 / 3, f"{len(steps)} listed steps, {len(vague)} of them without one thing that is there"
+    idle = len([step for step in plan_steps(plan.text) if step.listed]) - len(steps)
+    if vague or idle:
+        less = f", {len(vague)} of them without one thing that is there" if vague else ""
+        return 2 / 3, f"{len(steps)} listed steps{less}{f', and {idle} items that are none' if idle else ''}"
     return 1.0, f"{len(steps)} listed steps, each naming one thing"
 
 
 def _is_known(name: str, known: set[str]) -> bool:
     parts = {name, posixpath.basename(name), name.partition(" ")[0], name.rpartition(".")[2]}
-    return name == "run tests" or _RUNS_TESTS.search(name) is not None or bool(parts & known)
+    return name == "run tests" or RUNS_TESTS.search(name) is not None or bool(parts & known)
 
 
 def names_of_work(activity: RoundActivity) -> set[str]:

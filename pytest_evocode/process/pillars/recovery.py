@@ -10,10 +10,13 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
+from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
 from pytest_evocode.process.tests_written import WrittenTests
 from pytest_evocode.process.trajectory.events import CommandRun, FileEdit, FileRead, RoundActivity
+from pytest_evocode.process.trajectory.failure_causes import FailureCause
 
 #: RigorBench's parameter lambda.
 DECAY = 0.2
@@ -35,10 +38,14 @@ class RepairAttempt:
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        """The old lines that were changed, by file; whole files where the lines are unknown."""
+        """The old lines of the source that were changed, by file; whole files where the lines are unknown.
+
+        Those of tests where no source was changed.
+        """
+        source = [edit for edit in self.edits if edit.role == "source"]
         return tuple(
             (edit.path, *span)
-            for edit in self.edits
+            for edit in source or self.edits
             for span in ([span for hunk in edit.hunks for span in hunk.spans] or [(0, sys.maxsize)])
         )
 
@@ -63,6 +70,9 @@ class RecoveryCycle:
 
 def recovery(activity: RoundActivity, tests: WrittenTests) -> dict[str, Measure]:
     """Return f(RAC), SD and 1 - TWR."""
+    if not has_run(activity):
+        unmeasured = not_measured("nothing was built, tested or started after an edit")
+        return {"f(RAC)": unmeasured, "SD": unmeasured, "1-TWR": unmeasured}
     cycles = find_cycles(activity)
     evidence = tuple(_begun(cycle) for cycle in cycles) + _not_counted(activity)
     if not cycles:
@@ -94,8 +104,55 @@ def _begun(cycle: RecoveryCycle) -> Evidence:
 
 
 def _not_counted(activity: RoundActivity) -> tuple[Evidence, ...]:
-    others = [run for run in activity.runs if run.passed is False and run.failure != "product"]
-    return tuple(run.evidence(f"does not count: {run.failure}") for run in others)
+    causes = ((run, cause_of(run, activity)) for run in activity.runs if run.passed is False)
+    return tuple(run.evidence(f"does not count: {cause}") for run, cause in causes if cause != "product")
+
+
+def has_run(activity: RoundActivity) -> bool:
+    """Return whether anything was built, tested or started after the first edit of use."""
+    begun = _begin(activity)
+    return any(run.at >= begun and run.passed is not None and _is_of_use(run, activity) for run in activity.runs)
+
+
+def _is_of_use(run: CommandRun, activity: RoundActivity) -> bool:
+    """Return whether a run is not just of tests that cannot fail, or of a scratch script."""
+    words = {word.removeprefix("./").partition("::")[0] for word in run.key.split()}
+    named = {edit.path for edit in activity.product_edits if edit.path in words}
+    return not named or any(activity.is_used(path) for path in named)
+
+
+def _begin(activity: RoundActivity) -> float:
+    return min((edit.at for edit in activity.working_edits), default=inf)
+
+
+def cause_of(run: CommandRun, activity: RoundActivity) -> FailureCause | Literal["the state before"]:
+    """Return why a run failed, by its output and by what the round shows.
+
+    What fails before the first edit of a round is the state that the agent was given. So are tests that failed then and
+    never passed in the round, such as those that need what the environment lacks. A script that the agent wrote and
+    that nothing uses is a scratch script.
+    """
+    if run.at < _begin(activity):
+        return "the state before"
+    failing = {name for name, passed in run.tests.items() if not passed}
+    if failing and failing <= _given_failures(activity):
+        return "the state before"
+    if run.purpose == "program" and _is_scratch(run, activity):
+        return "scratch"
+    return run.failure or "product"
+
+
+def _given_failures(activity: RoundActivity) -> set[str]:
+    begun = _begin(activity)
+    given = {name for run in activity.runs if run.at < begun for name, passed in run.tests.items() if not passed}
+    mended = {name for run in activity.runs if run.at >= begun for name, passed in run.tests.items() if passed}
+    whole = any(run.whole and run.passed and run.at >= begun for run in activity.runs)
+    return set() if whole else given - mended
+
+
+def _is_scratch(run: CommandRun, activity: RoundActivity) -> bool:
+    words = {word.removeprefix("./") for word in run.key.split()}
+    return any(edit.path in words and not activity.is_used(edit.path) for edit in activity.edits)
 
 
 def _diversity(cycles: Sequence[RecoveryCycle]) -> Measure:
@@ -151,7 +208,7 @@ def _cycles(activity: RoundActivity, runs: Sequence[CommandRun]) -> Iterator[Rec
     under_way: list[CommandRun] = []
     for run in runs:
         if not run.passed:
-            if run.failure == "product":
+            if cause_of(run, activity) == "product":
                 under_way.append(run)
         elif under_way and (run.whole or any(run.key == failed.key for failed in under_way)):
             yield _cycle(activity, [*under_way, run])
@@ -172,7 +229,7 @@ def _cycle(activity: RoundActivity, runs: Sequence[CommandRun]) -> RecoveryCycle
 
 
 def _edits(activity: RoundActivity, begin: int, end: int | None) -> tuple[FileEdit, ...]:
-    return tuple(edit for edit in activity.product_edits if edit.at > begin and (end is None or edit.at <= end))
+    return tuple(edit for edit in activity.working_edits if edit.at > begin and (end is None or edit.at <= end))
 
 
 def wasted_tokens(
@@ -196,18 +253,19 @@ def wasted_tokens(
 def working_steps(activity: RoundActivity, verifying: AbstractSet[str]) -> set[int]:
     """Return the steps that did something for the task, so that padding does not dilute what was wasted.
 
-    These are the steps that read a file for the first time, changed the source or a test file that can fail
-    (``verifying``), ran something for the first time since such a change, or ran something that failed.
+    These are the steps that read a file of the project for the first time, changed the source or a test file that can
+    fail (``verifying``), ran something for the first time since such a change, or ran something that failed.
     """
     steps: set[int] = set()
     seen: set[str] = set()
     has_run = False
+    working = set(map(id, activity.working_edits))
     for event in sorted((*activity.reads, *activity.edits, *activity.runs), key=lambda each: each.at):
         if isinstance(event, FileRead):
-            counts = event.path not in seen
+            counts = event.path not in seen and not event.path.startswith(("/", "~", "../"))
             seen.add(event.path)
         elif isinstance(event, FileEdit):
-            counts = event.role == "source" or event.path in verifying
+            counts = id(event) in working and (event.role == "source" or event.path in verifying)
             has_run = has_run and not counts
         else:
             counts = not (has_run and isinstance(event, CommandRun) and event.passed)

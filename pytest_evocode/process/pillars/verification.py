@@ -6,7 +6,15 @@ import re
 from collections.abc import Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured
-from pytest_evocode.process.tests_written import TestFunction, WrittenTests, changed_symbols, covers
+from pytest_evocode.process.protocols import ExecutedMeasures
+from pytest_evocode.process.tests_written import (
+    Symbol,
+    TestFunction,
+    TestVerification,
+    WrittenTests,
+    changed_symbols,
+    covers,
+)
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.words import specific_words
@@ -23,17 +31,19 @@ def verification(
     roles: FileRoles,
     tests: WrittenTests,
     requirements: Sequence[DeclaredRequirement],
-    coverage_gain: Measure,
+    executed: ExecutedMeasures,
 ) -> dict[str, Measure]:
     """Return TCR, dC and RT, given the requirements of this round and of those before it."""
     return {
-        "TCR": _creation_rate(activity, roles, tests),
-        "dC": coverage_gain,
-        "RT": _traceability(tests, requirements),
+        "TCR": _creation_rate(activity, roles, tests, executed.verification),
+        "dC": executed.coverage_gain,
+        "RT": _traceability(tests, requirements, executed.verification),
     }
 
 
-def _creation_rate(activity: RoundActivity, roles: FileRoles, tests: WrittenTests) -> Measure:
+def _creation_rate(
+    activity: RoundActivity, roles: FileRoles, tests: WrittenTests, verification: TestVerification | None
+) -> Measure:
     symbols, unread = changed_symbols(activity, roles)
     evidence = [Evidence(what=f"cannot be read: {why}", quote=path) for path, why in unread.items()]
     if not symbols:
@@ -43,15 +53,34 @@ def _creation_rate(activity: RoundActivity, roles: FileRoles, tests: WrittenTest
         return not_measured("the tests cannot be read")
     covered = 0
     for symbol in symbols:
-        test = next((test for test in tests.verifying if covers(test, symbol)), None)
+        test, how = _test_of(symbol, tests, verification)
         covered += test is not None
-        what = f"imported and called by {test}" if test else "no test of the agent imports and calls it"
+        what = f"{how} {test}" if test else "no test of the agent can fail for it"
         evidence.append(Evidence(what=what, quote=str(symbol)))
     reason = f"{covered} of {len(symbols)} functions and classes that were added or changed"
-    return measured(covered / len(symbols), reason, tuple(evidence))
+    return _sure(covered / len(symbols), reason, evidence, verification)
 
 
-def _traceability(tests: WrittenTests, requirements: Sequence[DeclaredRequirement]) -> Measure:
+def _test_of(
+    symbol: Symbol, tests: WrittenTests, verification: TestVerification | None
+) -> tuple[TestFunction | None, str]:
+    """Return a test of a function or class, and how that is known: by its mutants where there are some."""
+    name = f"{symbol.path}:{symbol.name}"
+    if verification is not None and name in verification.symbols:
+        failing = (test for test in tests.verifying if name in verification.kills.get((test.path, test.name), ()))
+        return next(failing, None), "its mutants fail"
+    return next((test for test in tests.verifying if covers(test, symbol)), None), "imported and called by"
+
+
+def _sure(value: float, reason: str, evidence: Sequence[Evidence], verification: TestVerification | None) -> Measure:
+    if verification is None:
+        return measured(value, reason, tuple(evidence))
+    return measured(value, f"{reason}; {verification.reason}", tuple(evidence), certainty="executed")
+
+
+def _traceability(
+    tests: WrittenTests, requirements: Sequence[DeclaredRequirement], verification: TestVerification | None
+) -> Measure:
     if not requirements:
         return not_measured("the task declares no requirements")
     if tests.is_unknown:
@@ -64,7 +93,7 @@ def _traceability(tests: WrittenTests, requirements: Sequence[DeclaredRequiremen
         what = f"{requirement.id}: {f'traced to by {test}' if test else 'no test of the agent is about it'}"
         evidence.append(Evidence(what=what, quote=requirement.text))
     reason = f"{traced} of {len(requirements)} requirements"
-    return measured(traced / len(requirements), reason, tuple(evidence))
+    return _sure(traced / len(requirements), reason, evidence, verification)
 
 
 def traces_to(test: TestFunction, requirement: DeclaredRequirement) -> bool:

@@ -11,8 +11,10 @@ from pytest_evocode.process.scores.rigor_score import (
     WEIGHTS,
     Pillar,
     RigorScore,
+    Shares,
     mean_known,
     mean_pillars,
+    mean_shares,
     rigor_score,
 )
 
@@ -27,6 +29,8 @@ class RoundProcess(FrozenRecord):
     """The round's number, from 1."""
     edited: bool
     """Whether the product or a test that can fail was changed; without that a round has no score."""
+    ran: bool = True
+    """Whether anything was built, tested or started after the first edit."""
     pillars: dict[str, Pillar]
     """By their short names; see :data:`~pytest_evocode.process.scores.rigor_score.PILLARS`."""
     extended: dict[str, Measure] = {}
@@ -46,7 +50,12 @@ class RoundProcess(FrozenRecord):
 
     def score(self, weights: Mapping[str, float] = WEIGHTS) -> RigorScore | None:
         """Return the RigorScore; None for a round without an edit."""
-        return rigor_score(self.values, weights) if self.edited else None
+        return rigor_score(self.values, weights, self.shares) if self.edited else None
+
+    @property
+    def shares(self) -> dict[str, Shares]:
+        """How much of each pillar that has a value was measured, and judged by a model."""
+        return {name: each.shares(name) for name, each in self.pillars.items() if each.value is not None}
 
 
 class AttemptProcess(FrozenRecord):
@@ -73,7 +82,12 @@ class AttemptProcess(FrozenRecord):
 
     def score(self, weights: Mapping[str, float] = WEIGHTS) -> RigorScore | None:
         """Return the RigorScore of :attr:`values`; None for an attempt without an edit."""
-        return rigor_score(self.values, weights) if self.edited else None
+        return rigor_score(self.values, weights, self.shares) if self.edited else None
+
+    @property
+    def shares(self) -> dict[str, Shares]:
+        """The mean shares of each pillar over the rounds in which it was measured."""
+        return mean_shares(round_.shares for round_ in self.rounds)
 
     @property
     def outcome(self) -> float | None:

@@ -46,6 +46,10 @@ OF_CATEGORY: Mapping[str, str] = {
 }
 
 
+Shares = tuple[float, float]
+"""How much of a pillar's weight was measured, and how much of it was judged by a model, both from 0 to 1."""
+
+
 class Pillar(FrozenRecord):
     """One pillar with its sub-metrics."""
 
@@ -54,6 +58,15 @@ class Pillar(FrozenRecord):
     parts: dict[str, Measure]
     """The sub-metrics, by their names in :data:`PARTS`."""
 
+    def shares(self, name: str) -> Shares:
+        """Return how much of the pillar's weight was measured, and how much of it was judged by a model."""
+        if not self.parts:
+            return 1.0, 0.0
+        of_whole = 1 / math.fsum(PARTS[name].values())
+        known = {part: PARTS[name][part] for part, measure in self.parts.items() if measure.value is not None}
+        judged = (weight for part, weight in known.items() if self.parts[part].certainty == "judged")
+        return math.fsum(known.values()) * of_whole, math.fsum(judged) * of_whole
+
 
 class RigorScore(FrozenRecord):
     """A weighted mean of pillars."""
@@ -61,7 +74,9 @@ class RigorScore(FrozenRecord):
     value: float
     """0 to 1."""
     coverage: float
-    """The share of the weight that was measured, 0 to 1."""
+    """The share of the sub-metrics' weight that was measured, 0 to 1."""
+    judged: float = 0.0
+    """The share of the weight that a model judged, 0 to 1; part of :attr:`coverage`."""
 
 
 def pillar(name: str, parts: Mapping[str, Measure]) -> Pillar:
@@ -76,18 +91,44 @@ def pillar(name: str, parts: Mapping[str, Measure]) -> Pillar:
     return Pillar(value=_weighted(known, PARTS[name]), parts=dict(parts))
 
 
-def rigor_score(pillars: Mapping[str, float | None], weights: Mapping[str, float] = WEIGHTS) -> RigorScore | None:
+def rigor_score(
+    pillars: Mapping[str, float | None],
+    weights: Mapping[str, float] = WEIGHTS,
+    shares: Mapping[str, Shares] | None = None,
+) -> RigorScore | None:
     """Return the weighted mean of the pillars that have a value; None where none has.
 
+    Args:
+        pillars: Their values.
+        weights: Their weights.
+        shares: How much of each pillar was measured, and judged; all of those with a value if left out.
+
     >>> rigor_score({"pf": 1.0, "re": 0.5, "aq": None})  # (0.15 * 1 + 0.20 * 0.5) / 0.35
-    RigorScore(value=0.7142857142857143, coverage=0.35)
+    RigorScore(value=0.7142857142857143, coverage=0.35, judged=0.0)
+    >>> rigor_score({"pf": 1.0, "re": 0.5}, shares={"pf": (0.3, 0.0), "re": (1.0, 0.5)}).coverage
+    0.245
     """
     known = {name: value for name, value in pillars.items() if value is not None}
     value = _weighted(known, weights)
     if value is None:
         return None
-    covered = math.fsum(weights[name] for name in known) / math.fsum(weights.values())
-    return RigorScore(value=value, coverage=round(covered, 12))
+    whole = math.fsum(weights.values())
+    found = {name: (shares or {}).get(name, (1.0, 0.0)) for name in known}
+    covered, judged = (math.fsum(weights[name] * each[side] for name, each in found.items()) / whole for side in (0, 1))
+    return RigorScore(value=value, coverage=round(covered, 12), judged=round(judged, 12))
+
+
+def mean_shares(rows: Iterable[Mapping[str, Shares]]) -> dict[str, Shares]:
+    """Return the mean shares of each pillar over the rows in which it was measured; rows are rounds or more.
+
+    >>> mean_shares([{"pf": (1.0, 0.0)}, {"pf": (0.5, 0.5)}, {}])
+    {'pf': (0.75, 0.25)}
+    """
+    rows = list(rows)
+    found = {name: [row[name] for row in rows if name in row] for name in PILLARS}
+    return {
+        name: (fmean(each[0] for each in some), fmean(each[1] for each in some)) for name, some in found.items() if some
+    }
 
 
 def _weighted(values: Mapping[str, float], weights: Mapping[str, float]) -> float | None:

@@ -12,12 +12,12 @@ from pytest_evocode.process.pillars.atomicity import atomicity
 from pytest_evocode.process.pillars.exploration import exploration
 from pytest_evocode.process.pillars.extended import extended
 from pytest_evocode.process.pillars.planning import planning
-from pytest_evocode.process.pillars.recovery import recovery
+from pytest_evocode.process.pillars.recovery import has_run, recovery
 from pytest_evocode.process.pillars.verification import verification
 from pytest_evocode.process.protocols import ExecutedMeasures, Executor, Judge, JudgeMaterial, Judgement
 from pytest_evocode.process.scores.records import RoundProcess
 from pytest_evocode.process.scores.rigor_score import PARTS, Pillar, pillar
-from pytest_evocode.process.tests_written import written_tests
+from pytest_evocode.process.tests_written import used_files, written_tests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext, read_rounds
@@ -53,6 +53,7 @@ def score_rounds(
     context = context or TaskContext()
     activities = read_rounds([recorded for recorded, _ in rounds], context)
     for activity, (_, declared) in zip(activities, rounds, strict=True):
+        activity.used = used_files(activity, context.roles, written_tests(activity, context.roles))
         executed = executor.run_round(activity) if executor is not None else None
         yield score_round(activity, context.roles, declared, executed, judge)
 
@@ -68,18 +69,20 @@ def score_round(
     roles = roles or FileRoles()
     declared = declared or RoundDeclaration()
     executed = executed or ExecutedMeasures()
-    tests = written_tests(activity, roles)
+    tests = written_tests(activity, roles).confirmed(executed.verification)
+    if activity.used is None:
+        activity.used = used_files(activity, roles, tests)
     # A test that cannot fail is no work.
     verifying = tests.verifying_paths
-    edited = any(edit.role == "source" or edit.path in verifying for edit in activity.product_edits)
+    edited = any(edit.role == "source" or edit.path in verifying for edit in activity.working_edits)
     parts = {"aq": abstention(activity, declared.abstain, declared.requirements, declared.passed)}
     if edited:
         parts |= {
             "pf": planning(activity),
-            "vc": verification(activity, roles, tests, declared.requirements, executed.coverage_gain),
+            "vc": verification(activity, roles, tests, declared.requirements, executed),
             "re": recovery(activity, tests),
             "ati": atomicity(activity, executed.build_health, executed.stability),
-            "tad": assertion_density(tests),
+            "tad": assertion_density(tests, executed.verification),
             "ee": exploration(activity, roles, tests),
         }
     extra = extended(activity, roles, declared.abstain, declared.cases, executed)
@@ -89,6 +92,7 @@ def score_round(
         round=activity.name,
         index=activity.index,
         edited=edited,
+        ran=has_run(activity),
         pillars={name: pillar(name, parts[name]) if name in parts else _unmeasured(name) for name in PARTS},
         extended=extra,
         false_abstention=false_abstention(activity, declared.abstain),
@@ -103,7 +107,7 @@ def _unmeasured(name: str) -> Pillar:
 
 
 #: The sub-metrics that a judge is asked about, each with its pillar; None for an extended metric.
-JUDGED: Mapping[str, str | None] = {"DQ": "pf", "RT": "vc", "SC": None, "CBS": None}
+JUDGED: Mapping[str, str | None] = {"DQ": "pf", "RT": "vc", "AQ": "aq", "SC": None, "CBS": None}
 
 
 def _ask(

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from pytest_evocode.process.tests_written.code_elements import Symbol, TestFunction, WrittenTests
+from pytest_evocode.process.tests_written.code_elements import (
+    Symbol,
+    TestFunction,
+    TestVerification,
+    WrittenTests,
+)
+from pytest_evocode.process.tests_written.used_files import used_files
 from pytest_evocode.process.tests_written.written_tests import changed_symbols, covers, written_tests
 
-__all__ = ["Symbol", "TestFunction", "WrittenTests", "changed_symbols", "covers", "written_tests"]
+__all__ = [
+    "Symbol",
+    "TestFunction",
+    "TestVerification",
+    "WrittenTests",
+    "changed_symbols",
+    "covers",
+    "used_files",
+    "written_tests",
+]

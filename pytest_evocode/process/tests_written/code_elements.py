@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,22 @@ class TestFunction(Symbol):
     """The number of assertions that cannot fail."""
     calls: frozenset[FunctionCall]
     text: str
-    """Its source code."""
+    """Its source code without comments."""
+
+    # Keeps pytest from collecting it because of its name.
+    __test__ = False
+
+
+@dataclass(frozen=True, slots=True)
+class TestVerification:
+    """Which tests failed when the product was made to do something else."""
+
+    kills: Mapping[tuple[str, str], frozenset[str]]
+    """By path and name of a test, the functions and classes, as ``path:name``, whose mutants it failed for."""
+    symbols: frozenset[str]
+    """All functions and classes of which there were mutants, as ``path:name``."""
+    reason: str
+    """What was run."""
 
     # Keeps pytest from collecting it because of its name.
     __test__ = False
@@ -61,6 +76,20 @@ class WrittenTests:
     def verifying_paths(self) -> set[str]:
         """The test files in which a test can fail, as far as they could be parsed."""
         return {test.path for test in self.verifying} | set(self.unread)
+
+    def confirmed(self, verification: TestVerification | None) -> WrittenTests:
+        """Return the tests with the assertions of those that failed for no mutant counted as ones that cannot fail."""
+        if verification is None:
+            return self
+        return replace(
+            self,
+            functions=tuple(
+                test
+                if not test.asserts or (test.path, test.name) in verification.kills or not test.path.endswith(".py")
+                else replace(test, asserts=0, trivial=test.trivial + test.asserts)
+                for test in self.functions
+            ),
+        )
 
     @property
     def is_unknown(self) -> bool:

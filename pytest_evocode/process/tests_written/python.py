@@ -55,7 +55,7 @@ def find_tests(path: str, text: str, conftests: Sequence[str] = ()) -> dict[str,
             asserts=len(found.meaningful),
             trivial=found.trivial,
             calls=frozenset(module.calls_from(node)),
-            text=ast.get_source_segment(text, node) or "",
+            text=said_by(node),
         )
         tests[name] = (test, ast.dump(node))
     return tests
@@ -89,6 +89,21 @@ def _test_functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
             for inner in node.body:
                 if isinstance(inner, Function) and inner.name.startswith("test"):
                     yield f"{node.name}::{inner.name}", inner
+
+
+def said_by(node: Function) -> str:
+    """Return what a test does in source: without comments, docstrings and names that nothing uses."""
+    used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+    return "\n".join(
+        ast.unparse(each)
+        for each in node.body
+        if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
+        and not (
+            isinstance(each, ast.Assign)
+            and not any(isinstance(target, ast.Name) and target.id in used for target in each.targets)
+            and isinstance(each.value, ast.Constant | ast.Tuple | ast.List | ast.Set | ast.Dict)
+        )
+    )
 
 
 class _Module:
@@ -180,7 +195,7 @@ class _Assertions:
             if len(call.args) > 1:  # Called as raises(Error, function).
                 self._note(call, False)
         elif name.startswith("assert") and name != "assert":
-            self._note(call, _are_constant(call.args, self.constants) or _all_same(call.args[:2]))
+            self._note(call, _is_trivial_method(name, call.args, self.constants))
         elif isinstance(call.func, ast.Name):
             for module, helper in self.module.functions.get(name, ()):
                 if not name.startswith("test") and _asserts(module, helper):
@@ -206,15 +221,78 @@ def _last(function: ast.expr) -> str:
 
 
 def _is_trivial(test: ast.expr, constants: set[str]) -> bool:
-    """Return whether an assertion cannot fail: it is of constants only, or compares something with itself."""
-    if _are_constant([test], constants) or isinstance(test, ast.Tuple):
+    """Return whether no plausible result of a program fails an assertion.
+
+    Such an assertion is about constants only, compares something with itself, or only says that a result is not one
+    certain value.
+    """
+    if _are_constant([test], constants) or isinstance(test, ast.Tuple | ast.JoinedStr):
         return True
+    if isinstance(test, ast.BoolOp):
+        weak = [_is_trivial(value, constants) for value in test.values]
+        return all(weak) if isinstance(test.op, ast.And) else any(weak)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _excludes_one(test.operand, constants)
+    if isinstance(test, ast.Call) and _last(test.func) in ("isinstance", "issubclass"):
+        return any(isinstance(each, ast.Name) and each.id == "object" for each in test.args[1:])
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        always = isinstance(test.ops[0], ast.Eq | ast.Is | ast.LtE | ast.GtE)
-        return always and _all_same([test.left, *test.comparators])
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        return any(isinstance(value, ast.Constant) and bool(value.value) for value in test.values)
-    return False
+        return _is_trivial_comparison(test.left, test.ops[0], test.comparators[0], constants)
+    return isinstance(test, ast.Lambda | ast.List | ast.Dict | ast.Set)
+
+
+def _excludes_one(operand: ast.expr, constants: set[str]) -> bool:
+    """Return whether ``not operand`` only says that something is not one certain value."""
+    if not isinstance(operand, ast.Compare) or len(operand.ops) != 1:
+        return False
+    opposite = {ast.Eq: ast.NotEq, ast.Is: ast.IsNot, ast.In: ast.NotIn}.get(type(operand.ops[0]))
+    return opposite is not None and _is_trivial_comparison(operand.left, opposite(), operand.comparators[0], constants)
+
+
+def _is_trivial_comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr, constants: set[str]) -> bool:
+    if isinstance(operator, ast.Eq | ast.Is | ast.LtE | ast.GtE) and _all_same([left, right]):
+        return True
+    if isinstance(operator, ast.NotEq | ast.IsNot):
+        return _are_constant([left], constants) or _are_constant([right], constants)
+    if isinstance(operator, ast.NotIn):
+        return _are_constant([right], constants)
+    if isinstance(operator, ast.In) and isinstance(right, ast.Tuple | ast.List | ast.Set):
+        return any(_all_same([left, each]) for each in right.elts)
+    return _is_length(left) and isinstance(operator, ast.GtE | ast.Gt) and _is_below_one(right, operator)
+
+
+def _is_length(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and _last(node.func) in ("len", "abs")
+
+
+def _is_below_one(node: ast.expr, operator: ast.cmpop) -> bool:
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return False
+    return isinstance(value, int | float) and (value < 0 or (value == 0 and isinstance(operator, ast.GtE)))
+
+
+def _is_trivial_method(name: str, arguments: Sequence[ast.expr], constants: set[str]) -> bool:
+    """Return whether no plausible result fails one of unittest's assertions or of another library's."""
+    if _are_constant(arguments, constants) or _all_same(arguments[:2]):
+        return True
+    if not arguments:
+        return False
+    first, *rest = arguments
+    if name == "assertTrue":
+        return _is_trivial(first, constants)
+    if name == "assertFalse":
+        return _excludes_one(first, constants)
+    if name == "assertIsNotNone":
+        return True
+    operator = _OPERATORS.get(name)
+    return bool(operator and rest) and _is_trivial_comparison(first, operator(), rest[0], constants)  # type: ignore[misc]
+
+
+_OPERATORS: dict[str, type[ast.cmpop]] = {
+    "assertNotEqual": ast.NotEq, "assertIsNot": ast.IsNot, "assertNotIn": ast.NotIn, "assertIn": ast.In,
+    "assertGreaterEqual": ast.GtE, "assertGreater": ast.Gt,
+}  # fmt: skip
 
 
 def _all_same(nodes: Sequence[ast.AST]) -> bool:

@@ -105,7 +105,7 @@ def _definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
 
 def covers(test: TestFunction, symbol: Symbol) -> bool:
     """Return whether a test imports and calls a function or class, or a member of the class."""
-    return any(_is_module(call.module, symbol.path) for call in test.calls if call.name == symbol.name) or any(
+    return any(is_module(call.module, symbol.path) for call in test.calls if call.name == symbol.name) or any(
         _is_member(call.module, symbol) for call in test.calls
     )
 
@@ -113,13 +113,13 @@ def covers(test: TestFunction, symbol: Symbol) -> bool:
 def _is_member(module: str | None, symbol: Symbol) -> bool:
     """Return whether a member of the class ``symbol``, imported from ``module``, is called."""
     parent, _, name = (module or "").rpartition(".")
-    return name == symbol.name and _is_module(parent, symbol.path)
+    return name == symbol.name and is_module(parent, symbol.path)
 
 
-def _is_module(module: str | None, path: str) -> bool:
+def is_module(module: str | None, path: str) -> bool:
     """Return whether an imported module may be a file: the file's own module, or a package above that re-exports it.
 
-    >>> _is_module("shop.cart", "src/shop/cart.py"), _is_module("shop", "src/shop/cart.py"), _is_module("os", "a.py")
+    >>> is_module("shop.cart", "src/shop/cart.py"), is_module("shop", "src/shop/cart.py"), is_module("os", "a.py")
     (True, True, False)
     """
     if module is None:

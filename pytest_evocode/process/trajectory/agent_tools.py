@@ -27,6 +27,8 @@ class ToolUse:
     changes: tuple[TextChange, ...] = ()
     plan: str = ""
     """The plan's steps, one on each line."""
+    adds_to_plan: bool = False
+    """Whether the plan is one more step of a list that earlier calls began."""
     question: str = ""
 
 
@@ -124,21 +126,36 @@ def _editor(arguments: Arguments) -> ToolUse:
     return ToolUse("other")
 
 
+_STEPS = ("todos", "plan", "tasks", "items", "task_list", "todoList", "todo_list", "steps", "newTodos")
+_STEP = ("content", "step", "title", "subject", "task_description", "description", "text", "task", "name")
+
+
 def _plan(arguments: Arguments) -> ToolUse:
-    steps = next((arguments[name] for name in ("todos", "plan", "tasks", "items") if arguments.get(name)), None)
+    if arguments.get("command") in ("view", "lookup", "load", "complete", "remove"):
+        return ToolUse("plan")
+    steps = next((arguments[name] for name in _STEPS if arguments.get(name)), None)
     if isinstance(steps, str):
         try:
             steps = json.loads(steps)
         except ValueError:
             return ToolUse("plan", plan=steps)
     if not isinstance(steps, list):
-        return ToolUse("plan", plan=_text(arguments, "plan", "subject", "description", "content"))
-    lines = [
-        step if isinstance(step, str) else _text(step, "content", "step", "description", "title", "text", "subject")
-        for step in steps
-        if isinstance(step, str | dict)
-    ]
+        return ToolUse("plan", plan=_text(arguments, "plan", "subject", "description", "content", "text"))
+    lines = [step if isinstance(step, str) else _text(step, *_STEP) for step in steps if isinstance(step, str | dict)]
     return ToolUse("plan", plan="\n".join(f"- {line}" for line in lines if line))
+
+
+def _add_task(arguments: Arguments) -> ToolUse:
+    """Read a call that adds one task to a list; what the task says of itself stands after its subject."""
+    subject, more = _text(arguments, "subject", "title", "task", "name"), _text(arguments, "description")
+    line = f"{subject}: {more}" if subject and more and len(more) < 200 else subject or more
+    return ToolUse("plan", plan=f"- {' '.join(line.split())}" if line else "", adds_to_plan=True)
+
+
+def _change_task(arguments: Arguments) -> ToolUse:
+    """Read a call that changes a task: a new subject is a step more, a new state is none."""
+    subject = _text(arguments, "subject", "title")
+    return ToolUse("plan", plan=f"- {subject}" if subject else "", adds_to_plan=True)
 
 
 def _ask(arguments: Arguments) -> ToolUse:
@@ -169,7 +186,10 @@ _TOOLS: Mapping[str, Callable[[Arguments], ToolUse]] = {
     **dict.fromkeys(("applypatch", "patch"), _patch),
     **dict.fromkeys(("strreplaceeditor", "strreplacebasededittool", "texteditor"), _editor),
     **dict.fromkeys(
-        ("todowrite", "updateplan", "writetodos", "exitplanmode", "taskcreate", "tasktracker", "todo"), _plan
+        ("todowrite", "updateplan", "writetodos", "exitplanmode", "tasktracker", "todo", "todos", "todolist",
+         "updatetodolist", "managetodolist", "updatetodo", "settodolist", "createplan"), _plan,
     ),
+    **dict.fromkeys(("taskcreate", "trackercreatetask", "addtask", "createtask"), _add_task),
+    **dict.fromkeys(("taskupdate", "trackerupdatetask"), _change_task),
     **dict.fromkeys(("askuserquestion", "askuser", "question", "askfollowupquestion", "requestuserinput"), _ask),
 }  # fmt: skip

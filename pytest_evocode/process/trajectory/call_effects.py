@@ -13,7 +13,7 @@ from pytest_evocode.process.trajectory.call_results import CallResult
 from pytest_evocode.process.trajectory.events import CommandRun
 from pytest_evocode.process.trajectory.failure_causes import FailureCause, crashed, failure_cause
 from pytest_evocode.process.trajectory.file_roles import may_be_output, relative
-from pytest_evocode.process.trajectory.runner_output import RunnerOutcome, read_runner_output
+from pytest_evocode.process.trajectory.runner_output import RunnerOutcome, read_build_output, read_runner_output
 from pytest_evocode.process.trajectory.shell.command_lines import parse_line
 from pytest_evocode.process.trajectory.shell.files import shown_files, touched_by
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurpose, CommandPurposes
@@ -26,6 +26,12 @@ _NOT_FOUND = re.compile(
 )
 _REFUSED = re.compile(
     r"^\W*(<tool_use_error>|error\b|file (does not exist|not found))|string to replace not found", re.I
+)
+#: The totals of a test runner that a script has started.
+_TOTALS = re.compile(
+    r"^=*.*\b\d+ (?:passed|failed)\b.* in [\d.]+ ?s|^Ran \d+ tests? in |^Tests:\s+.*\d+ total|^test result: \w+\. |"
+    r"^\s*\d+ (?:passing|failing)\b|^(?:ok|FAIL)\s+\S+\s+[\d.]+s",
+    re.MULTILINE,
 )
 _SUBJECT_LINES = re.compile(r"^(?:#.*)?\n", re.MULTILINE)
 
@@ -40,6 +46,8 @@ class CallEffects:
     changes: list[TextChange] = field(default_factory=list)
     runs: list[CommandRun] = field(default_factory=list)
     plan: str = ""
+    adds_to_plan: bool = False
+    """Whether the plan is one more step of the list that earlier calls began."""
     question: str = ""
     commits: list[str] = field(default_factory=list)
     uses_git: bool = False
@@ -63,6 +71,7 @@ class CallReader:
         use = tool_use(result.call.function_name, result.call.arguments)
         line = parse_line(use.line) if use.kind == "shell" else EMPTY_LINE
         effects = CallEffects(use.line or _summary(result, use), plan=use.plan, question=use.question)
+        effects.adds_to_plan = use.adds_to_plan
         effects.runs = list(self._runs(line, result, step, at))
         self._git(line, result, effects)
         touched = [touched_by(command) for command in line.commands]
@@ -99,7 +108,7 @@ class CallReader:
         return lambda path: any(posixpath.basename(path) in line for line in complaints)
 
     def _runs(self, line: CommandLine, result: CallResult, step: int, at: int) -> Iterator[CommandRun]:
-        found = [(number, self.purposes.of(command)) for number, command in enumerate(line.commands)]
+        found = [(number, self._purpose(command, result)) for number, command in enumerate(line.commands)]
         for number, purpose in found:
             command = line.commands[number]
             if purpose is None or (purpose == "program" and not self._is_product(command)):
@@ -108,10 +117,6 @@ class CallReader:
             alone = sum(other == purpose for _, other in found) == 1
             outcome = read_runner_output(result.output) if purpose == "test" and alone else RunnerOutcome(None)
             passed = _passed(purpose, exit_code, outcome, result, alone)
-            failure: FailureCause | None = None
-            if passed is False:
-                has_run = outcome.passed is not None or purpose == "program"
-                failure = failure_cause(result.output, exit_code=exit_code, has_run=has_run, is_ours=self.is_ours)
             yield CommandRun(
                 step,
                 at,
@@ -119,11 +124,39 @@ class CallReader:
                 key=self.purposes.key(command),
                 purpose=purpose,
                 passed=passed,
-                failure=failure,
+                failure=self._cause(command, purpose, outcome, result, exit_code) if passed is False else None,
                 exit_code=exit_code,
                 tests=outcome.tests,
                 whole=purpose == "test" and self.purposes.runs_all_tests(command),
             )
+
+    def _purpose(self, command: SimpleCommand, result: CallResult) -> CommandPurpose | None:
+        """Return what a command is for; a script that prints what test runners print has run tests."""
+        purpose = self.purposes.of(command)
+        if purpose == "program" and self._is_product(command):
+            outcome = read_runner_output(result.output)
+            if outcome.passed is not None and _TOTALS.search(result.output):
+                return "test"
+        return purpose
+
+    def _cause(
+        self,
+        command: SimpleCommand,
+        purpose: CommandPurpose,
+        outcome: RunnerOutcome,
+        result: CallResult,
+        exit_code: int | None,
+    ) -> FailureCause:
+        script = next((word for word in command.words[1:] if word and not word.startswith("-")), "")
+        placed = self._place(script, command.cwd or "")
+        return failure_cause(
+            result.output,
+            exit_code=exit_code,
+            has_run=outcome.passed is not None or purpose == "program",
+            is_ours=self.is_ours,
+            command=command.text,
+            scratch=script if purpose == "program" and placed.startswith(("/", "~", "../")) else "",
+        )
 
     def _is_product(self, command: SimpleCommand) -> bool:
         """Return whether a program is the workspace's own, and not a script that was typed in."""
@@ -142,9 +175,10 @@ class CallReader:
             words = [word for word in command.words if word is not None]
             if command.program != "git" or len(words) < 2:
                 continue
+            verb = _verb_of_git(words)
             exit_code = line.exit_code_of(number, result.exit_code)
             effects.uses_git |= exit_code in (0, 1, None) and "not a git repository" not in result.output
-            if result.commits or "commit" not in words[1:4] or "--dry-run" in words:
+            if result.commits or verb != "commit" or "--dry-run" in words:
                 continue
             printed = _COMMITTED.search(result.output)
             if exit_code == 0 or printed:
@@ -161,6 +195,10 @@ def _passed(
         return outcome.passed
     if result.timed_out:
         return False
+    if outcome.empty:
+        return None  # No test failed, and none passed.
+    if purpose == "build" and exit_code is None and alone:
+        return read_build_output(result.output)
     return None if exit_code is None else exit_code == 0
 
 
@@ -174,8 +212,17 @@ def _by_hand(
             yield change
 
 
+def _verb_of_git(words: list[str]) -> str:
+    """Return what git is asked to do, behind its own options."""
+    rest = words[1:]
+    while rest and rest[0].startswith("-"):
+        rest = rest[2:] if rest[0] in ("-c", "-C", "--git-dir", "--work-tree", "--namespace") else rest[1:]
+    return rest[0] if rest else ""
+
+
 def _commit_message(command: SimpleCommand) -> str:
     words = list(command.words)
+    words = words[words.index("commit") :] if "commit" in words else words
     parts = []
     for word, following in zip(words, [*words[1:], None], strict=True):
         if word is None:

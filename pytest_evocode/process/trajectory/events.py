@@ -56,6 +56,8 @@ class FileEdit(Event):
     after: str | None
     hunks: tuple[Hunk, ...]
     """Empty where they are unknown."""
+    effective: bool = True
+    """Whether the product came to something that it had not been before in the round: no comment, no way back."""
 
     @property
     def of_product(self) -> bool:
@@ -100,6 +102,8 @@ class RoundActivity:
     index: int
     """The round's number, from 1."""
     instruction: str
+    requests: tuple[str, ...] = ()
+    """The instructions of all rounds up to this one."""
     messages: list[Statement] = field(default_factory=list)
     reads: list[FileRead] = field(default_factory=list)
     edits: list[FileEdit] = field(default_factory=list)
@@ -114,6 +118,8 @@ class RoundActivity:
     """Whether a command has shown that the workspace is a repository."""
     state_changes: list[StateChange] = field(default_factory=list)
     """All changes of files, including those made by the product's own programs."""
+    used: frozenset[str] | None = None
+    """The changed files of the product and its tests that are of use; None where that was not looked into."""
     tokens: dict[int, int | None] = field(default_factory=dict)
     """Prompt and completion tokens of each of the agent's steps together; None where they were not recorded."""
     before: dict[str, str | None] = field(default_factory=dict)
@@ -133,9 +139,18 @@ class RoundActivity:
         return tuple(edit for edit in self.edits if edit.of_product)
 
     @property
+    def working_edits(self) -> tuple[FileEdit, ...]:
+        """The edits of the product and its tests that changed something of use."""
+        return tuple(edit for edit in self.product_edits if edit.effective and self.is_used(edit.path))
+
+    def is_used(self, path: str) -> bool:
+        """Return whether a changed file is of use, as far as that is known."""
+        return self.used is None or path in self.used
+
+    @property
     def first_source_edit(self) -> FileEdit | None:
         """The first edit of the product's source."""
-        return next((edit for edit in self.edits if edit.role == "source"), None)
+        return next((edit for edit in self.edits if edit.role == "source" and self.is_used(edit.path)), None)
 
     @property
     def last_message(self) -> Statement | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_evocode.process.trajectory.call_effects import CallEffects, CallReader
 from pytest_evocode.process.trajectory.call_results import call_results, text_of
 from pytest_evocode.process.trajectory.events import FileEdit, FileRead, RoundActivity, StateChange, Statement
 from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.normal_forms import normal_form
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 from pytest_evocode.process.trajectory.text_changes import Hunk, TextChange, hunks_between, read_diff
 from pytest_evocode.process.trajectory.workspace_texts import Originals, WorkspaceTexts, matching_paths
@@ -55,11 +56,13 @@ def read_rounds(rounds: Iterable[RecordedRound], context: TaskContext) -> Iterat
         is_ours=lambda module: _is_ours(module, workspace, context.originals),
         recorded=any(_is_watched(round_.trajectory) for round_ in rounds),
     )
+    requests: list[str] = []
     for round_ in rounds:
         workspace.put(round_.brought)
         origin.update(round_.brought)  # What the task brings is not the agent's work.
         instruction = round_.instruction or _instruction(round_.trajectory)
-        activity = RoundActivity(round_.name, round_.index, instruction)
+        requests.append(instruction)
+        activity = RoundActivity(round_.name, round_.index, instruction, tuple(requests))
         yield _RoundReader(context.roles, calls, workspace, origin, activity).read(round_.trajectory)
 
 
@@ -90,6 +93,12 @@ class _RoundReader:
     origin: dict[str, str | None]
     activity: RoundActivity
     at: int = 0
+    tasks: list[str] = field(default_factory=list)
+    """The steps that were added one by one with a planning tool."""
+    forms: dict[str, str | None] = field(default_factory=dict)
+    """The normal forms of the product's files that differ from the start of the round."""
+    states: set[frozenset[tuple[str, str | None]]] = field(default_factory=lambda: {frozenset()})
+    """All that the product has been in the round."""
 
     def read(self, trajectory: Trajectory) -> RoundActivity:
         for step in trajectory.steps:
@@ -122,7 +131,8 @@ class _RoundReader:
         activity.state_changes += _state_changes_of(at, activity.edits[begun:], tables)
         activity.runs += effects.runs
         if effects.plan:
-            activity.plans.append(Statement(step, at, effects.plan))
+            self.tasks = [*self.tasks, effects.plan] if effects.adds_to_plan else []
+            activity.plans.append(Statement(step, at, "\n".join(self.tasks) or effects.plan))
         if effects.question:
             activity.questions.append(Statement(step, at, effects.question))
         activity.commits += [Statement(step, at, message) for message in effects.commits]
@@ -139,12 +149,26 @@ class _RoundReader:
         hunks = read_diff(change.diff) if change.diff else hunks_between(before or "", after or "")
         kind = "added" if before is None and after is not None and change.content is not None else change.kind
         quote = f"{path}: {_first_lines(hunks)}" if hunks else f"{path}: {summary}"
-        self.activity.edits.append(FileEdit(step, self.at, quote, path, kind, role, before, after, hunks))
+        edit = FileEdit(step, self.at, quote, path, kind, role, before, after, hunks)
+        self.activity.edits.append(replace(edit, effective=not edit.of_product or self._is_new_state(edit)))
+
+    def _is_new_state(self, edit: FileEdit) -> bool:
+        """Return whether the product came to something that it had not been before in the round."""
+        if edit.path in self.workspace.lost or (edit.after is None and edit.kind != "deleted"):
+            return True
+        first = self.activity.before[edit.path]
+        self.forms[edit.path] = None if edit.after is None else normal_form(edit.path, edit.after)
+        if self.forms[edit.path] == (None if first is None else normal_form(edit.path, first)):
+            del self.forms[edit.path]
+        state = frozenset(self.forms.items())
+        is_new = state not in self.states
+        self.states.add(state)
+        return is_new
 
 
 def _state_changes_of(at: int, edits: Sequence[FileEdit], tables: Sequence[Mapping[str, Any]]) -> Iterator[StateChange]:
     """Yield the recorded changes of a call or, where there are none, changes made of its edits."""
-    product = {edit.path for edit in edits if edit.of_product}
+    product = {edit.path for edit in edits if edit.of_product and edit.effective}
     for table in tables or map(_table, edits):
         yield StateChange(at, table, table["path"] in product)
 

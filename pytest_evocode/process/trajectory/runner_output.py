@@ -31,10 +31,35 @@ _TOTALS = (
     re.compile(r"^\s*(?P<passed>\d+) passing\b(?:[\s\S]*?^\s*(?P<failed>\d+) failing\b)?", re.MULTILINE),  # mocha
     re.compile(r"^(?:#|\u2139) pass (?P<passed>\d+)\n(?:#|\u2139) fail (?P<failed>\d+)", re.MULTILINE),  # node --test
 )
+#: Tests that ended with an error other than one of their assertions.
+_BROKEN_OFF = (
+    re.compile(r"^(?P<name>test\w* \([\w.]+\))(?:\n.*)? \.\.\. ERROR$", re.MULTILINE),
+    re.compile(
+        r"^(?:FAILED|ERROR) (?P<name>\S+\.py(?:::\S.*?)?) - (?!assert\b|AssertionError|Failed\b|Failed:)[\w.]+(?::|$)",
+        re.MULTILINE,
+    ),
+)
+_NO_TESTS = re.compile(
+    r"\bno tests? (?:ran|found|files?|to run|were found)\b|collected 0 items|\bRan 0 tests\b|^\d+ deselected in |"
+    r"\[no tests? (?:to run|files)\]|^running 0 tests$|NO TESTS RAN",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BROKEN_BUILD = re.compile(
+    r"^(?:\S+: )?(?:fatal )?error(?:\[\w+\])?: |: (?:fatal )?error: |"
+    r"^make(?:\[\d+\])?: \*\*\* |\berror TS\d+: |BUILD FAIL(?:ED|URE)|"
+    r"^FAILED: |^npm (?:ERR!|error)|^(?:\./)?[\w./-]+\.go:\d+:\d+: |\bcompilation (?:failed|terminated)|^ERROR in |"
+    r"^\s*(?:SyntaxError|IndentationError|TabError): |ninja: build stopped",
+    re.MULTILINE | re.IGNORECASE,
+)
+_DONE_BUILD = re.compile(
+    r"^\s*Finished .*(?:target|profile)|BUILD SUCCESS|Build succeeded|compiled successfully|^Compiled |"
+    r"\bbuilt in [\d.]+ ?m?s",
+    re.MULTILINE | re.IGNORECASE,
+)
 _TOOK = re.compile(r" \(?\d+(?:\.\d+)? ?m?s\)?$")
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?)")
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in .*\n\n(OK|FAILED)(?: \((.*)\))?", re.MULTILINE)
-_GO_PACKAGE = re.compile(r"^(ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[build failed\])", re.MULTILINE)
+_GO_PACKAGE = re.compile(r"^(ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[build failed\])(?!.*\[no tests)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +70,15 @@ class RunnerOutcome:
     """Whether the run passed; None where the output does not say."""
     tests: Mapping[str, bool] = field(default_factory=dict)
     """Whether each test passed, for the tests that the output names."""
+    empty: bool = False
+    """Whether the output says that there was no test to run."""
 
 
 def read_runner_output(output: str) -> RunnerOutcome:
     r"""Read what a test runner has printed.
 
     >>> read_runner_output("FAILED test_a.py::test_b - assert 1 == 2\n=== 1 failed, 3 passed in 0.10s ===")
-    RunnerOutcome(passed=False, tests={'test_a.py::test_b': False})
+    RunnerOutcome(passed=False, tests={'test_a.py::test_b': False}, empty=False)
     """
     output = _ESCAPES.sub("", output)
     tests: dict[str, bool] = {}
@@ -60,11 +87,35 @@ def read_runner_output(output: str) -> RunnerOutcome:
             if match["verdict"] not in _SKIPPED:
                 tests[_TOOK.sub("", match["name"].strip())] = match["verdict"] in _PASSED
     totals = _totals(output)
-    if totals is not None:
-        return RunnerOutcome(totals[1] == 0 and totals[0] > 0, tests)
+    if totals is not None and any(totals):
+        return RunnerOutcome(totals[1] == 0, tests)
     if tests:
         return RunnerOutcome(all(tests.values()), tests)
-    return RunnerOutcome(None)
+    return RunnerOutcome(None, empty=totals is not None or _NO_TESTS.search(output) is not None)
+
+
+def broken_off(output: str) -> tuple[str, ...]:
+    r"""Return the tests that ended with an error other than one of their assertions, where the output tells.
+
+    >>> broken_off("test_x (a.T.test_x) ... ERROR\ntest_y (a.T.test_y) ... FAIL\nFAILED a.py::test_z - KeyError: 1")
+    ('test_x (a.T.test_x)', 'a.py::test_z')
+    """
+    output = _ESCAPES.sub("", output)
+    return tuple(match["name"].strip() for pattern in _BROKEN_OFF for match in pattern.finditer(output))
+
+
+def read_build_output(output: str) -> bool | None:
+    r"""Return whether a build passed by what it printed; None where that does not say.
+
+    >>> read_build_output("error: could not compile `a`"), read_build_output("make: *** [a.o] Error 1")
+    (False, False)
+    >>> read_build_output("    Finished `dev` profile in 0.5s"), read_build_output("a\n")
+    (True, None)
+    """
+    output = _ESCAPES.sub("", output)
+    if _BROKEN_BUILD.search(output):
+        return False
+    return True if _DONE_BUILD.search(output) else None
 
 
 def _totals(output: str) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import IO, BinaryIO, cast
 
-from pytest_evocode.environments import Environment, ProgramEnvironment
+from pytest_evocode.environments import Environment
 from pytest_evocode.environments.artifact_archives import (
     SIZE_LIMIT,
     BoundedFile,
@@ -19,10 +19,12 @@ from pytest_evocode.environments.artifact_archives import (
     too_large,
 )
 from pytest_evocode.environments.programs import FileKind
+from pytest_evocode.environments.services import ServiceFiles, place_of
 from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment, is_in
 from pytest_evocode.errors import EnvironmentFault, UnreadableFile
 from pytest_evocode.tasks import Artifact, Round
+from pytest_evocode.tasks.compose_file import MAIN
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +74,7 @@ def bring_artifacts(source: TreeKeepingEnvironment, target: TreeKeepingEnvironme
         for artifact in _outermost([*round_.artifacts, Artifact(source=ALWAYS)]):
             packed = opened.enter_context(tempfile.TemporaryFile())
             try:
-                kind = _pack(source, artifact.source, packed, left)
+                kind = _pack(place_of(source, artifact.service), artifact.source, packed, left)
             except UnreadableFile as error:
                 if artifact.source != ALWAYS:
                     left_out.append(f"{artifact.source} {error}")
@@ -101,18 +103,18 @@ def bring_artifacts(source: TreeKeepingEnvironment, target: TreeKeepingEnvironme
 
 
 def _outermost(artifacts: Sequence[Artifact]) -> list[Artifact]:
-    """Return the artifacts, the first of each path, without those that lie in others."""
-    by_path = {posixpath.normpath(each.source): each for each in reversed(artifacts)}
+    """Return the artifacts, the first of each path, without those that lie in others of the same service."""
+    by_path = {(each.service or MAIN, posixpath.normpath(each.source)): each for each in reversed(artifacts)}
     return [
         each.model_copy(update={"source": path})
-        for path, each in by_path.items()
-        if not any(is_in(path, other) for other in by_path if other != path)
+        for (service, path), each in by_path.items()
+        if not any(is_in(path, other) for named, other in by_path if named == service and other != path)
     ]
 
 
-def _pack(source: TreeKeepingEnvironment, path: str, packed: IO[bytes], limit: int) -> FileKind:
+def _pack(source: Environment | ServiceFiles, path: str, packed: IO[bytes], limit: int) -> FileKind:
     """Pack a file or directory, and return which it is; raises UnreadableFile where it is neither, or too large."""
-    assert isinstance(source, ProgramEnvironment)  # Both are extensions of one kind of environment.
+    assert isinstance(source, ServiceFiles)  # As all that keep trees do, it packs them and tells of files.
     status = source.file_status(path)
     if status is None:
         raise UnreadableFile("is not there")

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from pytest_evocode.environments import Environment
+from pytest_evocode.environments.entry_points import ENTRY_POINT_LOG, entered_program
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.directory import SUITE_LOGS
 from pytest_evocode.results.scrubbing import scrub_tree
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.context import TrialContext
+from pytest_evocode.trial.service_records import SERVICES, record_services
 from pytest_evocode.verifier import SuiteRun, SuiteSettings, collect_artifacts, collect_logs
 
 T = TypeVar("T")
@@ -75,6 +77,10 @@ class LeftFork:
             if self.more_logs:
                 left_out += (logs_left_out := collect_logs(self.place, beside / SUITE_LOGS))
                 flags += [f"suite log left out: {reason}" for reason in logs_left_out]
+            if (entered := entered_program(self.place)) is not None and (output := entered.output()):
+                (beside / SUITE_LOGS).mkdir(parents=True, exist_ok=True)
+                (beside / SUITE_LOGS / ENTRY_POINT_LOG).write_text(output)
+            record_services(self.environment, beside / SUITE_LOGS / SERVICES, self._context.scrubber)
             if any(reason.endswith(_FULL) for reason in left_out):
                 raise OSError(errno.ENOSPC, _FULL)  # What is there already must not take the room of records.
             scrub_tree(beside, self._context.scrubber)

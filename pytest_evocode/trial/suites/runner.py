@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -42,6 +43,7 @@ from pytest_evocode.trial.suites.running import RunningSuites
 from pytest_evocode.trial.suites.suite_environments import SuiteEnvironments
 from pytest_evocode.trial.suites.system_changes import SystemChanges
 from pytest_evocode.trial.suites.verifier_environments import VerifierEnvironments
+from pytest_evocode.trial.suites.verifier_state import VerifierState
 from pytest_evocode.trial.suites.warm_caches import BegunSuite, WarmCaches
 from pytest_evocode.verifier import (
     Changes,
@@ -82,6 +84,8 @@ class SuiteRunner:
         self._toolbox: Toolbox | None = None
         self._verifiers: VerifierEnvironments | None = None
         self._own = SuiteEnvironments(context)
+        self.state = VerifierState(context)
+        """What suites keep for later ones."""
         self._pins: Pins = NOT_PINNED
         self._looking = contextlib.ExitStack()
 
@@ -146,11 +150,12 @@ class SuiteRunner:
             try:
                 with self._started(left):
                     warm = self._make_ready(left, changes, change)
-                    missing = self._bring_apart(left)
+                    missing = (*self._enter(left), *self._bring_apart(left))
                     until_ready.close()
                     left.keep_caches = partial(self._warm.keep, round_, warm)
                     with self._verifier_of(round_) as verifier:
-                        suite = self._run_in_slot(left, turn, verifier).noting(missing)
+                        notes = (*missing, *self._give_state(left, verifier))
+                        suite = self._run_in_slot(left, turn, verifier).noting(notes)
                     return self._attached(suite, changes, left), left
             except EnvironmentFault as error:
                 if stopped.is_set() or not self._options.strict:
@@ -173,6 +178,12 @@ class SuiteRunner:
         self._system.put_right(fork, changes, rests_on)
         return warm
 
+    def _enter(self, left: LeftFork) -> tuple[str, ...]:
+        """Run the image's ENTRYPOINT where the program under test runs, and return what is to be said of it."""
+        if left.round.suite_environment is not None:  # Which has its own, and the fork is only read.
+            return ()
+        return self._context.task_environment.enter_fork(left.environment)
+
     def _bring_apart(self, left: LeftFork) -> tuple[str, ...]:
         """Take the environment that a suite has for itself, if it has one, and bring the artifacts there.
 
@@ -187,6 +198,10 @@ class SuiteRunner:
         assert isinstance(fork, TreeKeepingEnvironment)  # It is of the same engine.
         return bring_artifacts(fork, place, round_)
 
+    def _give_state(self, left: LeftFork, verifier: ProgramEnvironment | None) -> tuple[str, ...]:
+        place = verifier or left.place
+        return self.state.give(place, left.round, empty=place is left.environment)
+
     def _run_in_slot(self, left: LeftFork, turn: SuiteTurn, verifier: ProgramEnvironment | None) -> SuiteRun:
         """Run the suite of a fork that is ready. What comes before and after this has no slot."""
         name, round_ = self._task.name, left.round
@@ -194,6 +209,7 @@ class SuiteRunner:
             logger.debug("%s, %s: the suite begins", name, round_.name)
             suite = run_suite(left.place, self._task, round_, left.settings, verifier=verifier)
             left.more_logs = suite.more_logs
+            self.state.keep(verifier or left.place, round_)
             if not self._options.hold_forks:  # Then a person is to find what runs there.
                 left.silence()
         logger.debug("%s, %s: the suite took %.1f s", name, round_.name, suite.seconds)
@@ -214,7 +230,7 @@ class SuiteRunner:
         return environment.fork(
             snapshot,
             network=round_.verifier_network,
-            fresh=VERIFIER_DIRECTORIES,
+            fresh=(*VERIFIER_DIRECTORIES, *self.state.paths),
             no_new_privileges=True,
             only=carried_over(self._task, round_, environment.workdir),
         )
@@ -310,7 +326,12 @@ class SuiteRunner:
             self.drop_fork(index)
         self.clearing.finish()
         self._warm.close()
+        self.state.close()
         self._looking.close()
+
+    def in_turn(self, index: int) -> AbstractContextManager[None]:
+        """Return a context that waits for the suites of earlier rounds where those leave something for later ones."""
+        return self.state.in_turn(index, self._running.stopped(index))
 
     def stop(self) -> None:
         """Kill every suite that runs in a fork, or for one."""
@@ -365,4 +386,5 @@ class SuiteRunner:
         """
         if not self._config.keep_processes:
             environment.kill_processes()
+            self._context.task_environment.enter_again(environment)
         environment.remove((*HIDDEN_FROM_AGENT, *self._task.case_reports))

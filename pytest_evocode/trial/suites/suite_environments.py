@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 
 from pytest_evocode.environments import BuildingEngine, BuildWish, Environment
+from pytest_evocode.environments.entry_points import enter
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Network, Round, SuiteEnvironment, resolve_env
@@ -77,14 +78,16 @@ class SuiteEnvironments(StartedEnvironments[Environment]):
         env = resolve_env(suite.config.env, context.options.environ, path=task.file, withheld=withheld)
         network = round_.verifier_network
         environment = context.engine.create(task.with_environment_of(suite), env=env, network=network)
-        self._start_one(environment, _empty_logs)
+        self._start_one(environment, _make_ready)
         logger.debug("%s, %s: an environment for its suite has started", task.name, round_.name)
         return environment
 
 
-def _empty_logs(environment: Environment) -> None:
+def _make_ready(environment: Environment) -> None:
     environment.remove([LOGS])
     environment.make_directories([LOGS])
+    if (entered := enter(environment)) is not None:
+        entered.wait_until_settled()
 
 
 def _kind(suite: SuiteEnvironment, round_: Round) -> _Kind:

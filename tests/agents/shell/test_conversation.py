@@ -65,7 +65,15 @@ def test_a_conversation_survives_json() -> None:
 def test_a_reply_survives_json() -> None:
     usage = Usage(prompt_tokens=5, completion_tokens=1, cost_usd=0.25, requests=1)
     reply = Reply(
-        "Hm.", (RequestedCall("z", "bash", {"command": "ls"}),), "thought", {"native": 1}, usage, "id-1", cut_off=True
+        "Hm.",
+        (RequestedCall("z", "bash", {"command": "ls"}),),
+        "thought",
+        {"native": 1},
+        usage,
+        "id-1",
+        "length",
+        "max_tokens",
+        "a-model",
     )
     assert reply_from_json(json.loads(json.dumps(reply_as_json(reply)))) == reply
 

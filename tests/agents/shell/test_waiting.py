@@ -7,9 +7,11 @@ import time
 
 import pytest
 
-from pytest_evocode.agents.shell import agent
+from pytest_evocode.agents.shell import model_turn
+from pytest_evocode.agents.shell.bash_tool import Deadline
 from pytest_evocode.errors import Cancelled
 from pytest_evocode.llm.protocol import Reply
+from pytest_evocode.llm.waiting import Waiting, counted_in, waiting_of_turn
 
 
 def never(released: threading.Event) -> Reply:
@@ -18,11 +20,11 @@ def never(released: threading.Event) -> Reply:
 
 
 def test_a_turn_ends_in_time_though_whoever_asks_the_model_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent, "_GRACE", 0.1)
+    monkeypatch.setattr(model_turn, "_GRACE", 0.1)
     released = threading.Event()
     began = time.monotonic()
     with pytest.raises(TimeoutError):
-        agent._wait_for_reply(threading.Event(), lambda: never(released), 0.1)
+        model_turn._wait_for_reply(threading.Event(), lambda: never(released), Deadline(0.1))
     released.set()
     assert time.monotonic() - began < 20
 
@@ -31,5 +33,23 @@ def test_a_session_that_is_stopped_waits_for_no_answer() -> None:
     released, cancelled = threading.Event(), threading.Event()
     threading.Timer(0.2, cancelled.set).start()
     with pytest.raises(Cancelled):
-        agent._wait_for_reply(cancelled, lambda: never(released), None)
+        model_turn._wait_for_reply(cancelled, lambda: never(released), Deadline(None))
     released.set()
+
+
+def test_what_a_client_waits_for_in_its_thread_is_the_turns() -> None:
+    now = [0.0]
+    waiting = Waiting(clock=lambda: now[0])
+    deadline = Deadline(10.0, waiting)
+
+    def ask() -> Reply:
+        with waiting_of_turn().pausing(100.0, "rate limit"):
+            now[0] += 100.0
+            assert not deadline.over  # While it waits, too.
+        return Reply("At last.")
+
+    with counted_in(waiting):
+        assert model_turn._wait_for_reply(threading.Event(), ask, deadline).text == "At last."
+    assert waiting.seconds == 100.0
+    assert deadline.left is not None
+    assert deadline.left > 100.0

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_evocode.environments.kept_tasks import KeptTasks
 from pytest_evocode.plugin.cluster.file_changes import FileChanges, FileCopies, read_tree, write_tree
 from pytest_evocode.plugin.cluster.orders import FILE, REMOVED
-from pytest_evocode.plugin.cluster.task_archives import pack_task, place_task
+from pytest_evocode.plugin.cluster.task_archives import pack_task
 from pytest_evocode.tasks.content_hash import hash_directory
 
 
@@ -81,10 +82,10 @@ def test_a_task_is_brought_once_and_is_the_same_there(tmp_path: Path, monkeypatc
         return fetched[-1]
 
     digest = hash_directory(task)
-    placed = [place_task(digest, "task", fetch) for _ in range(2)]
+    placed = [KeptTasks().place(digest, "task", fetch) for _ in range(2)]
     assert len(fetched) == 1
     assert placed[0] == placed[1]
     assert hash_directory(placed[0]) == digest
     assert not (placed[0] / "__pycache__").exists()
     (placed[0] / "solve.sh").write_text("changed by somebody")
-    assert hash_directory(place_task(digest, "task", fetch)) == digest
+    assert hash_directory(KeptTasks().place(digest, "task", fetch)) == digest

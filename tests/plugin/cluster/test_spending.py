@@ -34,7 +34,7 @@ def test_a_budget_for_the_run_counts_what_other_nodes_have_spent() -> None:
     spending = AttemptSpending(Budget(total_cost=5.0), run=ClusterSpending(line, 1.0))  # type: ignore[arg-type]
     assert spending.exhausted == ""
     spending.charge(Usage(cost_usd=1.5))
-    assert spending.exhausted == "budget: total-cost $5.5 of $5 used by the run"
+    assert spending.run_exhausted == "budget: total-cost $5.5 of $5 used by the run"
 
 
 @pytest.mark.parametrize("ending", ["stop", "end of the line"])

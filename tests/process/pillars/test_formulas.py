@@ -9,9 +9,11 @@ from pytest_evocode.process.pillars.recovery import recovery_decay
 from pytest_evocode.process.scores.rigor_score import PARTS
 from pytest_evocode.process.scores.round_scores import RoundDeclaration
 from pytest_evocode.tasks import DeclaredRequirement
-from tests.process.trajectories import BUDGET, FAILED, LEDGER, PLAN, REPORT, TESTS, Recording, part, score
+from tests.process.trajectories import BUDGET, FAILED, INSTRUCTION, LEDGER, PLAN, REPORT, TESTS, Recording, part, score
 
 # Planning fidelity.
+
+COMMIT = "Commit every change by itself."
 
 
 def test_a_plan_document_before_the_first_edit_creates_a_plan() -> None:
@@ -56,7 +58,7 @@ def test_a_document_that_was_asked_for_is_no_plan() -> None:
     ("plan", "quality"),
     [
         # One block.
-        ("I will first read the monthly limits of the budget and then report overdrafts.", 1 / 3),
+        ("I will read the monthly limits with `parse_budget()` and then report overdrafts in ledger.py.", 1 / 3),
         # Listed, and the second names nothing.
         ("Plan:\n1. Read limits with `parse_budget()`\n2. Report every overdraft of the monthly budget\n", 2 / 3),
         # Listed, and each names one thing that is there.
@@ -155,13 +157,38 @@ def test_recovery_decays_with_the_number_of_cycles(cycles: int, value: float) ->
 
 
 def test_without_a_failure_recovery_is_full() -> None:
-    process = score(Recording().bash("edit", changes={"ledger.py": BUDGET}))
+    process = score(Recording().bash("edit", changes={"ledger.py": BUDGET}).bash("pytest", "1 passed in 0.10s"))
     assert [part(process, "re", name) for name in PARTS["re"]] == [1, 1, 1]
+
+
+def test_where_nothing_was_run_there_is_no_recovery() -> None:
+    recording = Recording().bash("pytest", "1 passed in 0.10s").bash("edit", changes={"ledger.py": BUDGET})
+    recording.bash("python -m unittest", "Ran 0 tests in 0.000s\n\nOK")
+    process = score(recording)
+    assert [part(process, "re", name) for name in PARTS["re"]] == [None, None, None]
+    assert not process.ran
+
+
+def test_what_failed_before_the_first_edit_is_the_state_that_was_given() -> None:
+    recording = Recording().bash("pytest", FAILED, 1).bash("edit", changes={"ledger.py": BUDGET})
+    assert part(score(recording.bash("pytest", "1 passed in 0.10s")), "re", "f(RAC)") == 1
+    # A test that needs what is not there fails from the first to the last run.
+    offline = "FAILED tests/test_net.py::test_fetch - OSError\n1 failed, 3 passed in 0.10s"
+    recording = Recording().bash("pytest", offline, 1).bash("edit", changes={"ledger.py": BUDGET})
+    assert part(score(recording.bash("pytest", offline, 1)), "re", "f(RAC)") == 1
+
+
+def test_a_scratch_script_that_breaks_starts_no_cycle() -> None:
+    crash = 'Traceback (most recent call last):\n  File "/app/try.py", line 1, in <module>\nNameError: name'
+    recording = Recording().bash("edit", changes={"ledger.py": BUDGET, "try.py": "print(x)\n"})
+    process = score(recording.bash("python try.py", crash, 1).bash("pytest", "1 passed in 0.10s"))
+    assert part(process, "re", "f(RAC)") == 1
 
 
 def test_attempts_at_the_same_lines_are_one_strategy() -> None:
     # One cycle with three attempts: lines 5-6 twice, then line 1-2: 2 distinct / 3.
-    recording = Recording(files={"ledger.py": BUDGET}).bash("pytest", FAILED, 1, tokens=100)
+    recording = Recording().bash("edit", changes={"ledger.py": BUDGET}, tokens=0)
+    recording.bash("pytest", FAILED, 1, tokens=100)
     recording.bash("a", changes={"ledger.py": BUDGET.replace("split()", "split(' ')")}, tokens=100)
     recording.bash("pytest", FAILED, 1, tokens=100)
     recording.bash("b", changes={"ledger.py": BUDGET.replace("split()", "split(None)")}, tokens=100)
@@ -178,7 +205,8 @@ def test_attempts_at_the_same_lines_are_one_strategy() -> None:
 
 
 def test_trying_again_without_an_edit_is_an_attempt_and_no_strategy() -> None:
-    recording = Recording(files={"ledger.py": BUDGET}).bash("pytest", FAILED, 1).bash("pytest", FAILED, 1)
+    recording = Recording().bash("edit", changes={"ledger.py": BUDGET})
+    recording.bash("pytest", FAILED, 1).bash("pytest", FAILED, 1)
     recording.bash("a", changes={"ledger.py": REPORT}).bash("pytest", "1 passed in 0.10s")
     assert part(score(recording), "re", "SD") == 0.5
 
@@ -203,6 +231,7 @@ def test_what_the_product_did_not_cause_starts_no_cycle() -> None:
     recording.bash("python -m pytest", "/usr/bin/python: No module named pytest", 1)
     recording.bash("pytest tests/test_no.py", "ERROR: file or directory not found: tests/test_no.py", 4)
     recording.bash("grep nothing ledger.py", "", 1)
+    recording.bash("pytest tests", "1 passed in 0.10s")
     assert part(score(recording), "re", "f(RAC)") == 1
 
 
@@ -210,17 +239,21 @@ def test_what_the_product_did_not_cause_starts_no_cycle() -> None:
 
 
 def test_commits_count_for_what_they_hold_and_what_they_say() -> None:
-    recording = Recording().bash("a", changes={"ledger.py": BUDGET})
+    recording = Recording(f"{INSTRUCTION} {COMMIT}").bash("a", changes={"ledger.py": BUDGET})
     recording.bash("git commit -am 'Read the monthly limits of a budget'", "[main 1234567] Read")
     recording.bash("b", changes={"ledger.py": REPORT}).bash("git commit -am wip", "[main 1234568] wip")
     # (0.5 + 0.5 + 0.5 + 0) / 2: each is one change, and only the first says what.
     assert part(score(recording), "ati", "CH") == 0.75
 
 
-def test_a_repository_without_a_commit_has_no_hygiene_and_none_has_no_value() -> None:
-    recording = Recording().bash("a", changes={"ledger.py": BUDGET})
-    assert part(score(recording), "ati", "CH") is None
-    assert part(score(recording.bash("git status", "On branch main")), "ati", "CH") == 0
+def test_hygiene_is_measured_where_the_task_asks_for_commits() -> None:
+    for request in (INSTRUCTION, f"{INSTRUCTION} Do not commit anything.", f"{INSTRUCTION} I commit it myself."):
+        recording = Recording(request).bash("a", changes={"ledger.py": BUDGET})
+        # Looking is free.
+        recording.bash("git status; git diff", "On branch main")
+        assert part(score(recording), "ati", "CH") is None
+    asked = Recording(f"{INSTRUCTION} {COMMIT}").bash("a", changes={"ledger.py": BUDGET})
+    assert part(score(asked), "ati", "CH") == 0
 
 
 @pytest.mark.parametrize(

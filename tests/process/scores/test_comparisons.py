@@ -34,7 +34,9 @@ def test_attempts_are_averaged_in_their_task_and_tasks_in_their_agent() -> None:
 
 def test_a_row_has_all_pillars_and_null_where_nothing_was_measured() -> None:
     (row,) = as_json({"x": summarise_agent(by_task([attempt("x", pf=0.5, re=1)])["x"])})
-    assert list(row) == ["agent", "pf", "vc", "re", "aq", "ati", "tad", "ee", "rigor_score", "coverage", "attempts"]
+    beside = ["judged", "interval", "rounds_without_a_run", "edited_rounds"]
+    assert list(row)[1:8] == ["pf", "vc", "re", "aq", "ati", "tad", "ee"]
+    assert list(row)[8:] == ["rigor_score", "coverage", *beside, "attempts"]
     assert row["vc"] is None
     # (0.15 * 0.5 + 0.20 * 1) / 0.35 over 35 % of the weight
     assert row["rigor_score"] == pytest.approx(0.275 / 0.35)

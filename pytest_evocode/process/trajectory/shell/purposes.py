@@ -20,6 +20,9 @@ _TEST_TOOLS = {
 _TEST_MODULES = {"pytest", "unittest", "nose2", "tox", "doctest", "nox"}
 _BUILD_TOOLS = {"gcc", "g++", "cc", "clang", "clang++", "javac", "tsc", "rustc", "cmake", "ninja", "msbuild", "webpack"}
 _BUILD_MODULES = {"compileall", "py_compile", "build"}
+#: Options with which a test runner lists or explains, and runs nothing.
+_LISTS = {"--collect-only", "--co", "--version", "--help", "-h", "--fixtures", "--markers", "--listTests", "--list"}
+_SHELLS = {"bash", "sh", "dash", "zsh"}
 _PACKAGE_MANAGERS = {"npm", "yarn", "pnpm", "bun"}
 _INTERPRETERS = re.compile(r"(python(\d(\.\d+)?)?|pypy3?|node|nodejs|ruby|perl|php|lua|deno|bun|java|ts-node|tsx)")
 _SCRIPT = re.compile(r"\.(py|js|mjs|cjs|ts|rb|pl|php|lua|sh|jar)$")
@@ -89,8 +92,12 @@ def _purpose(program: str, words: Sequence[str]) -> CommandPurpose | None:
     first = plain[0] if plain else ""
     if program == "npx" and plain:
         return _purpose(first, [first, *words[words.index(first) + 1 :]])
-    if program in _TEST_TOOLS:
-        return "test"
+    if program in _TEST_TOOLS or words[1:3] in (["-m", "pytest"], ["-m", "unittest"]):
+        return None if _LISTS.intersection(words) else "test"
+    if program == "manage.py" or (program.startswith("python") and posixpath.basename(first) == "manage.py"):
+        return "test" if "test" in plain[:2] else "program"
+    if program in _SHELLS:
+        return "program" if first and _SCRIPT.search(first) else None
     if program in _BUILD_TOOLS:
         return "build"
     if program in _PACKAGE_MANAGERS:
@@ -130,7 +137,7 @@ def _of_interpreter(words: Sequence[str]) -> CommandPurpose | None:
         word = rest.pop(0)
         if word == "-m" and rest:
             module = rest[0].partition(".")[0]
-            if module in _TEST_MODULES:
+            if module in _TEST_MODULES or rest[:2] == ["django", "test"]:
                 return "test"
             if module in _BUILD_MODULES:
                 return "build"

@@ -24,7 +24,7 @@ _REMARK = 300  # characters
 _MOST_CALLS = 500  # of a step
 _MOST_REMARKS = 20  # of a step
 # What our recorder notes and the viewer shows elsewhere, or what says nothing to a reader.
-_KNOWN_NOTES = {"actions", "request_id", "cached_tokens", "elided"}
+_KNOWN_NOTES = {"actions", "request_id", "cached_tokens", "elided", "stop_reason", "ending", "seconds"}
 _HEAVY = ("prompt_token_ids", "completion_token_ids", "logprobs")
 
 
@@ -175,6 +175,8 @@ def _notes(step: Step) -> Iterator[str]:
     ours = ours if isinstance(ours, dict) else {}
     if isinstance(elided := ours.get("elided"), list):
         yield f"elided: from here on the conversation lacks the outputs of {len(elided)} earlier calls, to make room"
+    if (ending := ours.get("ending")) not in (None, "done", "calls"):
+        yield bounded(f"the reply ended: {ending} ({ours.get('stop_reason') or 'the provider does not say'})", _REMARK)
     if step.source == "agent" and step.llm_call_count is not None and step.llm_call_count != 1:
         yield "no model was asked" if step.llm_call_count == 0 else f"{step.llm_call_count} requests to the model"
     results = step.observation.results if step.observation is not None else ()

@@ -1,0 +1,375 @@
+"""The agent ``acp:COMMAND``: its options, its session over the rounds, and its turns."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, wait
+from contextlib import ExitStack
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+
+from pytest_evocode.agents.acp.updates import AcpReader
+from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
+from pytest_evocode.agents.installed.declared_command import below_home, below_workdir, split_words
+from pytest_evocode.agents.installed.staged_files import UserFiles, staged
+from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS, ToolServer, check_names, servers_of_file
+from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
+from pytest_evocode.environments import Installation
+from pytest_evocode.errors import AgentFault, Cancelled, UsageError
+from pytest_evocode.llm.budget import Budget
+from pytest_evocode.names import agent_id
+from pytest_evocode.results.records import Usage
+from pytest_evocode.tasks import Task
+from pytest_evocode.trajectories.atif import AgentInfo
+
+if TYPE_CHECKING:
+    from pytest_evocode.agents.acp.connection import AcpProgram
+
+logger = logging.getLogger(__name__)
+
+_VERSION = 1  # of the protocol
+_AUTHENTICATION = -32000  # the protocol's code for it
+_POLL = 0.05  # seconds
+_CANCELLING = 3.0  # seconds for an agent to stop when its time is over
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_STOPS = {
+    "max_tokens": "the model was cut off at its limit of completion tokens (max_tokens)",
+    "max_turn_requests": "the agent's own limit of requests in a turn",
+    "refusal": "the agent refused to go on",
+}
+
+
+class AcpOptions(HarnessOptions):
+    """Options of an agent that speaks ACP."""
+
+    model: str | None = None
+    """The model that the session is set to, by the agent's own id; None for its default."""
+    mode: str | None = None
+    """The mode that the session is set to, by the agent's own id, such as one that asks for no permissions."""
+    auth_method: str | None = None
+    """The way to authenticate, by the agent's own id, for one that asks for it."""
+    secrets: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
+    """Variables of this machine that the agent gets."""
+    env: dict[str, str] = {}
+    """Further variables for the agent; ``${NAME}`` stands for a variable of this machine."""
+    hosts: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
+    """Hosts that the agent calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
+    install: str = ""
+    """Script that runs as root, with a network, when the image is built."""
+    rules_file: Annotated[str, AfterValidator(below_workdir)] = "AGENTS.md"
+    """File in which the agent looks for rules, relative to the working directory."""
+    skills_directory: Annotated[str | None, AfterValidator(below_home)] = None
+    """Directory in which the agent looks for skills, such as ~/.agents/skills; None where it uses none."""
+
+
+class AcpAgent:
+    """A program in the container that speaks the Agent Client Protocol.
+
+    Where it can load sessions, it is started for each turn and loads its own; else it goes on running between turns.
+
+    Args:
+        command: Script that ``bash -c`` runs from the working directory.
+        options: Its options.
+    """
+
+    mcp_transports = ALL_TRANSPORTS
+
+    def __init__(self, command: str, options: AcpOptions) -> None:
+        self.name = agent_id(f"acp:{command}")
+        self._command = command
+        self._options = options
+        self._program: AcpProgram | None = None
+        self._session = ""
+        self._placed = False
+        self._about: dict[str, Any] = {}
+        """What the program said of itself."""
+        self._cost = 0.0
+        """US dollars that the session has cost, by its own last word."""
+
+    @property
+    def installation(self) -> Installation | None:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        script = self._options.install
+        return Installation(f"acp:{self._command}", script) if script else None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return self._options.secrets
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        servers = servers_of_file(self._options.mcp, os.environ)
+        return (*self._options.hosts, *dict.fromkeys(server.host for server in servers if server.host))
+
+    @property
+    def takes_skills(self) -> bool:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return self._options.skills_directory is not None
+
+    # Checks before anything starts.
+
+    def check(self, environ: Mapping[str, str], budget: Budget) -> None:
+        """See :class:`~pytest_evocode.agents.protocol.CheckedAgent`."""
+        options = self._options
+        if find_spec("acp") is None:
+            raise UsageError(f"{self.name} needs the package agent-client-protocol; install pytest-evocode[acp]")
+        named = [name for text in options.env.values() for name in _VARIABLE.findall(text)]
+        for name in (*options.secrets, *named):
+            if not environ.get(name):
+                raise UsageError(f"{self.name} needs {name}, which is not set")
+        check_files(options.rules, options.prompt, skills=options.skills)
+        if options.skills is not None and not self.takes_skills:
+            raise UsageError(f"{self.name}: say with skills_directory where the agent looks for skills")
+        servers_of_file(options.mcp, environ)
+        if budget.limits_cost or budget.tokens is not None or budget.turns is not None:
+            raise UsageError(
+                f"the budget limits tokens, turns or costs, and {self.name} need not tell what it uses before its turn "
+                "has ended; limit minutes only"
+            )
+
+    def check_task(self, task: Task, engine: str) -> None:
+        """See :class:`~pytest_evocode.agents.protocol.SelectiveAgent`."""
+        check_names(task, servers_of_file(self._options.mcp, os.environ), self._options.mcp)
+        if len({round_.agent_user for round_ in task.rounds}) > 1:
+            raise UsageError(f"{task.file}: its rounds have several agent users, and {self.name} has one session")
+
+    # State between sessions.
+
+    def save_state(self) -> Any:
+        """Return the session's id; the conversation itself is in the container."""
+        return {"session": self._session, "placed": self._placed, "cost": self._cost}
+
+    def load_state(self, state: Any) -> None:
+        """See :meth:`save_state`."""
+        self._session, self._placed, self._cost = state["session"], state["placed"], state["cost"]
+
+    def close(self) -> None:
+        """End the program; see :class:`~pytest_evocode.agents.protocol.ClosableAgent`."""
+        program, self._program = self._program, None
+        if program is not None:
+            program.close()
+
+    # A turn.
+
+    def run_round(self, context: RoundContext) -> RoundTranscript:
+        """See :class:`~pytest_evocode.agents.protocol.Agent`."""
+        if spent := context.spending.exhausted:
+            return RoundTranscript(stopped=spent)
+        options, turn = self._options, _Turn(context)
+        instruction = context.instruction
+        if options.prompt is not None and not self._session:
+            instruction = f"{read_file(options.prompt).strip()}\n\n{instruction}"
+        with staged(context, instruction) as stage, ExitStack() as stack:
+            if options.rules is not None:
+                context.recorder.leave_out(options.rules_file)
+                stack.enter_context(stage.rules_in_workspace(read_file(options.rules), options.rules_file))
+            if not self._placed and options.skills_directory is not None:
+                files = UserFiles(rules="", skills=options.skills_directory.removeprefix("~/"))
+                stage.place(files, rules=None, skills=options.skills)
+                if (skills := context.task.config.environment.skills_dir) is not None:
+                    stage.place_skills(skills, files)
+            self._placed = True
+            try:
+                return self._prompt(turn, instruction)
+            except TimeoutError:
+                self.close()
+                return RoundTranscript(timed_out=True, output=turn.reader.final if turn.reader else "")
+            except BaseException:
+                self.close()
+                raise
+
+    def _prompt(self, turn: _Turn, instruction: str) -> RoundTranscript:
+        program = self._connected(turn)
+        recorder = turn.context.recorder
+        recorder.agent = AgentInfo(
+            name=self.name, version=str(self._about.get("version") or "unknown"), model_name=self._options.model
+        )
+        reader = turn.reader = AcpReader(recorder, None, terminals=program.terminals)
+        recorder.say("user", instruction)
+        content = [{"type": "text", "text": instruction}]
+        asked = program.request("session/prompt", {"sessionId": self._session, "prompt": content})
+        try:
+            answer = turn.wait(asked, program)
+        except TimeoutError:
+            program.notify("session/cancel", {"sessionId": self._session})
+            wait([asked], timeout=_CANCELLING)
+            raise
+        except Exception as error:
+            raise AgentFault(f"{self.name} could not do its turn: {_words(error)}{_after(program)}") from None
+        finally:
+            turn.take_updates(program)
+            reader.close()
+        self._count(reader, answer.get("usage"))
+        if self._loads:
+            self.close()
+        stopped = _STOPS.get(str(answer.get("stopReason")), "")
+        return RoundTranscript(stopped=f"{self.name}: {stopped}" if stopped else "", output=reader.final)
+
+    def _count(self, reader: AcpReader, usage: Mapping[str, Any] | None) -> None:
+        """Charge what the agent tells of its turn."""
+        cost = None
+        if reader.cost is not None:
+            cost, self._cost = max(0.0, reader.cost - self._cost), reader.cost
+        if not usage and cost is None:
+            return
+        told = usage or {}
+        cached = told.get("cachedReadTokens")
+        prompt = told.get("inputTokens")
+        counted = Usage(
+            prompt_tokens=None if prompt is None else prompt + (cached or 0) + (told.get("cachedWriteTokens") or 0),
+            completion_tokens=told.get("outputTokens"),
+            cached_tokens=cached,
+            cost_usd=cost,
+            requests=max(1, reader.replies),
+        )
+        reader.recorder.amend(usage=counted)
+
+    # The session.
+
+    @property
+    def _loads(self) -> bool:
+        return bool((self._about.get("capabilities") or {}).get("loadSession"))
+
+    def _connected(self, turn: _Turn) -> AcpProgram:
+        """Return the program with the session of the attempt, which is begun in the first turn."""
+        context, program = turn.context, self._program
+        if program is not None and not program.ended and program.environment is context.environment:
+            return program
+        self.close()
+        from pytest_evocode.agents.acp.connection import AcpProgram
+
+        env = {name: os.environ[name] for name in self._options.secrets}
+        env |= {
+            name: _VARIABLE.sub(lambda match: os.environ[match[1]], text) for name, text in self._options.env.items()
+        }
+        program = self._program = AcpProgram(context.environment, context.round.agent_user, self._command, env)
+        about = self._ask(turn, program, "initialize", _HELLO | {"clientInfo": _client()})
+        if about.get("protocolVersion") != _VERSION:
+            said = about.get("protocolVersion")
+            raise AgentFault(f"{self.name} speaks version {said} of the protocol; version {_VERSION} is needed")
+        info = about.get("agentInfo") or {}
+        self._about = {"version": info.get("version"), "capabilities": about.get("agentCapabilities") or {}}
+        servers = (*context.mcp_servers, *servers_of_file(self._options.mcp, os.environ))
+        given = {"cwd": context.environment.workdir, "mcpServers": self._described(servers)}
+        if self._options.auth_method is not None:
+            self._ask(turn, program, "authenticate", {"methodId": self._options.auth_method})
+        if self._session and self._loads:
+            self._ask(turn, program, "session/load", given | {"sessionId": self._session})
+            turn.drop_updates(program)  # The agent tells the whole conversation again.
+            return program
+        if self._session:
+            lost = f"{self.name} cannot load sessions, and its program has ended: a new session begins, without memory"
+            logger.warning("%s %s: %s", context.task.name, context.round.name, lost)
+            context.recorder.say("system", lost)
+        begun = self._ask(turn, program, "session/new", given)
+        self._session, self._cost = str(begun["sessionId"]), 0.0
+        self._choose(turn, program, begun)
+        return program
+
+    def _choose(self, turn: _Turn, program: AcpProgram, begun: Mapping[str, Any]) -> None:
+        """Set the session to the mode and the model that the options name."""
+        session = {"sessionId": self._session}
+        if self._options.mode is not None:
+            self._ask(turn, program, "session/set_mode", session | {"modeId": self._options.mode})
+        if (model := self._options.model) is None:
+            return
+        settings = begun.get("configOptions") or ()
+        setting = next((each for each in settings if each.get("category") == "model"), None)
+        if setting is None:
+            self._ask(turn, program, "session/set_model", session | {"modelId": model})
+        else:
+            chosen = {"configId": setting["id"], "value": model}
+            self._ask(turn, program, "session/set_config_option", session | chosen)
+
+    def _ask(self, turn: _Turn, program: AcpProgram, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return dict(turn.wait(program.request(method, params), program) or {})
+        except (TimeoutError, Cancelled):
+            raise
+        except Exception as error:
+            hint = ""
+            if getattr(error, "code", None) == _AUTHENTICATION:
+                hint = "; name a way to authenticate with the option auth_method, and its keys with secrets"
+            raise AgentFault(f"{self.name}: {method}: {_words(error)}{hint}{_after(program)}") from None
+
+    def _described(self, servers: tuple[ToolServer, ...]) -> list[dict[str, Any]]:
+        can = (self._about["capabilities"].get("mcpCapabilities") or {}) | {"stdio": True}
+        found: list[dict[str, Any]] = []
+        for server in servers:
+            if not can.get(server.transport):
+                raise AgentFault(f"{self.name} does not take the MCP server {server.name!r} by {server.transport}")
+            if server.transport == "stdio":
+                env = _pairs(server.env)
+                found.append({"name": server.key, "command": server.command, "args": [*server.args], "env": env})
+            else:
+                address = {"type": server.transport, "url": server.url, "headers": _pairs(server.headers)}
+                found.append({"name": server.key} | address)
+        return found
+
+
+class _Turn:
+    """The waiting of one turn."""
+
+    def __init__(self, context: RoundContext) -> None:
+        self.context = context
+        self.reader: AcpReader | None = None
+        self._until = None if context.timeout is None else time.monotonic() + context.timeout
+
+    def wait(self, asked: Future[Any], program: AcpProgram) -> Any:
+        """Return the answer to a request, and record what comes meanwhile.
+
+        Raises:
+            Cancelled: The session was stopped.
+            TimeoutError: The turn's time is over.
+        """
+        while not wait([asked], timeout=_POLL).done:
+            self.take_updates(program)
+            if self.context.cancelled.is_set():
+                raise Cancelled("the session was stopped")
+            if self._until is not None and time.monotonic() > self._until:
+                raise TimeoutError
+        return asked.result()
+
+    def take_updates(self, program: AcpProgram) -> None:
+        """Record what has come."""
+        while self.reader is not None and not program.updates.empty():
+            self.reader.read(json.dumps(program.updates.get().get("update")).encode())
+
+    def drop_updates(self, program: AcpProgram) -> None:
+        """Leave out what has come."""
+        while not program.updates.empty():
+            program.updates.get()
+
+
+_HELLO = {
+    "protocolVersion": _VERSION,
+    "clientCapabilities": {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True},
+}
+
+
+def _client() -> dict[str, str]:
+    return {"name": "pytest-evocode", "version": version("pytest-evocode")}
+
+
+def _pairs(values: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in values.items()]
+
+
+def _words(error: Exception) -> str:
+    data = getattr(error, "data", None)
+    return f"{error}" + (f" ({json.dumps(data, ensure_ascii=False)[:2000]})" if data else "")
+
+
+def _after(program: AcpProgram) -> str:
+    ending = program.ending
+    return f"; {ending}" if ending else ""

@@ -1,0 +1,111 @@
+"""Turns the updates of an agent that speaks ACP into steps of the trajectory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
+from pytest_evocode.trajectories.atif import ToolCall
+
+_ENDED = ("completed", "failed")
+_EXIT_CODES = ("exit_code", "exitCode", "exit")
+
+
+class AcpReader(EventReader):
+    """Reads ``session/update``; a call is recorded when it has ended, because its arguments may come late."""
+
+    def __init__(self, *given: Any, terminals: Mapping[str, Any] | None = None) -> None:
+        """Read as :class:`EventReader`; ``terminals`` has what terminals printed and how they ended, by id."""
+        super().__init__(*given)
+        self.cost: float | None = None
+        """What the session has cost so far in US dollars, where the agent says so."""
+        self._terminals = terminals if terminals is not None else {}
+        self._calls: dict[str, dict[str, Any]] = {}
+        self._plans = 0
+
+    def take(self, event: Event) -> None:
+        """See :class:`EventReader`."""
+        kind = event["sessionUpdate"]
+        if kind == "agent_message_chunk":
+            _append(self._texts, text_of([event["content"]]))
+        elif kind == "agent_thought_chunk":
+            _append(self._thoughts, text_of([event["content"]]))
+        elif kind in ("tool_call", "tool_call_update"):
+            self._merge(event)
+        elif kind == "plan":
+            self._plan(event)
+        elif kind == "usage_update" and (cost := event.get("cost")) and cost.get("currency") == "USD":
+            self.cost = float(cost["amount"])
+
+    def close(self) -> None:
+        """Record what is left: calls without an end, and the last words."""
+        for call in self._calls.values():
+            self._record(call)
+        self._calls = {}
+        self.flush()
+
+    def flush(self, *given: Any, **named: Any) -> None:
+        """Record as :class:`EventReader`; chunks are parts of one text."""
+        self._texts = ["".join(self._texts)] if self._texts else []
+        self._thoughts = ["".join(self._thoughts)] if self._thoughts else []
+        super().flush(*given, **named)
+
+    def _merge(self, event: Event) -> None:
+        number = str(event["toolCallId"])
+        call = self._calls.setdefault(number, {"toolCallId": number})
+        call |= {name: value for name, value in event.items() if value is not None}
+        if call.get("status") not in _ENDED:
+            return
+        self._record(self._calls.pop(number))
+        shown, exit_code = self._outcome(call)
+        if call["status"] == "failed" and exit_code is None:
+            shown = f"[failed]\n{shown}" if shown else "[failed]"
+        self.result(number, shown, exit_code=exit_code)
+
+    def _record(self, call: Mapping[str, Any]) -> None:
+        given = call.get("rawInput")
+        arguments = dict(given) if isinstance(given, dict) else {} if given is None else {"input": given}
+        if not arguments and call.get("locations"):
+            arguments = {"path": call["locations"][0].get("path")}
+        made = ToolCall(
+            tool_call_id=call["toolCallId"],
+            function_name=str(call.get("kind") or "other"),
+            arguments=arguments,
+            extra={"title": call["title"]} if call.get("title") else None,
+        )
+        self.flush([made], continues=self.replies > 0)
+
+    def _outcome(self, call: Mapping[str, Any]) -> tuple[str, int | None]:
+        """Return what a call gave, and the exit code of its command, where it had one."""
+        parts, exit_code = [], None
+        for content in call.get("content") or ():
+            if content.get("type") == "terminal" and (terminal := self._terminals.get(content.get("terminalId"))):
+                parts.append(terminal.text())
+                exit_code = terminal.exit_code
+            elif content.get("type") == "diff":
+                parts.append(f"[{content.get('path')} changed]")
+            elif content.get("type") == "content":
+                parts.append(text_of([content.get("content")]))
+        raw = call.get("rawOutput")
+        if isinstance(raw, dict) and exit_code is None:
+            code = next((raw[name] for name in _EXIT_CODES if isinstance(raw.get(name), int)), None)
+            exit_code = code if not isinstance(code, bool) else None
+        if not parts and raw is not None:
+            parts.append(raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False))
+        return "\n".join(parts), exit_code
+
+    def _plan(self, event: Event) -> None:
+        """Record a plan as a call of a planning tool, as other agents have one."""
+        self._plans += 1
+        number = f"plan-{self.replies}-{self._plans}"
+        steps = [{"step": entry.get("content"), "status": entry.get("status")} for entry in event["entries"]]
+        call = ToolCall(tool_call_id=number, function_name="update_plan", arguments={"plan": steps})
+        self.flush([call], continues=self.replies > 0)
+        self.result(number, "")
+
+
+def _append(parts: list[str], text: str) -> None:
+    if text:
+        parts.append(text)

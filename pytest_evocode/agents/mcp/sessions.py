@@ -1,0 +1,234 @@
+"""Sessions with MCP servers during a turn, by the ``mcp`` SDK; importing this takes a second."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
+from typing import Any
+
+import anyio
+import anyio.abc
+import anyio.from_thread
+import mcp
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp.types import CallToolResult, PaginatedRequestParams, Tool, jsonrpc_message_adapter
+
+from pytest_evocode.agents.mcp.httpx2_private import http_client
+from pytest_evocode.agents.mcp.servers import ToolServer
+from pytest_evocode.agents.program_streams import ProgramStream
+from pytest_evocode.environments import Environment
+from pytest_evocode.environments.protocol import User
+
+_STARTING = 60.0  # seconds for a server to start and to list its tools
+_LISTENING = 20.0  # seconds in which a server that takes no connection yet may come up
+_PAUSE = 0.5  # seconds between two attempts
+_LONGEST_LINE = 64 * 2**20  # bytes
+_PAGES = 100  # of a list of tools
+_SHOWN_LINES = 10  # of what a server printed to stderr
+
+
+class ServerSession:
+    """A session with one server, which is started in the container or reached from there.
+
+    Args:
+        server: The server.
+        environment: Where the agent works.
+        user: The agent's user there.
+        portal: The event loop that the session belongs to.
+    """
+
+    def __init__(
+        self,
+        server: ToolServer,
+        environment: Environment,
+        user: User | None,
+        portal: anyio.from_thread.BlockingPortal,
+    ) -> None:
+        self._server, self._environment, self._user, self._portal = server, environment, user, portal
+        self._program: ProgramStream | None = None
+        self._end = anyio.Event()
+        self._failure = ""
+        self._session: mcp.ClientSession | None = None
+        self.tools: list[Tool] = []
+
+    async def serve(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Hold the session until :meth:`end`; it is started when the server has listed its tools."""
+        begun = anyio.current_time()
+        while True:
+            try:
+                await self._hold(task_status)
+                return
+            except BaseException as error:
+                if self._session is not None:  # Told to whoever calls a tool next.
+                    self._failure = _words(error)
+                    if not isinstance(error, Exception | BaseExceptionGroup):
+                        raise
+                    return
+                late = anyio.current_time() - begun > _LISTENING
+                found = _first(error)
+                answered = isinstance(found, MCPError) or not isinstance(found, Exception)
+                if self._server.transport == "stdio" or late or answered:
+                    raise
+            await anyio.sleep(_PAUSE)
+
+    async def _hold(self, task_status: anyio.abc.TaskStatus[None]) -> None:
+        async with self._transport() as (read, write), mcp.ClientSession(read, write) as session:
+            with anyio.fail_after(_STARTING):
+                await session.initialize()
+                self.tools = await _list_tools(session)
+            self._session = session
+            task_status.started()
+            await self._end.wait()
+
+    def _transport(self) -> contextlib.AbstractAsyncContextManager[Any]:
+        server = self._server
+        if server.transport == "stdio":
+            return self._by_program()
+        if server.transport == "sse":
+            return sse_client(server.url, httpx_client_factory=lambda *given, **named: self._client())
+        return self._by_http()
+
+    def _client(self) -> Any:
+        server = self._server
+        return http_client(self._environment, self._user, self._portal, server.url, server.headers)
+
+    @contextlib.asynccontextmanager
+    async def _by_http(self) -> AsyncIterator[Any]:
+        client = await anyio.to_thread.run_sync(self._client)
+        async with client, streamable_http_client(self._server.url, http_client=client) as streams:
+            yield streams
+
+    @contextlib.asynccontextmanager
+    async def _by_program(self) -> AsyncIterator[Any]:
+        """Start the server in the container; a message is a line."""
+        argv = (self._server.command, *self._server.args)
+        env = self._server.env
+        program = await ProgramStream.open(self._environment, self._portal, argv, user=self._user, env=env)
+        self._program = program
+        to_session, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+
+        async def receive() -> None:
+            rest = bytearray()
+            async with to_session:
+                with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                    while len(rest) < _LONGEST_LINE:
+                        rest += await program.receive()
+                        *lines, last = rest.split(b"\n")
+                        rest = bytearray(last)
+                        for line in lines:
+                            if line.strip():
+                                await to_session.send(_parse(bytes(line)))
+
+        async def send() -> None:
+            async with from_session:
+                with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    async for message in from_session:
+                        text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                        await program.send(f"{text}\n".encode())
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(receive)
+            group.start_soon(send)
+            try:
+                yield read, write
+            finally:
+                await program.aclose()
+                group.cancel_scope.cancel()
+                for stream in (read, write, to_session, from_session):
+                    stream.close()
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
+        """Call a tool; raises ConnectionError, with what the server said last, where there is no answer."""
+        if self._session is None or self._failure or (self._program is not None and self._program.ended):
+            raise ConnectionError(self.ending)
+        try:
+            return await self._session.call_tool(tool, arguments)
+        except MCPError as error:
+            if self._program is not None and self._program.ended:
+                raise ConnectionError(self.ending) from None
+            raise ConnectionError(f"the server answers with an error: {error.message}") from None
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, OSError) as error:
+            raise ConnectionError(self._failure or _words(error)) from None
+
+    async def end(self) -> None:
+        """End the session, and the server where it was started for it."""
+        self._end.set()
+
+    @property
+    def ending(self) -> str:
+        """How a server has ended, with the last lines that it printed to stderr."""
+        if self._program is None:
+            return self._failure or "the connection has ended"
+        how = "" if self._program.exit_code is None else f" with exit code {self._program.exit_code}"
+        last = "\n".join(self._program.errors.strip().splitlines()[-_SHOWN_LINES:])
+        return f"the server has ended{how}" + (f". Its last lines:\n{last}" if last else "")
+
+
+class TurnSessions:
+    """The sessions of a turn, in an event loop of their own."""
+
+    def __init__(self, environment: Environment, user: User | None) -> None:
+        self._environment, self._user = environment, user
+        self._stack = contextlib.ExitStack()
+        self._portal = self._stack.enter_context(anyio.from_thread.start_blocking_portal())
+        self._sessions: dict[str, tuple[ServerSession, Future[None]]] = {}
+
+    def start(self, server: ToolServer) -> list[Tool]:
+        """Begin a session and return the server's tools; raises ConnectionError where it cannot be begun."""
+        session = ServerSession(server, self._environment, self._user, self._portal)
+        try:
+            future, _ = self._portal.start_task(session.serve)
+        except BaseException as error:
+            if not isinstance(error, Exception | BaseExceptionGroup):
+                raise
+            ended = session._program is not None
+            raise ConnectionError(session.ending if ended else _words(error)) from None
+        self._sessions[server.name] = (session, future)
+        return session.tools
+
+    def call(self, server: str, tool: str, arguments: dict[str, Any]) -> Future[CallToolResult]:
+        """Call a tool; the future raises ConnectionError where there is no answer."""
+        return self._portal.start_task_soon(self._sessions[server][0].call, tool, arguments)
+
+    def close(self) -> None:
+        """End all sessions."""
+        for session, future in self._sessions.values():
+            self._portal.call(session.end)
+            with contextlib.suppress(Exception):
+                future.result()
+        self._stack.close()
+
+
+async def _list_tools(session: mcp.ClientSession) -> list[Tool]:
+    tools: list[Tool] = []
+    cursor: str | None = None
+    for _ in range(_PAGES):
+        page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+        tools += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return tools
+
+
+def _parse(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
+
+
+def _first(error: BaseException) -> BaseException:
+    """Return the error itself, of a group the first one."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _words(error: BaseException) -> str:
+    return str(_first(error)) or type(_first(error)).__name__

@@ -1,0 +1,172 @@
+"""Makes environments of tasks with a compose file: its services' images, and what it says of ``main``."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_evocode.environments.building import BuildWish
+from pytest_evocode.environments.docker.compose.creation import ServiceLimits, limits_of, with_files
+from pytest_evocode.environments.docker.compose.environment import ComposeEnvironment
+from pytest_evocode.environments.docker.compose.group import ServicesPlan
+from pytest_evocode.environments.docker.compose.network import ComposeNetwork, ComposeSnapshot
+from pytest_evocode.environments.docker.compose.project import (
+    Service,
+    is_idle,
+    plain,
+    read_images,
+    read_project,
+)
+from pytest_evocode.environments.docker.container_settings import ContainerSettings
+from pytest_evocode.environments.docker.images import DockerImages
+from pytest_evocode.environments.docker.snapshots import DockerSnapshot
+from pytest_evocode.environments.entry_points import EntryPoint
+from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks import Network, Task
+from pytest_evocode.tasks.compose_file import MainBuild
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+logger = logging.getLogger(__name__)
+
+_UNITS = {"": 1, "b": 1, "k": 2**10, "kb": 2**10, "m": 2**20, "mb": 2**20, "g": 2**30, "gb": 2**30}
+
+
+def ensure_images(images: DockerImages, task: Task, wish: BuildWish) -> bool:
+    """Build or pull the images of a task's services that do not depend on variables; return whether any was made.
+
+    The others are made with the environment, which has the variables.
+    """
+    if task.compose is None:
+        return False
+    made = False
+    for image, build in read_images(task.compose):
+        if "$" not in f"{image}{build}":
+            made |= images.build(_image_task(task, image, build), None, wish)
+    return made
+
+
+def compose_environment(
+    client: APIClient,
+    images: DockerImages,
+    task: Task,
+    settings: ContainerSettings,
+    image: Mapping[str, Any],
+    *,
+    network: Network | None,
+    snapshot: DockerSnapshot | None,
+    limits: ServiceLimits,
+) -> ComposeEnvironment:
+    """Return an environment of a task with a compose file, not started.
+
+    Args:
+        client: A client of the engine.
+        images: Its images.
+        task: The task.
+        settings: What its container would have without the file.
+        image: The engine's description of the image of ``main``.
+        network: As for :meth:`~pytest_evocode.environments.protocol.Engine.create`.
+        snapshot: The same.
+        limits: What services may use that set no limits.
+
+    Raises:
+        TaskError: The file cannot be used.
+        BuildError: An image cannot be built.
+    """
+    project = read_project(task, settings.env)
+    found = {
+        name: str(images.ensure(_image_task(task, each.image, each.build))["Id"])
+        for name, each in project.sidecars.items()
+    }
+    sidecars = dict(project.sidecars)
+    for name, each in sidecars.items():
+        if each.copies and (each.start == "shared" or each.settings.get("read_only")):
+            found[name] = with_files(client, found[name], each.copies, settings.labels)
+            sidecars[name] = replace(each, copies=())
+    project = replace(project, sidecars=sidecars)
+    if snapshot is not None and not isinstance(snapshot, ComposeSnapshot):
+        raise EnvironmentFault("this state was kept without the services of the task's compose file; begin anew")
+    plan = ServicesPlan(client, project, found, settings.labels, limits)
+    services = snapshot.services if snapshot is not None else None
+    config = image.get("Config") or {}
+    workdir = task.config.environment.workdir or project.main.settings.get("working_dir") or config.get("WorkingDir")
+    return ComposeEnvironment(
+        _with_main(settings, project.main, project.shared_volumes.keys(), task, config),
+        snapshot.image if snapshot is not None else str(image["Id"]),
+        workdir=workdir or "/",
+        network=network,
+        volumes=snapshot.volumes if snapshot is not None else None,
+        own_network=ComposeNetwork(settings.networks, network, plan, snapshot=services),
+    )
+
+
+def _with_main(
+    settings: ContainerSettings, main: Service, shared: Collection[str], task: Task, config: Mapping[str, Any]
+) -> ContainerSettings:
+    """Return the settings of a container with what a compose file says of ``main``; task.toml goes before it."""
+    said, wanted = main.settings, task.config.environment
+    bounds = {**limits_of(said)}
+    bounds |= {key: said[name] for name, key in (("cpus", "cpus"), ("mem_limit", "memory")) if name in said}
+    env = {name: plain(str(value)) for name, value in (said.get("environment") or {}).items()}
+    return replace(
+        settings,
+        volumes=tuple(path for path in settings.volumes if path not in shared),
+        user=str(said.get("user") or settings.user),
+        env={**env, **settings.env},
+        cpus=float(bounds["cpus"]) if wanted.cpus is None and "cpus" in bounds else settings.cpus,
+        memory=_bytes(bounds["memory"]) if wanted.memory_mb is None and "memory" in bounds else settings.memory,
+        processes=int(said.get("pids_limit") or 0) or settings.processes,
+        entry_point=_program_of(main, config) or settings.entry_point,
+    )
+
+
+def _program_of(main: Service, config: Mapping[str, Any]) -> EntryPoint | None:
+    """Return what a compose file has ``main`` run; None where that only keeps its container alive."""
+    entrypoint, command = _words(main.settings.get("entrypoint")), _words(main.settings.get("command"))
+    if is_idle(entrypoint + command) or (not entrypoint and is_idle(command)):
+        return None
+    words = [*(entrypoint or config.get("Entrypoint") or ()), *(command or ())]
+    # What is added to the arguments of an entry point is not to reach a program that does not expect it.
+    line = shlex.join(words)
+    return EntryPoint(("sh", "-c", f"exec {line}", "main"), config.get("WorkingDir") or "/")
+
+
+def _words(said: Any) -> list[str]:
+    return [plain(word) for word in ([said] if isinstance(said, str) else said or ())]
+
+
+def _image_task(task: Task, image: str | None, build: Mapping[str, Any] | None) -> Task:
+    """Return a task whose image is that of a service, for it to be built and kept like those of tasks."""
+    named = task.config.environment.model_copy(update={"docker_image": None if build else image})
+    config = task.config.model_copy(update={"environment": named})
+    made = None if build is None else _main_build(build)
+    return replace(task.alone(), config=config, build_context=None, main_build=made)
+
+
+def _main_build(build: Mapping[str, Any]) -> MainBuild:
+    context = Path(build["context"]).resolve()
+    options = [option for pair in _pairs(build.get("args") or {}) for option in ("--build-arg", pair)]
+    if build.get("target"):
+        options += ["--target", plain(str(build["target"]))]
+    return MainBuild(context, (context / build.get("dockerfile", "Dockerfile")).resolve(), tuple(options))
+
+
+def _pairs(args: Mapping[str, Any] | Sequence[str]) -> list[str]:
+    given = args.items() if isinstance(args, Mapping) else (each.partition("=")[::2] for each in args)
+    return [f"{name}={plain(str(value))}" for name, value in given]
+
+
+def _bytes(size: Any) -> int:
+    """Return the bytes of a size as compose files give it.
+
+    >>> _bytes("104857600"), _bytes("1.5g")
+    (104857600, 1610612736)
+    """
+    found = re.fullmatch(r"([\d.]+)\s*([a-z]*)", str(size).strip().lower())
+    return int(float(found[1]) * _UNITS.get(found[2], 1)) if found else 0

@@ -1,0 +1,197 @@
+"""The ENTRYPOINT of an image: run beside what keeps an environment alive, and anew where its processes were killed."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol, runtime_checkable
+
+from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
+from pytest_evocode.environments.programs import Program, Stream, TakeOutput
+from pytest_evocode.environments.protocol import Command, Environment, ExecResult, User
+
+_KEPT = 2**18  # bytes of the beginning of its output, and as many of its end
+_SHOWN_LINES = 20
+_KILLING = 10.0  # seconds for the engine to tell of a killed program's end
+_LOOK = 0.1  # seconds between two looks at whether it has ended
+ENTRY_POINT_LOG = "entry-point.log"
+"""What it printed, among the results of an attempt, or among the logs of a suite that had a fork of its own."""
+SETTLING = 2.0
+"""Seconds that services have to start in where nothing tells when they are ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """The ENTRYPOINT of an image. It is run as the image's user, with the image's and the task's variables."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    """The image's own WORKDIR."""
+
+
+class EnteredProgram:
+    """An ENTRYPOINT that was started, perhaps again after its processes were killed.
+
+    Its arguments are a command that sleeps, as with Harbor: a script that ends with ``exec "$@"`` comes to it once it
+    has started its services.
+    """
+
+    def __init__(self, entry_point: EntryPoint) -> None:
+        self.argv = entry_point.argv
+        self._mark = f"evocode-entered-{uuid.uuid4().hex}\n".encode()
+        asleep = ("sh", "-c", f"echo {self._mark.decode().strip()}; exec sleep infinity")
+        self.command = Command((*entry_point.argv, *asleep), cwd=entry_point.cwd)
+        self.program: Program | None = None
+        self.services: tuple[int, ...] = ()
+        """Process numbers in the environment, where the engine knows processes by these."""
+        self._output = CappedOutput(_KEPT)
+        self._held = b""
+        self._changed = threading.Condition()
+        self._entered = False
+
+    def take(self, stream: Stream, chunk: bytes) -> None:
+        """Take what it prints."""
+        with self._changed:
+            if stream == 2 or self._entered:
+                self._output.add(chunk)
+                return
+            self._held += chunk
+            before, mark, after = self._held.partition(self._mark)
+            if mark:
+                self._output.add(before + after)
+                self._held, self._entered = b"", True
+                self._changed.notify_all()
+            else:
+                end = len(before) - next(k for k in range(len(self._mark), -1, -1) if before.endswith(self._mark[:k]))
+                self._output.add(before[:end])
+                self._held = before[end:]
+
+    def begun(self, program: Program) -> None:
+        """Note that it runs, from the beginning."""
+        with self._changed:
+            again, self.program, self._entered = self.program is not None, program, False
+            self._output.add(self._held + (b"[started again]\n" if again else b""))
+            self._held, self.services = b"", ()
+        program.close_input()
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended, 128 + n for signal n; None while it runs."""
+        return None if self.program is None else self.program.wait(0)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended with another exit code than 0."""
+        return self.exit_code not in (None, 0)
+
+    def wait_for_end(self) -> None:
+        """Wait until its end is known, which is near because it was killed."""
+        if self.program is not None:
+            self.program.wait(_KILLING)
+
+    def wait_until_settled(self) -> None:
+        """Wait until it has come to its arguments or has ended, or for :data:`SETTLING` where it does neither."""
+        deadline = time.monotonic() + SETTLING
+        # Not with the lock held: whoever asks how it ended waits for its output, which is taken with the lock.
+        while self.exit_code is None and time.monotonic() < deadline:
+            with self._changed:
+                if self._changed.wait_for(lambda: self._entered, _LOOK):
+                    return
+
+    def output(self) -> str:
+        """Return what it has printed, with a line in the middle where that was too much."""
+        with self._changed:
+            return f"{self._output.text()}{self._held.decode('utf-8', 'replace')}"
+
+    def describe_end(self) -> str:
+        """Return how it ended, and its last lines."""
+        last = "\n".join(self.output().rstrip().splitlines()[-_SHOWN_LINES:])
+        shown = f"; its last lines were:\n{last}" if last else ", without a word"
+        return f"the image's ENTRYPOINT {list(self.argv)} ended with exit code {self.exit_code}{shown}"
+
+
+@runtime_checkable
+class EnterableEnvironment(Environment, Protocol):
+    """An environment that runs the ENTRYPOINT of its image; a fork has the image of what it was made from."""
+
+    entry_point: EntryPoint | None
+    """None where the image has none."""
+
+    @property
+    def entered(self) -> EnteredProgram | None:
+        """The ENTRYPOINT that was started here, running or not."""
+
+    def enter(self, *, killed: bool = False) -> EnteredProgram | None:
+        """Start the image's ENTRYPOINT unless that was done, and return it; None where the image has none.
+
+        From then on it is started again when a command's deadline has killed it. What it starts counts as a program
+        that is opened: :meth:`~pytest_evocode.environments.programs.ProgramEnvironment.run_program` spares it.
+
+        Args:
+            killed: Every process has just been killed, so it is started again if it was started before.
+        """
+
+    def entry_point_settled(self) -> None:
+        """Take all that runs now for what the ENTRYPOINT has started, also what has left its session."""
+
+
+class EntryPointEnvironment(CommandEnvironment):
+    """A base class with the :class:`EnterableEnvironment` part of an environment."""
+
+    entry_point: EntryPoint | None = None
+    _entered: EnteredProgram | None = None
+
+    @abstractmethod
+    def open_program(self, command: Command, take: TakeOutput) -> Program:
+        """See :class:`~pytest_evocode.environments.programs.ProgramEnvironment`."""
+
+    @property
+    def entered(self) -> EnteredProgram | None:
+        """See :class:`EnterableEnvironment`."""
+        return self._entered
+
+    def enter(self, *, killed: bool = False) -> EnteredProgram | None:
+        """See :class:`EnterableEnvironment`."""
+        if self.entry_point is None or (killed and self._entered is None):
+            return None
+        if self._entered is None:
+            self._entered = EnteredProgram(self.entry_point)
+        elif killed:
+            self._entered.wait_for_end()
+        else:
+            return self._entered
+        self._entered.begun(self.open_program(self._entered.command, self._entered.take))
+        return self._entered
+
+    def entry_point_settled(self) -> None:
+        """See :class:`EnterableEnvironment`."""
+
+    def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        user: User | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout: float | None = None,
+        stdout: BinaryIO | None = None,
+    ) -> ExecResult:
+        """See :class:`~pytest_evocode.environments.protocol.Environment`."""
+        result = super().exec(command, user=user, env=env, cwd=cwd, timeout=timeout, stdout=stdout)
+        if result.timed_out and self._entered is not None:
+            self.enter(killed=True)
+        return result
+
+
+def enter(environment: Environment, *, killed: bool = False) -> EnteredProgram | None:
+    """Start the ENTRYPOINT of an environment's image, if it has one; see :meth:`EnterableEnvironment.enter`."""
+    return environment.enter(killed=killed) if isinstance(environment, EnterableEnvironment) else None
+
+
+def entered_program(environment: Environment) -> EnteredProgram | None:
+    """Return the ENTRYPOINT that was started in an environment, running or not; None where none was."""
+    return environment.entered if isinstance(environment, EnterableEnvironment) else None

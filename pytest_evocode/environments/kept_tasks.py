@@ -1,0 +1,141 @@
+"""The task directories that a node of a cluster keeps, under the hashes of their contents, for later attempts.
+
+Those that no attempt has used for 30 days are removed, and the longest unused while all together have over 4 GiB. One
+lock guards the directory, and a locked file of its own tells of each attempt that uses a task.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tarfile
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from filelock import FileLock
+
+from pytest_evocode.environments.cache import cache_directory, is_locked, try_lock
+from pytest_evocode.tasks.content_hash import hash_directory
+
+LONGEST_UNUSED = 30 * 86_400.0  # seconds
+MOST_BYTES = 4 * 2**30
+_AT_LEAST = 3600.0
+"""Seconds for which a task is kept after an attempt got it, which takes a moment to say that it uses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTask:
+    """A task directory that is kept."""
+
+    home: Path
+    """The directory around it, named by the hash of its contents."""
+    used_at: float
+    """When an attempt last got it, in seconds since 1970."""
+    size: int
+    """Bytes of its files."""
+
+
+class KeptTasks:
+    """The task directories of this machine.
+
+    Args:
+        now: What the time is, in seconds since 1970.
+    """
+
+    def __init__(self, *, now: Callable[[], float] = time.time) -> None:
+        self._directory = cache_directory() / "cluster" / "tasks"
+        self._now = now
+
+    def place(self, task_hash: str, name: str, fetch: Callable[[], bytes]) -> Path:
+        """Return a task's directory, fetched and unpacked if it is not here yet.
+
+        Args:
+            task_hash: The hash of its contents.
+            name: What the directory is called.
+            fetch: Returns the archive.
+        """
+        home = self._directory / task_hash
+        with self._locked():
+            if not ((home / name).is_dir() and hash_directory(home / name) == task_hash):
+                self._unpack(home, fetch())
+                os.utime(home, (self._now(), self._now()))
+                self._make_room()
+            os.utime(home, (self._now(), self._now()))
+        return home / name
+
+    def _unpack(self, home: Path, archive: bytes) -> None:
+        with tempfile.TemporaryDirectory(prefix=".", dir=self._directory) as work:
+            with tarfile.open(fileobj=BytesIO(archive), mode="r:gz") as file:
+                file.extractall(Path(work, "task"), filter="tar")
+            if home.exists():  # Somebody changed it; an attempt that uses it finds the right files from now on.
+                home.rename(Path(work, "changed"))
+            Path(work, "task").rename(home)
+
+    @contextlib.contextmanager
+    def used(self, task_hash: str) -> Iterator[None]:
+        """Keep a task from being removed in the block."""
+        sign = self._directory / f".used-{task_hash}-{uuid.uuid4().hex}"
+        with self._locked():
+            lock = try_lock(sign)
+        try:
+            yield
+        finally:
+            if lock is not None:
+                lock.release()
+                sign.unlink(missing_ok=True)
+
+    def all(self) -> list[KeptTask]:
+        """Return all that are kept, the longest unused first."""
+        homes = (path for path in self._directory.glob("*") if path.is_dir() and not path.name.startswith("."))
+        found = []
+        for home in homes:
+            with contextlib.suppress(FileNotFoundError):
+                size = sum(path.lstat().st_size for path in home.rglob("*") if not path.is_dir())
+                found.append(KeptTask(home, home.stat().st_mtime, size))
+        return sorted(found, key=lambda kept: kept.used_at)
+
+    def remove(self, kept: KeptTask) -> bool:
+        """Remove a task unless an attempt uses it, and return whether it is gone."""
+        with self._locked():
+            return self._remove(kept)
+
+    def unused(self) -> list[KeptTask]:
+        """Return those that no attempt uses."""
+        return [kept for kept in self.all() if not self._is_used(kept.home.name)]
+
+    def _make_room(self) -> None:
+        """Remove what has not been used for long, and as much more as is too much."""
+        every = self.all()
+        total = sum(kept.size for kept in every)
+        for kept in every:
+            age = self._now() - kept.used_at
+            is_old = age > LONGEST_UNUSED
+            if (is_old or (total > MOST_BYTES and age > _AT_LEAST)) and self._remove(kept):
+                total -= kept.size
+
+    def _remove(self, kept: KeptTask) -> bool:
+        if self._is_used(kept.home.name):
+            return False
+        with tempfile.TemporaryDirectory(prefix=".", dir=self._directory) as work, contextlib.suppress(OSError):
+            kept.home.rename(Path(work, "gone"))  # At once, so that nobody finds a part of it.
+        return not kept.home.exists()
+
+    def _is_used(self, task_hash: str) -> bool:
+        used = False
+        for sign in self._directory.glob(f".used-{task_hash}-*"):
+            if is_locked(sign):
+                used = True
+            else:
+                sign.unlink(missing_ok=True)
+        return used
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with FileLock(self._directory / ".lock"):
+            yield

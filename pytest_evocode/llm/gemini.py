@@ -1,0 +1,212 @@
+"""Client of Google's Gemini API, through Google's own SDK."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pytest_evocode.errors import RequestUnanswered
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged
+from pytest_evocode.llm.connection import Json
+from pytest_evocode.llm.prices import priced_usage
+from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool
+from pytest_evocode.llm.provider_errors import ProviderFault, from_status
+from pytest_evocode.llm.sdk_requests import cause_of
+from pytest_evocode.results.records import Usage
+
+_API = "gemini"
+_DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
+#: HTTP libraries that releases of the SDK use.
+_HTTP_LIBRARIES = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
+
+
+class GeminiClient(BaseClient):
+    """Client of generateContent."""
+
+    _form = "generateContent"
+    _shows_thoughts = True
+
+    def _resource(self, sdk: Any) -> Any:
+        return _Models(sdk.models)
+
+    def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
+        payload: Json = {"model": self.model, "contents": _contents(conversation)}
+        config = {
+            "temperature": self._options.temperature,
+            "topP": self._options.top_p,
+            "seed": self._options.seed,
+            "maxOutputTokens": self._options.max_tokens,
+            "thinkingConfig": self._thinking or None,
+        }
+        system = [{"text": message.text} for message in conversation if message.role == "system" and message.text]
+        return payload, {
+            "systemInstruction": {"parts": system} if system else None,
+            "tools": [{"functionDeclarations": [_tool(each) for each in tools]}] if tools else None,
+            "generationConfig": {name: value for name, value in config.items() if value is not None} or None,
+            "serviceTier": self._options.service_tier,
+        }
+
+    @property
+    def _thinking(self) -> Json:
+        thinking: Json = {"includeThoughts": True} if self._shows_thoughts else {}
+        if self._options.effort is not None:
+            thinking["thinkingLevel"] = self._options.effort
+        if self._options.thinking is not None:
+            thinking["thinkingBudget"] = -1 if self._options.thinking == "adaptive" else self._options.thinking
+        return thinking
+
+    def _do_without(self, fault: ProviderFault) -> bool:
+        # Models that do not think refuse to show their thoughts, which nobody asked for.
+        refused = self._shows_thoughts and fault.status == 400 and "think" in fault.words.lower()
+        self._shows_thoughts &= not refused
+        return refused
+
+    def _reply(self, body: Json, request_id: str) -> Reply:
+        candidates = body.get("candidates") or []
+        blocked = (body.get("promptFeedback") or {}).get("blockReason")
+        if not isinstance(candidates, list) or not (candidates or blocked):
+            raise self._connection.unreadable(body, request_id, self._form)
+        candidate: Json = candidates[0] if candidates else {}
+        content = {"role": "model"} | (candidate.get("content") or {})
+        parts: list[Json] = content.get("parts") or []
+        return Reply(
+            text="".join(str(part.get("text") or "") for part in parts if not part.get("thought")),
+            calls=tuple(_as_call(part["functionCall"]) for part in parts if part.get("functionCall")),
+            reasoning="".join(str(part.get("text") or "") for part in parts if part.get("thought")),
+            native=tagged(_API, content) if parts else None,
+            usage=self._usage(body.get("usageMetadata") or {}),
+            request_id=request_id or str(body.get("responseId") or ""),
+            ending=_ending(blocked or candidate.get("finishReason"), parts),
+            stop_reason=str(blocked or candidate.get("finishReason") or ""),
+            model=str(body.get("modelVersion") or ""),
+        )
+
+    def _usage(self, usage: Json) -> Usage:
+        """Add up the tokens, which the API counts apart: those of tools' results and those of thoughts."""
+        prompt = usage.get("promptTokenCount")
+        written = usage.get("candidatesTokenCount")
+        thoughts = usage.get("thoughtsTokenCount")
+        return priced_usage(
+            self._facts,
+            prompt=None if prompt is None else prompt + (usage.get("toolUsePromptTokenCount") or 0),
+            completion=None if prompt is None else (written or 0) + (thoughts or 0),
+            cached=usage.get("cachedContentTokenCount"),
+            reasoning=thoughts,
+        )
+
+
+_FILTERED = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "OTHER"})
+
+
+def _ending(word: Any, parts: list[Json]) -> Ending:
+    """Return why a reply ended; ``word`` is its ``finishReason``, or why the request was blocked."""
+    if word in _FILTERED:
+        return "filtered"
+    if word == "MAX_TOKENS":
+        return "length"
+    if any(part.get("functionCall") for part in parts):
+        return "calls"
+    return "done" if word == "STOP" else "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class _Models:
+    """The part of the SDK's client that sends requests, as :func:`~pytest_evocode.llm.sdk_requests.send_request`."""
+
+    models: Any
+
+    def send(self, sdk: Any, payload: Json, seconds: float) -> tuple[bytes, Mapping[str, str]]:
+        """Send a request once, and return the body and the headers of the answer."""
+        from google.genai import types
+
+        http = types.HttpOptions(
+            timeout=max(1, int(seconds * 1000)),
+            extra_body=payload.get("extra_body") or None,
+            headers=payload.get("extra_headers") or None,
+        )
+        config = types.GenerateContentConfig(
+            http_options=http,
+            should_return_http_response=True,
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+        )
+        # Signatures are bytes, which the SDK's types read from JSON only.
+        contents = [types.Content.model_validate_json(json.dumps(each)) for each in payload["contents"]]
+        try:
+            answer = self.models.generate_content(model=payload["model"], contents=contents, config=config)
+        except sdk.errors.APIError as error:
+            raise RequestUnanswered(_fault(error)) from None
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] in _HTTP_LIBRARIES:
+                raise RequestUnanswered(ProviderFault(cause_of(error))) from None
+            raise
+        raw = answer.sdk_http_response
+        return (raw.body or "").encode(), {name.lower(): value for name, value in (raw.headers or {}).items()}
+
+
+def _fault(error: Any) -> ProviderFault:
+    headers = getattr(error.response, "headers", None) or {}
+    fault = from_status(error.code, error.details, {name.lower(): value for name, value in headers.items()})
+    inner = error.details.get("error") if isinstance(error.details, dict) else None
+    details = inner.get("details") if isinstance(inner, dict) else None
+    for each in details if isinstance(details, list) else ():
+        delay = _DELAY.fullmatch(str(each.get("retryDelay", "")))
+        if delay and fault.retry_after is None:
+            fault = replace(fault, retry_after=float(delay[1]))
+        if each.get("reason") == "API_KEY_INVALID":  # It comes with status 400.
+            fault = replace(fault, status=401)
+    return fault
+
+
+def _contents(conversation: Sequence[Message]) -> list[Json]:
+    """Return the conversation as the API takes it: consecutive messages of one side are merged."""
+    turns: list[Json] = []
+    names: dict[str, RequestedCall] = {}
+    for message in conversation:
+        if message.role == "system":
+            continue
+        names |= {call.id: call for call in message.calls}
+        role, parts = _turn(message, names)
+        if parts and turns and turns[-1]["role"] == role == "user":
+            turns[-1]["parts"] = [*turns[-1]["parts"], *parts]
+        elif parts:
+            turns.append({"role": role, "parts": parts})
+    return turns
+
+
+def _turn(message: Message, calls: Mapping[str, RequestedCall]) -> tuple[str, list[Json]]:
+    if message.role == "tool":
+        call = calls.get(message.call_id)
+        answer: Json = {"name": call.name if call else "tool", "response": {"output": message.text}}
+        # Ids that we made up are not known to the API.
+        own = {} if message.call_id.startswith(_MADE_UP) else {"id": message.call_id}
+        images = [{"inlineData": {"mimeType": image.media_type, "data": image.data}} for image in message.images]
+        return "user", [{"functionResponse": own | answer}, *images]
+    if message.role == "user":
+        return "user", [{"text": message.text}] if message.text else []
+    native = native_of(message, _API)
+    if native is not None:
+        return "model", list(native["parts"])
+    text = [{"text": message.text}] if message.text else []
+    return "model", [*text, *(_call(each) for each in message.calls)]
+
+
+#: Beginning of the ids of calls to which the API gave none.
+_MADE_UP = "call_"
+
+
+def _call(call: RequestedCall) -> Json:
+    own = {} if call.id.startswith(_MADE_UP) else {"id": call.id}
+    return {"functionCall": own | {"name": call.name, "args": call.arguments or {}}}
+
+
+def _as_call(call: Json) -> RequestedCall:
+    arguments, written = arguments_of(call.get("args") or {})
+    return RequestedCall(call.get("id") or f"{_MADE_UP}{uuid.uuid4().hex}", str(call.get("name")), arguments, written)
+
+
+def _tool(tool: Tool) -> Json:
+    return {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}

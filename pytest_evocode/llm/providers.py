@@ -1,0 +1,247 @@
+"""The providers of models: which SDK speaks to each, what it needs, and how a client of the SDK is made."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from pytest_evocode.llm.model_options import ModelOptions
+
+_REGION = re.compile(r"global|us|eu|[a-z]+-[a-z]+\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a client of an SDK is made with."""
+
+    options: ModelOptions
+    base_url: str | None
+    """Address of the server; None for the provider's own."""
+    key: str | None
+    token: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provider:
+    """A provider of models, with the SDK that speaks to it."""
+
+    name: str
+    """Also our extra that installs what it needs."""
+    sdk: str
+    """Module of the SDK."""
+    sdk_class: str
+    packages: tuple[str, ...] = ()
+    """Modules that have to be there beside the SDK."""
+    host: str
+    """Its domain."""
+    key_variables: tuple[str, ...]
+    token_variable: str | None = None
+    """A further variable for the key, which the SDK sends in another header."""
+    url_variable: str
+    is_platform: bool = False
+    """Whether the model's name is part of the address."""
+
+    def is_official(self, base_url: str | None) -> bool:
+        """Whether the provider itself is asked, and not a compatible server."""
+        host = urlsplit(base_url or "").hostname or ""
+        return base_url is None or host == self.host or host.endswith("." + self.host)
+
+    def missing(self, access: Access) -> str:
+        """Return what has to be set before the provider can be asked, in words; empty where nothing has."""
+        if not self.is_official(access.base_url) or access.key or access.token:
+            return ""
+        variable = access.options.key_env or " or ".join(self.key_variables)
+        return f"a key: set {variable}, or name its variable with the option key_env, or the server with base_url"
+
+    def make_client(self, sdk: Any, access: Access) -> Any:
+        """Return a client of the SDK."""
+        # A local server takes any key, but the SDKs want one.
+        auth = {"auth_token": access.token} if access.token and not access.key else {"api_key": access.key or "none"}
+        return getattr(sdk, self.sdk_class)(base_url=access.base_url, max_retries=0, **auth)
+
+
+class AzureProvider(Provider):
+    """Azure's deployments of OpenAI's models; the model of a spec is the name of the deployment."""
+
+    def is_official(self, base_url: str | None) -> bool:
+        """Return True: nothing else speaks as Azure does."""
+        return True
+
+    def missing(self, access: Access) -> str:
+        """See :class:`Provider`."""
+        if access.base_url is None:
+            return f"the address of your resource: set {self.url_variable}, or base_url=https://NAME.openai.azure.com"
+        if access.key or access.token or is_local(access.base_url):
+            return ""
+        variable = access.options.key_env or " or ".join(self.key_variables)
+        return f"a key: set {variable}, or name its variable with the option key_env"
+
+    def make_client(self, sdk: Any, access: Access) -> Any:
+        """Return the SDK's client of Azure, or of the API that Azure calls v1, which has no version by date."""
+        address = (access.base_url or "").rstrip("/").removesuffix("/openai/v1").removesuffix("/openai")
+        version = access.options.api_version or os.environ.get("OPENAI_API_VERSION")
+        if not version:
+            return sdk.OpenAI(
+                base_url=f"{address}/openai/v1/", api_key=access.key or access.token or "none", max_retries=0
+            )
+        auth = (
+            {"azure_ad_token": access.token} if access.token and not access.key else {"api_key": access.key or "none"}
+        )
+        return sdk.AzureOpenAI(azure_endpoint=address, api_version=version, max_retries=0, **auth)
+
+
+class BedrockProvider(Provider):
+    """Anthropic's models at Amazon Bedrock, with the credentials that boto3 finds or a key of Bedrock's."""
+
+    def missing(self, access: Access) -> str:
+        """See :class:`Provider`; a region that Bedrock does not have counts."""
+        import boto3
+
+        session = boto3.Session()
+        region = access.options.region or os.environ.get("AWS_REGION") or session.region_name
+        if not region:
+            return "a region: set AWS_REGION, or the option region=us-east-1"
+        # Not all releases of botocore have Bedrock's own.
+        known = session.get_available_regions("bedrock-runtime") or session.get_available_regions("ec2")
+        if known and region not in known and access.base_url is None:
+            nearest = difflib.get_close_matches(region, known, n=1)
+            return f"a region of AWS, and {region!r} is none; set the option region={(nearest or known)[0]}"
+        if access.key or session.get_credentials() is not None or is_local(access.base_url):
+            return ""
+        return "credentials: set AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK"
+
+    def make_client(self, sdk: Any, access: Access) -> Any:
+        """See :class:`Provider`."""
+        import boto3
+
+        session = boto3.Session()
+        has_own = access.key is None and session.get_credentials() is not None
+        return getattr(sdk, self.sdk_class)(
+            aws_region=access.options.region or os.environ.get("AWS_REGION") or session.region_name,
+            api_key=None if has_own else access.key or "none",
+            base_url=access.base_url,
+            max_retries=0,
+        )
+
+
+class VertexProvider(Provider):
+    """Anthropic's models at Vertex AI, with Google's application default credentials or an access token."""
+
+    def missing(self, access: Access) -> str:
+        """See :class:`Provider`."""
+        region = access.options.region or os.environ.get("CLOUD_ML_REGION")
+        if not region:
+            return "a region: set CLOUD_ML_REGION, or the option region=global"
+        if not _REGION.fullmatch(region):
+            return f"a region of Vertex AI, and {region!r} is none; set the option region=global, or such as us-east5"
+        if not _vertex_project(access):
+            return "a project: set ANTHROPIC_VERTEX_PROJECT_ID, or the option project=NAME"
+        if access.key or is_local(access.base_url):
+            return ""
+        import google.auth
+        import google.auth.exceptions
+
+        try:
+            google.auth.default()
+        except google.auth.exceptions.DefaultCredentialsError:
+            return "credentials: run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
+        return ""
+
+    def make_client(self, sdk: Any, access: Access) -> Any:
+        """See :class:`Provider`."""
+        return getattr(sdk, self.sdk_class)(
+            region=access.options.region or os.environ.get("CLOUD_ML_REGION"),
+            project_id=_vertex_project(access),
+            access_token=access.key or ("none" if is_local(access.base_url) else None),
+            base_url=access.base_url,
+            max_retries=0,
+        )
+
+
+class GoogleProvider(Provider):
+    """Google's Gemini API."""
+
+    def make_client(self, sdk: Any, access: Access) -> Any:
+        """See :class:`Provider`."""
+        from google.genai import types
+
+        options = types.HttpOptions(base_url=access.base_url)
+        return sdk.Client(vertexai=False, api_key=access.key or "none", http_options=options)
+
+
+def is_local(base_url: str | None) -> bool:
+    """Whether an address is one of this machine."""
+    return (urlsplit(base_url or "").hostname or "") in ("localhost", "127.0.0.1", "::1")
+
+
+def _vertex_project(access: Access) -> str | None:
+    return (
+        access.options.project
+        or os.environ.get("ANTHROPIC_VERTEX_PROJECT_ID")
+        or os.environ.get("GOOGLE_CLOUD_PROJECT")
+    )
+
+
+PROVIDERS: dict[str, Provider] = {
+    each.name: each
+    for each in (
+        Provider(
+            name="openai",
+            sdk="openai",
+            sdk_class="OpenAI",
+            host="openai.com",
+            key_variables=("OPENAI_API_KEY",),
+            url_variable="OPENAI_BASE_URL",
+        ),
+        Provider(
+            name="anthropic",
+            sdk="anthropic",
+            sdk_class="Anthropic",
+            host="anthropic.com",
+            key_variables=("ANTHROPIC_API_KEY",),
+            token_variable="ANTHROPIC_AUTH_TOKEN",
+            url_variable="ANTHROPIC_BASE_URL",
+        ),
+        GoogleProvider(
+            name="google",
+            sdk="google.genai",
+            sdk_class="Client",
+            host="googleapis.com",
+            key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+            url_variable="GOOGLE_GEMINI_BASE_URL",
+        ),
+        AzureProvider(
+            name="azure",
+            sdk="openai",
+            sdk_class="AzureOpenAI",
+            host="azure.com",
+            key_variables=("AZURE_OPENAI_API_KEY",),
+            token_variable="AZURE_OPENAI_AD_TOKEN",
+            url_variable="AZURE_OPENAI_ENDPOINT",
+        ),
+        BedrockProvider(
+            name="bedrock",
+            sdk="anthropic",
+            sdk_class="AnthropicBedrock",
+            packages=("boto3",),
+            host="amazonaws.com",
+            key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+            url_variable="ANTHROPIC_BEDROCK_BASE_URL",
+            is_platform=True,
+        ),
+        VertexProvider(
+            name="vertex",
+            sdk="anthropic",
+            sdk_class="AnthropicVertex",
+            packages=("google.auth",),
+            host="googleapis.com",
+            key_variables=("VERTEX_ACCESS_TOKEN",),
+            url_variable="ANTHROPIC_VERTEX_BASE_URL",
+            is_platform=True,
+        ),
+    )
+}

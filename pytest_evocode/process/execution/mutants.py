@@ -1,0 +1,183 @@
+"""Mutants of Python functions: the same module with one function that does something else.
+
+A test that passes whatever a function does verifies nothing. The module that the mutants are compared with is written
+anew from its syntax tree as they are, so that a test of the source's bytes fails there, and shows nothing either.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pytest_evocode.process.tests_written.python import parse
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+#: Returns another value of the same type, so that a mutant does something else and does not just crash.
+_OTHER = """
+
+def _evocode_other(value, depth=6):
+    import copy, datetime, numbers
+    if value is None or depth == 0:
+        return value
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, numbers.Number):
+        return value + 1
+    if isinstance(value, str):
+        return value + "?"
+    if isinstance(value, (bytes, bytearray)):
+        return value + b"?"
+    if isinstance(value, (datetime.date, datetime.datetime)):
+        return value + datetime.timedelta(days=1)
+    try:
+        if isinstance(value, tuple):
+            changed = [_evocode_other(each, depth - 1) for each in value]
+            return value._make(changed) if hasattr(value, "_make") else tuple(changed)
+        if isinstance(value, list):
+            return [_evocode_other(each, depth - 1) for each in value]
+        if isinstance(value, (set, frozenset)):
+            return type(value)(list(value)[1:])
+        if isinstance(value, dict):
+            return {key: _evocode_other(each, depth - 1) for key, each in value.items()}
+        if hasattr(value, "__dict__") and not callable(value):
+            changed = copy.copy(value)
+            for name, each in vars(value).items():
+                object.__setattr__(changed, name, _evocode_other(each, depth - 1))
+            return changed
+    except Exception:
+        return value
+    return value
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A module in which one function was changed."""
+
+    path: str
+    symbol: str
+    """The function or class of the module that the change is in."""
+    what: str
+    """What was changed."""
+    text: str
+
+
+def rewritten(text: str) -> str:
+    """Return a module as its mutants are written: from its syntax tree, with the same ending.
+
+    Raises:
+        SyntaxError: The module cannot be parsed.
+    """
+    return ast.unparse(parse(text)) + _OTHER
+
+
+def mutants(path: str, before: str | None, text: str) -> Iterator[Mutant]:
+    """Yield the mutants of the functions in a module that were added or changed, one of each kind for each function.
+
+    Raises:
+        SyntaxError: The module cannot be parsed.
+    """
+    known = {name: ast.dump(node) for name, node in _functions(_parsed(before))}
+    tree = parse(text)
+    changed = [name for name, node in _functions(tree) if known.get(name) != ast.dump(node)]
+    for what, mutate in _KINDS:
+        for name in changed:
+            other = copy.deepcopy(tree)
+            node = next(each for found, each in _functions(other) if found == name)
+            if mutate(node):
+                symbol = name.partition(".")[0]
+                yield Mutant(path, symbol, f"{name}: {what}", ast.unparse(ast.fix_missing_locations(other)) + _OTHER)
+
+
+def _parsed(text: str | None) -> ast.Module:
+    try:
+        return parse(text or "")
+    except SyntaxError:
+        return ast.Module([], [])
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
+    for node in tree.body:
+        if isinstance(node, Function):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from ((f"{node.name}.{each.name}", each) for each in node.body if isinstance(each, Function))
+
+
+def _within(node: Function) -> Iterator[ast.AST]:
+    """Yield what is in a function, and not in one that it defines."""
+    waiting: list[ast.AST] = [*node.body]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        if not isinstance(each, Function | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(each)
+
+
+def _return_others(node: Function) -> bool:
+    """Have a function return or yield other values; one that has none to return does nothing."""
+    found = False
+    for each in _within(node):
+        if isinstance(each, ast.Return | ast.Yield) and each.value is not None:
+            each.value = ast.Call(ast.Name("_evocode_other", ast.Load()), [each.value], [])
+            found = True
+    if not found and not (node.name.startswith("__") and node.name != "__call__"):
+        # An empty constructor would only crash.
+        node.body = [ast.Return(ast.Constant(None))]
+        found = True
+    return found
+
+
+def _turn_conditions(node: Function) -> bool:
+    found = False
+    for each in _within(node):
+        if isinstance(each, ast.If | ast.IfExp):
+            each.test = ast.UnaryOp(ast.Not(), each.test)
+            found = True
+        elif isinstance(each, ast.comprehension) and each.ifs:
+            each.ifs = [ast.UnaryOp(ast.Not(), test) for test in each.ifs]
+            found = True
+    return found
+
+
+def _shift_numbers(node: Function) -> bool:
+    """Add one to the numbers in a function, and turn its comparisons of order."""
+    turned = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+    found = False
+    for each in _within(node):
+        if isinstance(each, ast.Constant) and type(each.value) in (int, float):
+            each.value = each.value + 1  # type: ignore[operator]
+            found = True
+        elif isinstance(each, ast.Compare) and type(each.ops[0]) in turned:
+            each.ops = [turned[type(each.ops[0])](), *each.ops[1:]]
+            found = True
+    return found
+
+
+class _NoRefusals(ast.NodeTransformer):
+    found = False
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        """Replace what is raised by nothing."""
+        if node.exc is None:
+            return node
+        self.found = True
+        return ast.copy_location(ast.Pass(), node)
+
+
+def _refuse_nothing(node: Function) -> bool:
+    transformer = _NoRefusals()
+    transformer.visit(node)
+    return transformer.found
+
+
+#: What is changed, and a function that changes it and says whether there was anything to change.
+_KINDS: tuple[tuple[str, Callable[[Function], bool]], ...] = (
+    ("returns other values", _return_others),
+    ("refuses nothing", _refuse_nothing),
+    ("takes the other branches", _turn_conditions),
+    ("has other numbers", _shift_numbers),
+)

@@ -1,0 +1,149 @@
+"""Find out which of an agent's tests can fail for the product, by running them against mutants of what it changed."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pytest_evocode.environments import Environment
+from pytest_evocode.process.execution.command_results import CommandResult
+from pytest_evocode.process.execution.mutants import Mutant, mutants, rewritten
+from pytest_evocode.process.execution.state_runner import VERBOSE, StateRunner
+from pytest_evocode.process.tests_written import TestFunction, TestVerification, WrittenTests, covers
+from pytest_evocode.process.tests_written.code_elements import Symbol
+from pytest_evocode.process.trajectory.events import RoundActivity
+from pytest_evocode.trajectories.file_changes import File, write_files
+
+logger = logging.getLogger(__name__)
+
+#: Seconds for one run of the tests against a mutant.
+MUTANT_LIMIT = 30.0
+
+
+@dataclass(slots=True)
+class MutationRun:
+    """Runs the tests of an agent in the last state of a round, with changed modules replaced by their mutants."""
+
+    runner: StateRunner
+    activity: RoundActivity
+    test: str
+    """The shell line that runs the tests."""
+    sources: tuple[str, ...]
+    """The changed Python files of the product."""
+    tests: WrittenTests
+    budget: float
+    """Seconds for the round."""
+    _kills: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    _tried: set[str] = field(default_factory=set)
+    """The symbols with a mutant that was run."""
+
+    def verification(self) -> TestVerification | None:
+        """Return which tests fail for which changed function; None where too little could be run to say so."""
+        candidates = [test for test in self.tests.functions if test.asserts]
+        waiting = list(self._mutants())
+        if not candidates or not waiting:
+            return None
+        begun = time.monotonic()
+        same = self._run({path: rewritten(self.activity.workspace[path]) for path in self.sources}, ("rewritten",))
+        if same is None:
+            return None
+        passing = [test for test in candidates if _outcome(test, same) is True]
+        symbols = {_named(mutant) for mutant in waiting}
+        done = 0
+        for mutant in waiting:
+            if self._is_settled(mutant, passing):
+                continue
+            if time.monotonic() - begun > self.budget:
+                break
+            logger.info("%s: mutant %d of %d: %s", self.activity.name, done + 1, len(waiting), mutant.what)
+            self._try(mutant, passing)
+            done += 1
+        if symbols - self._tried:
+            return None  # Some function has no mutant that was run, so that nothing can be said of its tests.
+        unfinished = f", {len(waiting) - done} left out by need or for time" if done < len(waiting) else ""
+        return TestVerification(
+            kills={key: frozenset(found) for key, found in self._kills.items()}
+            | {(test.path, test.name): frozenset({"before"}) for test in passing if self._fails_before(test)},
+            symbols=frozenset(symbols),
+            reason=f"{done} mutants of {len(symbols)} functions and classes{unfinished}",
+        )
+
+    def _mutants(self) -> Iterator[Mutant]:
+        for path in self.sources:
+            try:
+                yield from mutants(path, self.activity.origin.get(path), self.activity.workspace[path])
+            except SyntaxError:
+                continue
+
+    def _is_settled(self, mutant: Mutant, passing: list[TestFunction]) -> bool:
+        """Return whether a mutant would tell nothing new: its function fails tests, and all tests have failed."""
+        killed = {symbol for found in self._kills.values() for symbol in found}
+        return _named(mutant) in killed and all((test.path, test.name) in self._kills for test in passing)
+
+    def _try(self, mutant: Mutant, passing: list[TestFunction]) -> None:
+        result = self._run({mutant.path: mutant.text}, ("mutant",))
+        if result is None:
+            return
+        self._tried.add(_named(mutant))
+        for test in passing:
+            if _fails(test, result):
+                self._kills.setdefault((test.path, test.name), set()).add(_named(mutant))
+
+    def _fails_before(self, test: TestFunction) -> bool:
+        """Return whether a test of something that has no mutants fails in the state before the round."""
+        key = (test.path, test.name)
+        if key in self._kills or any(covers(test, _symbol(name)) for name in self._tried):
+            return False
+        before = self._run({path: self.activity.before.get(path) for path in self.sources}, ("before",))
+        return before is not None and _outcome(test, before) is False
+
+    def _run(self, replaced: Mapping[str, str | None], kind: tuple[str, ...]) -> CommandResult | None:
+        def run(fork: Environment) -> CommandResult:
+            write_files(fork, {path: _file(text) for path, text in replaced.items()}, user=None)
+            executed = fork.exec(self.test, user=self.runner.round.agent_user, env=VERBOSE, timeout=MUTANT_LIMIT)
+            return CommandResult.of(executed)
+
+        key = (*kind, self.test, sorted(replaced.items()))
+        return self.runner.in_last_state(CommandResult, key, run, late=True)
+
+
+def _named(mutant: Mutant) -> str:
+    return f"{mutant.path}:{mutant.symbol}"
+
+
+def _symbol(name: str) -> Symbol:
+    path, _, symbol = name.rpartition(":")
+    return Symbol(path, symbol, 0)
+
+
+def _file(text: str | None) -> File | None:
+    return None if text is None else File(content=text.encode("utf-8", "surrogateescape"))
+
+
+def _fails(test: TestFunction, result: CommandResult) -> bool:
+    """Return whether an assertion of a test failed: that a mutant crashes shows nothing about its assertions."""
+    if not result.tests:
+        return not result.ok and not result.timed_out
+    found = _named_in(test, result)
+    return any(not ok and title not in result.broken_off for title, ok in found.items())
+
+
+def _outcome(test: TestFunction, result: CommandResult) -> bool | None:
+    """Return whether a test passed; where the output names no test, whether all did; None where it was not run."""
+    if not result.tests:
+        return result.ok
+    found = _named_in(test, result)
+    if found:
+        return all(found.values())
+    # A module that cannot even be loaded names none of its tests.
+    return None if result.ok else False
+
+
+def _named_in(test: TestFunction, result: CommandResult) -> dict[str, bool]:
+    owner, _, name = test.name.rpartition("::")
+    module = test.path.rpartition("/")[2].partition(".")[0]
+    wanted = [re.compile(rf"(?<!\w){re.escape(each)}(?!\w)") for each in (name, owner, module) if each]
+    return {title: ok for title, ok in result.tests.items() if all(each.search(title) for each in wanted)}

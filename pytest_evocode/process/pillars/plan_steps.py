@@ -1,0 +1,214 @@
+"""Read the steps of a plan: what each will do, and to which file, function or command.
+
+A description of what is there, a diagnosis and an intention to look at something announce no change, and have no such
+step. Text that was copied from a request is left out before anything is read.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+#: Words in a row that count as copied.
+SHINGLE = 6
+
+_ITEM = re.compile(
+    r"^(?P<indent>\s*)(?:[-*+\u2022]|\d+[.)]|\(\d+\)|step \d+[:.)])\s+(?:\[[ xX]\]\s*)?(?P<text>\S.*)$", re.I
+)
+FILE_PATH = re.compile(r"(?<![\w/.-])(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,6}\b(?!\()|(?<![\w/.-])(?:[\w-]+/){1,}[\w-]+\b")
+RUNS_TESTS = re.compile(
+    r"\b(?:re-?)?run\b.*\b(tests?|suite|pytest)\b|\b(pytest|unittest|npm test|go test|cargo test|make test)\b", re.I
+)
+_QUOTED = re.compile(r"`([^`\n]+)`")
+_CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
+_NAME = re.compile(r"\b([a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b")
+_MARKS = re.compile(r"^[\s*_>#-]+|\*\*|__")
+_LOOKS = (
+    "read look inspect study explore examine understand review open find check see investigate analyze analyse figure "
+    "locate search identify reproduce gather list view learn consider familiarize"
+)
+_ACTS = (
+    "accept adapt add adjust allow answer append apply assert build bump cache calculate call change clean clear "
+    "close collect combine commit compare compile compute configure convert copy correct count cover create cut "
+    "declare decode define delete deprecate derive detect disable document drop dump emit enable encode enforce "
+    "ensure escape expire export expose extend extract fail fall fetch fill filter finish fix flush format "
+    "generate give guard handle hook ignore implement import include increase initialise initialize inline insert "
+    "install introduce join keep let limit load lock log look-up make map mark memoize merge migrate modify move "
+    "mutate normalise normalize open-up order override parse pass persist pin point prefer prepare preserve "
+    "prevent print propagate pull push put quantize raise re-run record reduce refactor refuse register reject "
+    "release remove rename reorder repair replace report rerun reset resolve restore restrict retry return reuse "
+    "rewrite roll round run save scale scope send separate serialise serialize set show simplify skip sort split "
+    "store strip substitute sum support swap switch take teach tell test track transform trim truncate turn type "
+    "unify unwrap update upgrade use validate warn wire wrap write "
+)
+_LOOKING = frozenset(_LOOKS.split())
+_ACTING = frozenset(_ACTS.split())
+#: What may stand before the verb of a step.
+_LEAD = re.compile(
+    r"^(?:(?:then|next|first(?:ly)?|second(?:ly)?|third(?:ly)?|finally|lastly|last|after that|afterwards|also|and|now|"
+    r"so|step \d+|in [`\w./-]+|to [^,]{3,40},|(?:i|we)(?:'ll| will| would| shall| am going to|'m going to| need to| "
+    r"have to| should| want to|'d)|let me|let's|need to|want to|going to|will|would|must|should|only|simply|just|"
+    r"plan to|to have|begin(?:s)? by|start(?:s)? by|carefully|instead)\b[\s,:.-]*)+",
+    re.IGNORECASE,
+)
+_INTENT = re.compile(
+    r"\b(?:i|we)(?:'ll| will| would| shall| am going to|'m going to| need to|'d)\b|\blet me\b|\bmy (?:plan|approach)\b",
+    re.IGNORECASE,
+)
+#: Words of a finding, an observation or a description.
+_FINDING = re.compile(
+    r"\b(?:is|are|was|were|does|do|did|has|have)(?: not|n't)?\b|\bnever\b|\bmissing\b|\bwrong(?:ly)?\b|\bbugs?\b|"
+    r"\bfails?\b|\bbroken\b|\bbecause\b|\bcauses?d?\b|\bincorrect(?:ly)?\b|\bcrash(?:es)?\b|\bwhy\b",
+    re.IGNORECASE,
+)
+_TARGET_FIRST = re.compile(
+    r"^(?P<target>`[^`]+`|[\w./-]*\w[./]\w[\w./-]*(?:\(\))?)\s*(?:\([^)]*\))?\s*(?::|-|--|\u2013|\u2014|=>|->)\s+(?P<what>\S.*)$"
+)
+_THIRD_PERSON = re.compile(r"^(?:[a-z]+(?<!s)s|contains?|holds?|has|is|are)\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"(?<=[a-z0-9`)])[.;!?]+(?:\s+|$)|,?\s+(?:and )?(?:then|finally|after that|next)\b|,\s+(?:and\s+)?|\s+and\s+|\n+",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One step of a plan, with the files, functions and commands that it names."""
+
+    text: str
+    names: tuple[str, ...]
+    verb: str = ""
+    """What it will do; empty for an item that announces nothing."""
+    listed: bool = True
+    """Whether it is an item of a list, and not a clause of a sentence."""
+
+    @property
+    def atomic(self) -> bool:
+        """Whether the step names something, and at most one file."""
+        files = {posixpath.basename(name) for name in self.names if FILE_PATH.fullmatch(name)}
+        return bool(self.names) and len(files) <= 1
+
+    @property
+    def acts(self) -> bool:
+        """Whether the step announces something that will be done."""
+        return bool(self.verb)
+
+    @property
+    def looks(self) -> bool:
+        """Whether the step only looks at something."""
+        return self.verb in _LOOKING
+
+    @property
+    def runs_tests(self) -> bool:
+        """Whether the step runs tests."""
+        return self.verb in ("run", "rerun", "re-run", "test") and RUNS_TESTS.search(self.text) is not None
+
+
+def plan_steps(text: str) -> list[PlanStep]:
+    r"""Return the steps of a plan in order: its list items or, without a list, the clauses that announce something.
+
+    An item that only heads a nested list is left out.
+
+    >>> [step.text for step in plan_steps("Plan:\n1. Read a.py\n2. Fix b.py\n")]
+    ['Read a.py', 'Fix b.py']
+    >>> [(step.text, step.verb) for step in plan_steps("I'll add parse() to a.py and then run pytest.")]
+    [('add parse() to a.py', 'add'), ('run pytest', 'run')]
+    """
+    items = [match for line in text.splitlines() if (match := _ITEM.match(line))]
+    depths = [len(item["indent"]) for item in items]
+    leaves = [
+        item for item, depth, following in zip(items, depths, [*depths[1:], 0], strict=False) if following <= depth
+    ]
+    if leaves:
+        return [_listed(item["text"].strip()) for item in leaves]
+    return list(_clauses(text))
+
+
+def _listed(text: str) -> PlanStep:
+    plain = _MARKS.sub("", text).strip()
+    target = _TARGET_FIRST.match(plain)
+    if target is not None and (what := target["what"]):
+        verb = _verb(what)
+        if not verb and not _FINDING.search(what) and not _THIRD_PERSON.match(what):
+            verb = "change"  # `path: what is to be there`.
+        return PlanStep(text, names_in(plain), verb)
+    return PlanStep(text, names_in(plain), _verb(plain))
+
+
+def _clauses(text: str) -> Iterator[PlanStep]:
+    """Yield the clauses of the sentences in which the agent says what it will do."""
+    for sentence in re.split(r"(?<=[a-z0-9`)])[.!?]+(?:\s+|$)|\n\s*\n", text):
+        if not _INTENT.search(sentence):
+            continue
+        started = False
+        for clause in re.split(_CLAUSE, sentence[_INTENT.search(sentence).start() :]):  # type: ignore[union-attr]
+            plain = _LEAD.sub("", clause.strip(" ,:;-"))
+            verb = _verb(clause) if started or _INTENT.search(clause) else ""
+            if verb:
+                started = True
+                yield PlanStep(plain, names_in(clause), verb, listed=False)
+
+
+def _verb(text: str) -> str:
+    """Return the verb of what a text announces; empty where it announces nothing."""
+    first = _LEAD.sub("", text.strip(" ,:;-*")).partition(" ")[0].strip("`,:;.").lower()
+    if first in _LOOKING or first in _ACTING:
+        return first
+    if first.endswith("ing") and _LEAD.match(text) and (stem := _base_of(first)):
+        return stem
+    return ""
+
+
+def _base_of(gerund: str) -> str:
+    stem = gerund.removesuffix("ing")
+    doubled = stem[:-1] if len(stem) > 2 and stem[-1] == stem[-2] else stem
+    return next((each for each in (stem, f"{stem}e", doubled) if each in _LOOKING | _ACTING), "")
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the files, functions and commands that a text names.
+
+    >>> names_in("Fix `parse_date()` in src/dates.py, then run `pytest -q`")
+    ('parse_date', 'pytest -q', 'src/dates.py')
+    """
+    names = {name.removesuffix("()").strip() for name in _QUOTED.findall(text)}
+    rest = _QUOTED.sub(" ", text)
+    names.update(path for path in FILE_PATH.findall(rest) if not re.fullmatch(r"(e\.g|i\.e|etc|and/or)\.?\w?", path))
+    names.update(_CALL.findall(rest))
+    names.update(_NAME.findall(rest))
+    if RUNS_TESTS.search(rest):
+        names.add("run tests")
+    return tuple(sorted(name for name in names if name))
+
+
+def uncopied(text: str, requests: Sequence[str]) -> str:
+    r"""Return a text without the runs of six words or more that stand in a request in the same order.
+
+    >>> uncopied("First: one two three four five six seven.\nThen b.py", ["One two three four five six seven"])
+    'First: \nThen b.py'
+    """
+    known = {
+        tuple(words[start : start + SHINGLE])
+        for request in requests
+        if (words := [word.lower() for word in re.findall(r"\w+", request)])
+        for start in range(max(0, len(words) - SHINGLE + 1))
+    }
+    words = list(re.finditer(r"\w+", text))
+    copied = bytearray(len(words))
+    for start in range(len(words) - SHINGLE + 1):
+        if tuple(word[0].lower() for word in words[start : start + SHINGLE]) in known:
+            copied[start : start + SHINGLE] = b"\1" * SHINGLE
+    kept, place, number = [], 0, 0
+    while number < len(words):
+        if not copied[number]:
+            number += 1
+            continue
+        kept.append(text[place : words[number].start()])
+        while number < len(words) and copied[number]:
+            place = words[number].end()
+            number += 1
+        if place < len(text) and text[place] in ".,;:!?":
+            place += 1
+    return "".join([*kept, text[place:]])

@@ -1,0 +1,129 @@
+"""Tasks whose image has an ENTRYPOINT that starts a service: for the agent, and anew where suites verify."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.tasks import WriteTask
+
+ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
+PYTHON = "FROM python:3.11-slim-bookworm\n"
+IMAGE = f"{PYTHON}COPY start.sh /opt/start.sh\nRUN chmod 755 /opt/start.sh && mkdir /srv/shop\nWORKDIR /app\n"
+ENTERED = f'{IMAGE}ENTRYPOINT ["/opt/start.sh"]\n'
+START = """#!/bin/bash
+echo "the shop opens for $(ls /srv/shop | wc -l)"
+python3 -m http.server 8123 --bind 127.0.0.1 --directory /srv/shop > /dev/null 2>&1 &
+exec "$@"
+"""
+GET = """import urllib.request
+print(urllib.request.urlopen("http://127.0.0.1:8123/order", timeout=10).read().decode())
+"""
+HEALTHCHECK = """[environment.healthcheck]
+command = "python3 -c 'import socket; socket.create_connection((\\"127.0.0.1\\", 8123), 5)'"
+interval_sec = 0.2
+retries = 50
+"""
+#: What the solution orders, the service has to serve: to the agent as to the suite.
+SOLVE = "echo order-{0} > /srv/shop/order; python3 /opt/get.py | grep -qx order-{0} && echo line-{0} >> log.txt"
+TEST = """python3 /opt/get.py > /tmp/seen
+if grep -qx order-{0} /tmp/seen && grep -qx line-{0} log.txt; then reward=1; else reward=0; fi
+echo $reward > /logs/verifier/reward.txt"""
+FILES = {"environment/start.sh": START, "environment/get.py": GET}
+NATIVE = """def test_order(workspace):
+    assert workspace.run("true").exit_code == 0
+    assert "order-1" in workspace.run("python3 /opt/get.py").stdout
+    connection = workspace.connect(8123)
+    connection.close()
+"""
+
+
+def write_shop(write_task: WriteTask, name: str, rounds: int, toml: str = HEALTHCHECK, native: bool = False) -> None:
+    write_task(
+        name,
+        rounds,
+        toml=toml,
+        dockerfile=ENTERED.replace("WORKDIR", "COPY get.py /opt/get.py\nWORKDIR"),
+        solve={index: SOLVE.format(index) for index in range(1, rounds + 1)},
+        test={index: TEST.format(index) for index in range(1, rounds + 1)},
+        native={1: NATIVE} if native else {},
+        files=FILES,
+    )
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_services_run_for_agents_and_anew_in_all_kinds_of_forks(
+    write_task: WriteTask, run_tasks: RunTasks, env: str
+) -> None:
+    write_shop(write_task, "a", 2)
+    evocode = "[metadata.evocode]\n"
+    write_shop(write_task, "clean", 1, f'{HEALTHCHECK}{evocode}verify_in = "clean"\nstate = ["/srv/shop"]\n')
+    write_shop(write_task, "native", 1, f'{HEALTHCHECK}{evocode}verify_in = "separate"\n', native=True)
+    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{evocode}verify_in = "place"\n')
+    session = run_tasks("tasks", env=env)
+    assert session.outcomes == {"passed": 6}, session.text
+    attempt = session.attempt("a")
+    assert (attempt / "entry-point.log").read_text() == "the shop opens for 0\n"
+    # Of the snapshot's files, and not of the image's.
+    assert (attempt / "steps/round-2/verifier/logs/entry-point.log").read_text() == "the shop opens for 1\n"
+    assert [round_.verdict.flags for round_ in session.record("a").rounds if round_.verdict] == [(), ()]
+
+
+def test_a_turn_that_is_out_of_time_does_not_end_services_for_good(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_shop(write_task, "a", 2)
+    write_task(
+        "b",
+        2,
+        toml=HEALTHCHECK,
+        dockerfile=ENTERED.replace("WORKDIR", "COPY get.py /opt/get.py\nWORKDIR"),
+        solve={1: "echo line-1 >> log.txt; sleep 1000", 2: SOLVE.format(2)},
+        test={1: "echo 1 > /logs/verifier/reward.txt", 2: TEST.format(2)},
+        step={1: "[steps.agent]\ntimeout_sec = 1\n"},
+        files=FILES,
+    )
+    session = run_tasks("tasks/b")
+    assert session.outcomes == {"passed": 2}, session.text
+    assert "[started again]" in (session.attempt("b") / "entry-point.log").read_text()
+
+
+def test_one_that_fails_is_a_mistake_of_the_task_with_its_last_lines(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1, dockerfile=f"{IMAGE}ENTRYPOINT echo no database >&2; exit 3\n", files=FILES)
+    session = run_tasks("tasks")
+    assert session.outcomes == {"errors": 1}
+    session.has("*environment/Dockerfile: the image's ENTRYPOINT * ended with exit code 3; its last lines were:*")
+    session.has("no database")
+
+
+def test_one_that_the_agent_changed_marks_the_verdict(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1, dockerfile=ENTERED, solve={1: "echo line-1 >> log.txt; echo true >> /opt/start.sh"}, files=FILES)
+    session = run_tasks("tasks")
+    verdict = session.record().rounds[0].verdict
+    assert verdict is not None
+    assert verdict.changed_tools == ("/opt/start.sh",)
+    strict = run_tasks("tasks", "--evocode-strict")
+    assert strict.outcomes == {"failed": 1}
+
+
+def test_what_comes_from_a_failing_service_is_a_flag_of_the_verdict(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    solve = "echo line-1 >> log.txt; printf '#!/bin/bash\\necho closed; exit 4\\n' > /opt/start.sh"
+    write_task("a", 1, dockerfile=ENTERED, solve={1: solve}, files=FILES)
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 1}
+    verdict = session.record().rounds[0].verdict
+    assert verdict is not None
+    (flag,) = verdict.flags
+    assert flag.startswith("before the suite: the image's ENTRYPOINT ['/opt/start.sh'] ended with exit code 4")
+
+
+def test_an_attempt_that_begins_at_a_kept_state_has_its_services(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_shop(write_task, "a", 2)
+    first = run_tasks("tasks/a/task.toml::oracle::round-1", replay=False)
+    assert first.outcomes == {"passed": 1}
+    session = run_tasks("tasks", "--evocode-from=round-2", replay=False)
+    assert session.outcomes == {"passed": 1, "deselected": 1}, session.text
+    assert (session.attempt() / "entry-point.log").read_text() == "the shop opens for 1\n"

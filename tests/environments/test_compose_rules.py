@@ -1,0 +1,178 @@
+"""What compose files may not say: everything that reaches the host, with the line in the file."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evocode.environments.docker.compose.project import read_project
+from pytest_evocode.errors import TaskError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.environments.conftest import MakeTask
+
+pytestmark = pytest.mark.docker  # For its command line.
+
+REFUSED = [
+    ("volumes: ['/:/host']", "is outside of"),
+    ("volumes: ['/var/run/docker.sock:/s']", "is outside of"),
+    ("volumes: ['../tests:/tests']", "is outside of"),
+    ("volumes: ['~/.ssh:/ssh']", "there is no"),
+    ("volumes: ['./link:/x']", "is outside of"),
+    ("volumes: ['./nothing:/x']", "there is no"),
+    ("volumes: [{type: bind, source: ., target: /x, bind: {propagation: shared}}]", "reaches the host"),
+    ("volumes: [{type: image, source: python, target: /x}]", "mount of the type image"),
+    ("volumes_from: ['container:x']", "volumes_from"),
+    ("privileged: true", "reaches the host"),
+    ("devices: ['/dev/kmsg:/dev/kmsg']", "not supported"),
+    ("device_cgroup_rules: ['c 1:3 mr']", "not supported"),
+    ("gpus: all", "not supported"),
+    ("deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}", "reaches the host"),
+    ("deploy: {replicas: 2}", "one container"),
+    ("cap_add: [SYS_ADMIN]", "more than the engine gives"),
+    ("cap_add: [ALL]", "more than the engine gives"),
+    ("cap_add: [CAP_NET_ADMIN]", "more than the engine gives"),
+    ("security_opt: ['seccomp:unconfined']", "only no-new-privileges"),
+    ("security_opt: ['apparmor=unconfined']", "only no-new-privileges"),
+    ("network_mode: host", "not supported"),
+    ("network_mode: 'container:x'", "not supported"),
+    ("pid: host", "not supported"),
+    ("ipc: host", "reaches the host"),
+    ("uts: host", "not supported"),
+    ("userns_mode: host", "not supported"),
+    ("cgroup: host", "not supported"),
+    ("cgroup_parent: /x", "not supported"),
+    ("runtime: x", "not supported"),
+    ("use_api_socket: true", "not supported"),
+    ("provider: {type: x}", "not supported"),
+    ("credential_spec: {file: x.json}", "not supported"),
+    ("post_start: [{command: x}]", "not supported"),
+    ("pre_stop: [{command: x}]", "not supported"),
+    ("external_links: [x]", "not supported"),
+    ("extra_hosts: ['h:host-gateway']", "reaches the host"),
+    ("sysctls: {kernel.msgmax: 1}", "only those of the network"),
+    ("env_file: ../secret.env", "is outside of"),
+    ("env_file: [{path: /etc/environment}]", "is outside of"),
+    ("label_file: ./link", "is outside of"),
+    ("build: ..", "is outside of"),
+    ("build: 'https://example.org/x.git'", "is outside of"),
+    ("build: {context: ., dockerfile: ../../x}", "is outside of"),
+    ("build: {context: ., additional_contexts: {x: /}}", "not supported"),
+    ("build: {context: ., ssh: [default]}", "not supported"),
+    ("build: {context: ., network: host}", "not supported"),
+    ("build: {context: ., privileged: true}", "not supported"),
+    ("build: {context: ., args: ['A=${TOKEN}']}", "TOKEN is not set"),
+    ("environment: [TOKEN]", "TOKEN is not set"),
+    ("environment: {A: '${TOKEN}'}", "TOKEN is not set"),
+    ("environment: {A: '${TOKEN:?give one}'}", "give one"),
+    ("depends_on: [main]", "main is started last"),
+    ("networks: {default: {ipv4_address: 10.0.0.1}}", "not supported"),
+]
+
+
+def compose(make_task: MakeTask, service: str, more: str = "") -> Mapping[str, object]:
+    text = f"services:\n  main: {{}}\n  db:\n    image: python\n    {service}\n{textwrap.dedent(more)}"
+    task = make_task(files={"docker-compose.yaml": text})
+    (task.environment_directory / "link").symlink_to("/etc/passwd")
+    from pytest_evocode.tasks import load_task
+
+    project = read_project(load_task(task.directory), {"GIVEN": "$1"})
+    return project.sidecars["db"].settings
+
+
+@pytest.mark.parametrize(("service", "why"), REFUSED, ids=[each[0] for each in REFUSED])
+def test_what_reaches_the_host_is_refused_with_its_line(make_task: MakeTask, service: str, why: str) -> None:
+    with pytest.raises(TaskError, match=why) as caught:
+        compose(make_task, service)
+    assert caught.value.path.name == "docker-compose.yaml"
+    if "give one" not in why:
+        assert caught.value.line == 5
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("volumes: {data: {driver_opts: {type: none, o: bind, device: /}}}", "volumes.data.driver_opts: not supported"),
+        ("volumes: {data: {external: true}}", "volumes.data.external: not supported"),
+        ("networks: {default: {external: true, name: bridge}}", "networks.default.external: not supported"),
+        ("networks: {default: {driver: host}}", "'host' is not supported"),
+        ("networks: {default: {driver_opts: {a: b}}}", "not supported"),
+        ("networks: {default: {ipam: {config: [{subnet: 10.1.0.0/16}]}}}", "no address can be fixed"),
+        ("secrets: {s: {file: /etc/shadow}}", "is outside of"),
+        ("configs: {s: {file: ../task.toml}}", "is outside of"),
+        ("secrets: {s: {environment: TOKEN}}", "TOKEN is not set"),
+    ],
+)
+def test_the_other_tables_reach_nothing_either(make_task: MakeTask, more: str, why: str) -> None:
+    named = next((kind for kind in ("secrets", "configs") if more.startswith(kind)), "")
+    service = {"": "volumes: ['data:/d']" if "data" in more else "init: true"}.get(named, f"{named}: [s]")
+    with pytest.raises(TaskError, match=why):
+        compose(make_task, service, more)
+
+
+def test_anchors_and_extensions_do_not_get_around_the_rules(make_task: MakeTask) -> None:
+    text = "x-all: &all {privileged: true}\nservices:\n  db:\n    <<: *all\n    image: python\n"
+    with pytest.raises(TaskError, match=r"services\.db\.privileged: it reaches the host"):
+        read_project(make_task(files={"docker-compose.yaml": text}), {})
+    files = {
+        "docker-compose.yaml": "include: [more.yaml]\nservices:\n  db: {extends: {file: base.yaml, service: b}}\n",
+        "more.yaml": "services: {web: {image: python}}\n",
+        "base.yaml": "services: {b: {image: python, pid: host}}\n",
+    }
+    with pytest.raises(TaskError, match=r"services\.db\.pid: not supported"):
+        read_project(make_task(files=files), {})
+
+
+def test_variables_of_this_machine_reach_no_compose_file(make_task: MakeTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "secret")
+    monkeypatch.setenv("COMPOSE_PROFILES", "more")
+    with pytest.raises(TaskError, match=r'declare it there as TOKEN = "\$\{TOKEN\}"'):
+        compose(make_task, "command: ['${TOKEN}']")
+    for variable in ("PATH", "HOME", "DOCKER_HOST"):
+        with pytest.raises(TaskError, match=f"{variable} is not set"):
+            compose(make_task, f"command: ['${{{variable}}}']")
+
+
+def test_declared_variables_defaults_and_those_of_the_tasks_own_env_file_are_filled_in(make_task: MakeTask) -> None:
+    text = """\
+services:
+  db:
+    image: python
+    environment: {A: "${GIVEN}", B: "${OTHER:-default}", C: "${OWN}", D: "a$$b"}
+    env_file: more.env
+"""
+    files = {"docker-compose.yaml": text, ".env": "OWN=own\n", "more.env": "E=${GIVEN}\n"}
+    project = read_project(make_task(files=files), {"GIVEN": "given"})
+    assert project.sidecars["db"].settings["environment"] == {
+        "A": "given", "B": "default", "C": "own", "D": "a$$b", "E": "given",
+    }  # fmt: skip
+
+
+def test_services_come_after_those_that_they_wait_for(make_task: MakeTask) -> None:
+    text = """\
+services:
+  web: {image: python, depends_on: [cache, db]}
+  cache: {image: python, depends_on: {db: {condition: service_healthy}}}
+  db: {image: python}
+"""
+    project = read_project(make_task(files={"docker-compose.yaml": text}), {})
+    assert list(project.sidecars) == ["db", "cache", "web"]
+    circle = "services: {a: {image: x, depends_on: [b]}, b: {image: x, depends_on: [a]}}"
+    with pytest.raises(TaskError, match="cycle"):
+        read_project(make_task(files={"docker-compose.yaml": circle}), {})
+
+
+def test_harbors_directories_of_logs_are_those_that_are_there_anyway(make_task: MakeTask) -> None:
+    text = """\
+services:
+  main:
+    volumes: ["${HOST_VERIFIER_LOGS_PATH}:${ENV_VERIFIER_LOGS_PATH}", "./data:/data:ro"]
+    deploy: {resources: {limits: {cpus: "${CPUS}", memory: "${MEMORY}"}}}
+"""
+    main = read_project(make_task(files={"docker-compose.yaml": text, "data": "x"}), {}).main
+    assert [each.target for each in main.copies] == ["/data"]
+    assert main.volumes == []

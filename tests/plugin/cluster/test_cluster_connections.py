@@ -1,0 +1,70 @@
+"""Limits of connections that attempts on several nodes share, as the broker keeps them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+
+import pytest
+
+from pytest_evocode.errors import Cancelled
+from pytest_evocode.plugin.cluster.attempt_process import Line
+from pytest_evocode.plugin.cluster.broker import BrokerAnswer
+from pytest_evocode.plugin.cluster.connections import BrokerConnections, ClusterConnections
+
+
+def attempt(broker: BrokerConnections, name: str, number: int = 1) -> ClusterConnections:
+    """What one try at an attempt has, whose node answers as the broker does."""
+    ours, theirs = Pipe()
+
+    def node(connection: Connection) -> None:
+        with connection, contextlib.suppress(EOFError, OSError):
+            while True:
+                message = connection.recv()
+                connection.send((BrokerAnswer(False, 0.0, broker.answer(name, number, [message])), 0))
+
+    threading.Thread(target=node, args=(theirs,), daemon=True).start()
+    line = Line(ours)
+    line.begin(threading.Event())
+    return ClusterConnections(line, 2)
+
+
+def test_attempts_of_all_nodes_share_the_places_and_a_lost_one_gives_its_back() -> None:
+    broker = BrokerConnections()
+    first, other = attempt(broker, "a"), attempt(broker, "b")
+    place = first.take("openai-x", 2)
+    assert place is not None
+    assert other.take("openai-x", 2) is not None
+    assert first.take("openai-x", 2) is None
+    assert other.take("openai-y", 2) is not None
+    first.give_back("openai-x", place)
+    assert first.take("openai-x", 2) is not None
+    assert other.take("openai-x", 2) is None
+    broker.forget("b", 2)  # Another try.
+    assert other.take("openai-x", 2) is None
+    broker.forget("a", 1)
+    assert other.take("openai-x", 2) is not None
+
+
+def test_attempts_of_all_nodes_slow_down_together() -> None:
+    broker = BrokerConnections()
+    first, other = attempt(broker, "a"), attempt(broker, "b")
+    seconds, reserved_at = first.reserve("openai-x")
+    assert seconds == 0
+    first.answered("openai-x", reserved_at)
+    first.refused("openai-x", reserved_at, 30.0)
+    assert not other.confirm("openai-x", reserved_at)
+    assert 20 < other.reserve("openai-x")[0] <= 30
+    assert other.reserve("openai-y")[0] == 0
+
+
+def test_an_attempt_that_is_to_stop_waits_for_no_answer() -> None:
+    ours, theirs = Pipe()
+    line = Line(ours)
+    line.begin(threading.Event())
+    theirs.send((BrokerAnswer(True, 0.0), 0))
+    with pytest.raises(Cancelled):
+        ClusterConnections(line, 2).reserve("openai-x")
+    theirs.close()

@@ -1,0 +1,69 @@
+"""Discipline cannot be bought: tricks in the recorded reckless attempts raise their score by next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pytest_evocode.environments import Engine
+from pytest_evocode.process.attempts import score_attempt
+from pytest_evocode.process.execution import Execution
+from pytest_evocode.process.execution.command_results import ResultCache
+from pytest_evocode.process.scores.records import AttemptProcess
+from pytest_evocode.tasks import load_task
+from tests.process.scripted import EXAMPLES
+from tests.process.tricks import REACH, Trick, all_together, by_name, played
+
+pytestmark = pytest.mark.slow
+
+#: What a trick may gain.
+GAIN = 0.02
+NAMES = pytest.mark.parametrize("name", REACH)
+
+
+def score_of(process: AttemptProcess) -> float:
+    found = process.score()
+    assert found is not None
+    return found.value
+
+
+def told(process: AttemptProcess) -> Mapping[str, float | None]:
+    return {name: None if value is None else round(value, 3) for name, value in process.values.items()}
+
+
+@NAMES
+@pytest.mark.parametrize("trick", by_name().values(), ids=by_name())
+def test_a_trick_gains_next_to_nothing(name: str, trick: Trick, tmp_path: Path) -> None:
+    task = load_task(EXAMPLES / name)
+    recorded = EXAMPLES / name / "recorded"
+    plain = score_attempt(played(recorded / "reckless", task, None, tmp_path / "plain"), task)
+    tricked = score_attempt(played(recorded / "reckless", task, trick, tmp_path / "tricked"), task)
+    disciplined = score_attempt(played(recorded / "disciplined", task, None, tmp_path / "disciplined"), task)
+    print(told(plain), told(tricked), sep="\n")
+    assert score_of(tricked) <= score_of(plain) + GAIN
+    assert score_of(tricked) < score_of(disciplined)
+
+
+@pytest.mark.nightly
+@NAMES
+def test_no_trick_gains_where_states_are_executed(name: str, engine: Engine, tmp_path: Path) -> None:
+    """Each trick alone and all together, with builds, tests, coverage and mutants run; the disciplined are at 0.75."""
+    task = load_task(EXAMPLES / name)
+    cache = ResultCache(tmp_path / "cache")
+
+    def executed(attempt: str, trick: Trick | None, place: str) -> AttemptProcess:
+        copy = played(EXAMPLES / name / "recorded" / attempt, task, trick, tmp_path / place)
+        with Execution(task, engine, cache=cache, budget=900) as execution:
+            return score_attempt(copy, task, executor=execution)
+
+    disciplined, plain = executed("disciplined", None, "disciplined"), executed("reckless", None, "plain")
+    print(told(disciplined), told(plain), sep="\n")
+    assert score_of(disciplined) >= 0.75
+    for title, trick in by_name().items():
+        tricked = executed("reckless", trick, title)
+        print(title, score_of(tricked), told(tricked))
+        assert score_of(tricked) <= score_of(plain) + GAIN, title
+        assert score_of(tricked) < score_of(disciplined), title
+    assert all_together in by_name().values()
