@@ -7,10 +7,12 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from pytest_evocode.errors import VerifierFault
 from pytest_evocode.results.records import RoundRecord, Verdict
 from pytest_evocode.tasks import RewardStrategy
+from pytest_evocode.tasks.atomic_write import write_atomically
 
 MOST_REWARDS = 100
 """Rewards that one suite may write."""
@@ -86,6 +88,20 @@ def why_undecided(rewards: Collection[str]) -> str:
         f"reward.json has several rewards ({', '.join(sorted(rewards))}) and none named 'reward'; name the one that "
         "decides with reward_key below [metadata.evocode] in task.toml, or with --evocode-reward-key"
     )
+
+
+def write_reward(directory: Path, verdict: Verdict, *, passed: bool) -> None:
+    """Write a round's reward for Harbor's tools: a number, or all rewards where none of them decides; raises OSError.
+
+    Where a session with ``--evocode-strict`` fails a round that its suite passed, the number is 0.
+    """
+    reward = 0.0 if verdict.passed and not passed else verdict.reward
+    if reward is None:
+        name, other, text = "reward.json", "reward.txt", json.dumps(verdict.rewards)
+    else:
+        name, other, text = "reward.txt", "reward.json", repr(reward)
+    (directory / other).unlink(missing_ok=True)  # Of an earlier verdict, by another reward_key.
+    write_atomically(directory / name, f"{text}\n")
 
 
 def contradiction(verdict: Verdict) -> str:
