@@ -242,6 +242,8 @@ class RoundRecord(ResultsRecord):
     """None where the agent gave no trajectory."""
     usage: Usage | None = None
     """None where the agent is not a model, or does not say."""
+    user_usage: Usage | None = None
+    """What the model of a simulated user used and cost, which is none of the agent's; None where it was not asked."""
     stopped: str = ""
     """Why the agent's turn was ended from outside, such as by a budget; empty where the agent ended it."""
     refused: bool = False
