@@ -1,0 +1,59 @@
+"""Podman's socket in place of Docker's: the contract of environments, as far as it goes there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.environments.conftest import BASE
+
+pytestmark = [pytest.mark.docker, pytest.mark.nightly]
+
+_STARTING = 30.0  # seconds
+CONTRACT = Path(__file__).with_name("test_environment_contract.py")
+#: What Podman does in another way, see docs/environments.md: an unknown user is an error of its.
+DIFFERENT = "test_a_command_that_cannot_start_is_a_failing_result_that_says_why"
+
+
+@pytest.fixture
+def socket(tmp_path: Path) -> Iterator[str]:
+    """The socket of a Podman that has the tests' image, and nothing of the user's."""
+    if shutil.which("podman") is None:
+        pytest.skip("there is no podman on PATH")
+    storage = ["podman", "--root", str(tmp_path / "root"), "--runroot", str(tmp_path / "run")]
+    # In a container, limits above its own cannot be set.
+    (tmp_path / "containers.conf").write_text(
+        '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n'
+    )
+    environ = {**os.environ, "CONTAINERS_CONF": str(tmp_path / "containers.conf")}
+    path = tmp_path / "podman.sock"
+    with subprocess.Popen(["docker", "save", BASE], stdout=subprocess.PIPE) as saving:
+        loaded = subprocess.run([*storage, "load"], stdin=saving.stdout, env=environ, capture_output=True, check=False)
+    if loaded.returncode != 0:
+        pytest.skip(f"podman cannot be used here: {loaded.stderr.decode()[-500:]}")
+    service = subprocess.Popen([*storage, "system", "service", "--time=0", f"unix://{path}"], env=environ)
+    try:
+        deadline = time.monotonic() + _STARTING
+        while not path.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield f"unix://{path}"
+    finally:
+        service.terminate()
+        service.wait()
+        subprocess.run([*storage, "rm", "--all", "--force"], env=environ, capture_output=True, check=False)
+
+
+def test_it_does_what_an_environment_has_to_do(socket: str) -> None:
+    argv = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", str(CONTRACT)]
+    argv += ["-k", f"docker and not {DIFFERENT}"]
+    environ = {**os.environ, "DOCKER_HOST": socket}
+    ended = subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout[-5000:]
+    assert " passed" in ended.stdout
