@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,17 +24,22 @@ DIFFERENT = "test_a_command_that_cannot_start_is_a_failing_result_that_says_why"
 
 
 @pytest.fixture
-def socket(tmp_path: Path) -> Iterator[str]:
+def place() -> Iterator[Path]:
+    """A directory whose name is short enough for Podman."""
+    with tempfile.TemporaryDirectory(prefix="pod", dir="/tmp", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def socket(place: Path) -> Iterator[str]:
     """The socket of a Podman that has the tests' image, and nothing of the user's."""
     if shutil.which("podman") is None:
         pytest.skip("there is no podman on PATH")
-    storage = ["podman", "--root", str(tmp_path / "root"), "--runroot", str(tmp_path / "run")]
+    storage = ["podman", "--root", str(place / "root"), "--runroot", str(place / "run")]
     # In a container, limits above its own cannot be set.
-    (tmp_path / "containers.conf").write_text(
-        '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n'
-    )
-    environ = {**os.environ, "CONTAINERS_CONF": str(tmp_path / "containers.conf")}
-    path = tmp_path / "podman.sock"
+    (place / "containers.conf").write_text('[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n')
+    environ = {**os.environ, "CONTAINERS_CONF": str(place / "containers.conf")}
+    path = place / "podman.sock"
     with subprocess.Popen(["docker", "save", BASE], stdout=subprocess.PIPE) as saving:
         loaded = subprocess.run([*storage, "load"], stdin=saving.stdout, env=environ, capture_output=True, check=False)
     if loaded.returncode != 0:
