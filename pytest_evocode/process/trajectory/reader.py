@@ -75,7 +75,7 @@ def _is_watched(trajectory: Trajectory) -> bool:
 
 
 def _is_ours(module: str, workspace: WorkspaceTexts, originals: Originals) -> bool:
-    names = (f"{module}.py", f"{module}/__init__.py")
+    names = (f"{module}.py", f"{module}/__init__.py", f"{module}/__main__.py")
     if any(path == name or path.endswith(f"/{name}") for path in workspace.texts for name in names):
         return True
     return any(path.startswith(f"{module}/") for path in workspace.texts) or any(
