@@ -7,6 +7,7 @@ lock guards the directory, and a locked file of its own tells of each attempt th
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import tarfile
 import tempfile
@@ -33,7 +34,7 @@ class KeptTask:
     """A task directory that is kept."""
 
     home: Path
-    """The directory around it, named by the hash of its contents."""
+    """The directory around it, named by the hashes of its contents and of its name."""
     used_at: float
     """When an attempt last got it, in seconds since 1970."""
     size: int
@@ -59,7 +60,7 @@ class KeptTasks:
             name: What the directory is called.
             fetch: Returns the archive.
         """
-        home = self._directory / task_hash
+        home = self._home(task_hash, name)
         with self._locked():
             if not ((home / name).is_dir() and hash_directory(home / name) == task_hash):
                 self._unpack(home, fetch())
@@ -67,6 +68,10 @@ class KeptTasks:
                 self._make_room()
             os.utime(home, (self._now(), self._now()))
         return home / name
+
+    def _home(self, task_hash: str, name: str) -> Path:
+        # Tasks may have the same contents and other names, which records tell.
+        return self._directory / f"{task_hash}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:8]}"
 
     def _unpack(self, home: Path, archive: bytes) -> None:
         with tempfile.TemporaryDirectory(prefix=".", dir=self._directory) as work:
@@ -77,9 +82,9 @@ class KeptTasks:
             Path(work, "task").rename(home)
 
     @contextlib.contextmanager
-    def used(self, task_hash: str) -> Iterator[None]:
+    def used(self, task_hash: str, name: str) -> Iterator[None]:
         """Keep a task from being removed in the block."""
-        sign = self._directory / f".used-{task_hash}-{uuid.uuid4().hex}"
+        sign = self._directory / f".used-{self._home(task_hash, name).name}-{uuid.uuid4().hex}"
         with self._locked():
             lock = try_lock(sign)
         try:
@@ -125,9 +130,9 @@ class KeptTasks:
             kept.home.rename(Path(work, "gone"))  # At once, so that nobody finds a part of it.
         return not kept.home.exists()
 
-    def _is_used(self, task_hash: str) -> bool:
+    def _is_used(self, home: str) -> bool:
         used = False
-        for sign in self._directory.glob(f".used-{task_hash}-*"):
+        for sign in self._directory.glob(f".used-{home}-*"):
             if is_locked(sign):
                 used = True
             else:

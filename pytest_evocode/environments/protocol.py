@@ -60,11 +60,12 @@ class Installation:
     name: str
     """What is installed, for messages."""
     script: str
-    """Run by ``bash -c`` as root, with a network.
+    """Run by ``bash -c`` as root, with a network and, in the usual variables, the machine's proxies and certificates.
 
-    ``$EVOCODE_ENGINE`` is the engine's name, ``docker`` or ``sandbox``. In a sandbox the system is the host's, and no
-    package manager can add to it. The last lines of its output are shown when it fails.
+    ``$EVOCODE_ENGINE`` is the engine's name, ``docker`` or ``sandbox``. In a sandbox the system is the host's.
     """
+    ca: Path | None = None
+    """File of certificates to trust while the script runs, beside those that this machine's variables name."""
 
 
 @dataclass(frozen=True, slots=True)

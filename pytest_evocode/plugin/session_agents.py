@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_evocode.environments import Installation
 
 #: Options that say how a model is reached.
-_CONNECTION_OPTIONS = frozenset({"base_url", "key_env", "retries", "retry_seconds", "max_connections"})
+_CONNECTION_OPTIONS = frozenset({"base_url", "ca", "key_env", "retries", "retry_seconds", "max_connections"})
 
 
 @dataclass(frozen=True, slots=True)

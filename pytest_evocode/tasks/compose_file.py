@@ -5,12 +5,15 @@ What the values mean is for ``docker compose`` to say, where the environment is 
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks.model import Healthcheck
 
 COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml")
 MAIN = "main"
@@ -18,6 +21,14 @@ MAIN = "main"
 
 Place = tuple[str | int, ...]
 _BUILD_KEYS = ("context", "dockerfile", "target", "args")
+_TIMES = {
+    "interval": "interval_sec",
+    "timeout": "timeout_sec",
+    "start_period": "start_period_sec",
+    "start_interval": "start_interval_sec",
+}
+_ENGINES_TIMES = {"interval_sec": 30.0, "timeout_sec": 30.0}
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TEXTS = ("env_file", "label_file")
 _LARGEST = 2**20  # bytes
 _MOST_VALUES = 20_000
@@ -58,6 +69,23 @@ class ComposeFile:
         if not isinstance(image, str) or "build" in self.main or "${" in image:
             return None
         return image
+
+    def main_healthcheck(self) -> Healthcheck | None:
+        """Return the health check of ``main``; None where there is none. Raises TaskError where it cannot be run."""
+        said = self.main.get("healthcheck")
+        if not isinstance(said, dict) or "test" not in said or said.get("disable") == "true":
+            return None
+        test = said["test"]
+        words = [test] if isinstance(test, str) else [str(word) for word in test]
+        if words[:1] == ["NONE"]:
+            return None
+        line = words[-1] if isinstance(test, str) or words[0] == "CMD-SHELL" else shlex.join(words[1:])
+        if "${" in line.replace("$$", ""):
+            message = "write the values out, or the check into [environment.healthcheck] of task.toml"
+            raise self.error(message, "services", MAIN, "healthcheck", "test")
+        found = {name: parse_seconds(str(said[key])) for key, name in _TIMES.items() if key in said}
+        retries = {"retries": int(said["retries"])} if "retries" in said else {}
+        return Healthcheck.model_validate({"command": line.replace("$$", "$"), **_ENGINES_TIMES, **found, **retries})
 
     def main_build(self) -> MainBuild:
         """Return how the image of ``main`` is built; raises TaskError where it says what cannot be."""
@@ -219,3 +247,13 @@ class _Reader:
             self.lines[(*place, key)] = key_node.start_mark.line + 1
             values[key] = self.value(value_node, (*place, key))
         return values
+
+
+def parse_seconds(duration: str) -> float:
+    """Return the seconds of a duration as compose files give it.
+
+    >>> parse_seconds("1m30s"), parse_seconds("500ms"), parse_seconds("2")
+    (90.0, 0.5, 2.0)
+    """
+    parts = re.findall(r"([\d.]+)(us|ms|s|m|h|d)", duration)
+    return sum(float(number) * _UNITS[unit] for number, unit in parts) if parts else float(duration)

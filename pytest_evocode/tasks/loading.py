@@ -39,6 +39,9 @@ def load_task(directory: Path) -> Task:
         if compose is not None and config.environment.docker_image is None and compose.main_image is not None:
             named = config.environment.model_copy(update={"docker_image": compose.main_image})
             config = config.model_copy(update={"environment": named})
+        if compose is not None and config.environment.healthcheck is None:
+            checked = config.environment.model_copy(update={"healthcheck": compose.main_healthcheck()})
+            config = config.model_copy(update={"environment": checked})
         files, problems = find_files(directory, config, compose)
         problems += [*check_suites(config, files), *check_services(config, compose)]
     if problems:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import docker
@@ -113,12 +115,51 @@ def test_an_attempt_goes_on_from_a_snapshot_with_what_was_installed(
     snapshot.discard()
 
 
-def test_a_script_that_fails_is_a_build_error_with_its_last_lines(engine: Engine, plain_task: Task) -> None:
-    with pytest.raises(
-        BuildError, match=r"(?s)^tool-\S+ could not be installed .*[Ii]ts last lines.*\bno such tool"
-    ) as error:
-        started(engine, plain_task, installing("echo no such tool; exit 3"))
-    assert "Start Docker" in str(error.value) or engine.name == "docker"
+def test_a_script_that_fails_is_a_build_error_with_its_last_lines_and_a_log_of_all(
+    engine: Engine, plain_task: Task
+) -> None:
+    with pytest.raises(BuildError, match=r"(?s)^tool-\S+ could not be installed .*") as error:
+        started(engine, plain_task, installing("seq 1000 1100; echo no such tool; exit 3"))
+    said = str(error.value)
+    assert "Start Docker" in said or engine.name == "docker"
+    last = said.partition("its last lines are:\n")[2]
+    # What the failing command itself printed, and nothing of what built the image.
+    assert last.splitlines() == [*map(str, range(1082, 1101)), "no such tool"]
+    found = re.search(r"The whole log is (\S+\.log);", said)
+    assert found
+    assert "1000" in Path(found[1]).read_text()
+
+
+def test_the_machines_proxies_and_certificates_reach_the_script_and_stay_out_of_the_image(
+    engine: Engine, plain_task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, variable in ((1, "SSL_CERT_FILE"), (2, "ca")):
+        certificate = f"-----BEGIN CERTIFICATE-----\nnumber-{number}\n-----END CERTIFICATE-----\n"
+        (tmp_path / f"{variable}.pem").write_text(certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "SSL_CERT_FILE.pem"))
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    script = """
+        set -e
+        for file in "$SSL_CERT_FILE" "$NODE_EXTRA_CA_CERTS" "$PIP_CERT" "$npm_config_cafile"; do
+            grep -c -e number-1 -e number-2 "$file"
+        done >/opt/seen
+        echo "$HTTPS_PROXY" "$https_proxy" >>/opt/seen
+    """
+    installation = replace(installing(script), ca=tmp_path / "ca.pem")
+    environment = started(engine, plain_task, installation)
+    assert output(environment, "cat /opt/seen").split() == ["2"] * 4 + ["http://proxy.example:3128"] * 2
+    assert (
+        output(environment, "env | grep -i -e proxy -e CERT; grep -rls number-1 /run /tmp /opt /var /etc; true") == ""
+    )
+    environment.stop()
+
+
+def test_a_file_of_certificates_that_is_none_is_named(engine: Engine, plain_task: Task, tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match=r"the option ca names .*none\.pem, which cannot be read: No such file"):
+        started(engine, plain_task, replace(installing("true"), ca=tmp_path / "none.pem"))
+    (tmp_path / "other.pem").write_text("{}")
+    with pytest.raises(BuildError, match=r"other\.pem, which has no certificate in PEM form"):
+        started(engine, plain_task, replace(installing("true"), ca=tmp_path / "other.pem"))
 
 
 def test_a_script_is_told_which_engine_it_runs_in(engine: Engine, plain_task: Task) -> None:

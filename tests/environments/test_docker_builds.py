@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -65,4 +69,21 @@ def test_a_build_that_takes_too_long_is_ended_and_what_it_printed_is_there(
     # It is late as soon as it has begun, however long that took.
     monkeypatch.setattr(images, "time", SimpleNamespace(monotonic=lambda: 2.0 if pids.exists() else 0.0))
     assert run_builder(builder(pids), "", 1.0, BuildWish()) == (None, "begun\n")
+    assert_ended(pids)
+
+
+def test_one_whose_session_is_killed_ends_with_it(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    script = (
+        "import sys\n"
+        "from pytest_evocode.environments.building import BuildWish\n"
+        "from pytest_evocode.environments.docker.images import run_builder\n"
+        "run_builder(['bash', '-c', sys.argv[1]], '', float('inf'), BuildWish())\n"
+    )
+    argv = [sys.executable, "-c", script, builder(pids)[2]]
+    deadline = time.monotonic() + HANGS
+    with subprocess.Popen(argv, start_new_session=True) as session:
+        while not pids.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(session.pid, signal.SIGKILL)
     assert_ended(pids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,16 +63,16 @@ def test_the_longest_unused_go_when_all_are_too_large(
     for name in "abc":
         place(tasks, made[name], name)  # All within an hour: none goes, because it may be about to be used.
         clock[0] += 60
-    assert [kept.home.name for kept in tasks.all()] == [made[name][0] for name in "abc"]
+    assert [kept.home.name[:64] for kept in tasks.all()] == [made[name][0] for name in "abc"]
     clock[0] += 2 * 3600
     place(tasks, made["d"], "d")
-    assert [kept.home.name for kept in tasks.all()] == [made[name][0] for name in "cd"]
+    assert [kept.home.name[:64] for kept in tasks.all()] == [made[name][0] for name in "cd"]
 
 
 def test_a_task_that_an_attempt_uses_stays(tasks: KeptTasks, clock: list[float], tmp_path: Path) -> None:
     a, b, c = (make(tmp_path, name) for name in "abc")
     path = place(tasks, a, "a")
-    with tasks.used(a[0]), tasks.used(a[0]):
+    with tasks.used(a[0], "a"), tasks.used(a[0], "a"):
         clock[0] += 40 * DAY
         place(tasks, b, "b")
         assert path.exists()
@@ -108,3 +109,14 @@ def test_attempts_that_want_the_same_task_at_once_get_it_once(tasks: KeptTasks, 
         thread.join()
     assert found == [task_hash] * 4
     assert fetched == [task_hash]
+
+
+def test_tasks_with_the_same_contents_and_other_names_are_both_kept(tasks: KeptTasks, tmp_path: Path) -> None:
+    found = []
+    for name in ("first", "second"):
+        directory = tmp_path / name
+        directory.mkdir()
+        (directory / "task.toml").write_text("# the same")
+        found.append(tasks.place(hash_directory(directory), name, partial(pack_task, directory)))
+    assert [path.name for path in found] == ["first", "second"]
+    assert all((path / "task.toml").is_file() for path in found)

@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 #: Longer lines are no events; the limit keeps a program from filling this process's memory.
 _LONGEST_LINE = 64 * 2**20  # bytes
+#: For a turn without a limit. A container sees the end of its session only during commands that may take long.
+_ENDLESS = 30 * 86400.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def run_program(
     reading = _Reading(context, reader)
     with reading.pipe() as sink:
         result = context.environment.exec(
-            command, user=context.round.agent_user, env=env, timeout=context.timeout, stdout=sink
+            command, user=context.round.agent_user, env=env, timeout=context.timeout or _ENDLESS, stdout=sink
         )
     ending = "was killed at its deadline" if result.timed_out else f"ended with exit code {result.exit_code}"
     logger.info("%s: the agent's program %s after %.1f s", turn, ending, result.seconds)

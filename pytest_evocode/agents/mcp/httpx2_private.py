@@ -19,10 +19,8 @@ from pytest_evocode.environments.protocol import User
 
 _CONNECTING = 30.0  # seconds
 _READING = 300.0  # seconds, as the SDK has it: a server may hold a stream open
-# Bash passes what it reads to a connection and back; it says first that there is one.
-_CONNECT = (
-    'exec 3<>"/dev/tcp/$1/$2" || exit 7; printf C; cat <&0 >&3 & trap "kill $! 2>/dev/null" EXIT; cat <&3; exit 0'
-)
+# Bash passes what it reads to a connection and back, and ends with either; it says first that there is one.
+_CONNECT = 'exec 3<>"/dev/tcp/$1/$2" || exit 7; printf C; { cat <&3; kill 0; } & cat >&3; kill 0'
 _PROXIES = 'printf "%s\\n" "${HTTP_PROXY:-$http_proxy}" "${HTTPS_PROXY:-$https_proxy}" "${NO_PROXY:-$no_proxy}"'
 
 

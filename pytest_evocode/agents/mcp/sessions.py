@@ -69,7 +69,9 @@ class ServerSession:
                         raise
                     return
                 late = anyio.current_time() - begun > _LISTENING
-                if self._server.transport == "stdio" or late or not isinstance(error, Exception):
+                found = _first(error)
+                answered = isinstance(found, MCPError) or not isinstance(found, Exception)
+                if self._server.transport == "stdio" or late or answered:
                     raise
             await anyio.sleep(_PAUSE)
 
@@ -221,8 +223,12 @@ def _parse(line: bytes) -> SessionMessage | Exception:
         return error
 
 
-def _words(error: BaseException) -> str:
-    """Return what an error says, in a group the first one."""
+def _first(error: BaseException) -> BaseException:
+    """Return the error itself, of a group the first one."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return str(error) or type(error).__name__
+    return error
+
+
+def _words(error: BaseException) -> str:
+    return str(_first(error)) or type(_first(error)).__name__

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 # PID 1 evaluates requests from its stdin, each ended by a NUL. No signal from inside can end it: the kernel drops those
 # without a handler, and ":" handles those that bash has handlers for. `set -m` gives every program its own process
-# group. Should the connection end, it goes on reaping orphans: the kernel does so for one that ignores SIGCHLD.
+# group. When the connection ends, the session is gone: PID 1 ends, and the container with it, so that nothing in it
+# goes on paying for a model. A container that is kept for a person goes on reaping orphans in its place: the
+# kernel does so for one that ignores SIGCHLD.
 # Docker's own --init would end with its child, and `kill -9 -1` by an agent would take the container down.
 # Descriptor 3 is stderr, so that what bash itself has to say is in no program's; on 4 nothing ever comes, so reading
 # from it is a pause that starts no program.
@@ -31,7 +33,7 @@ KEEPER = [
     "-c",
     f"{SWEEP} trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE; set -m; exec 3>&2 2>/dev/null 4<> <(:);"
     """ while IFS= read -r -d '' request || [ $? -gt 128 ]; do eval "$request"; done;"""
-    " trap '' CHLD; exec tail -f /dev/null",
+    " [[ $evocode_stays ]] || exit; trap '' CHLD; exec tail -f /dev/null",
 ]
 # While a program runs, a signal from outside makes PID 1 look for more requests. A signal also ends the wait for a
 # status that is there, so that is asked for again. A flood of them from root inside can cost a program its status: bash
@@ -273,8 +275,13 @@ class Channel:
             finally:
                 self._busy.release()
 
+    def stay(self) -> None:
+        """Have PID 1 live on when the connection ends."""
+        with contextlib.suppress(ChannelClosed):
+            self._send_bytes(b"evocode_stays=1")
+
     def close(self) -> None:
-        """Disconnect; the container must have stopped."""
+        """Disconnect, which ends the container unless it is to :meth:`stay`."""
         self._stream.shutdown()
         self._reader.join(_CLOSING)
 

@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 _HOSTS = b"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 _LOGS = ("/logs/agent", "/logs/artifacts")
 _ROOT = ("0", "root")
+_LONG = 300.0  # seconds
 _KILLING = 1.0  # seconds for killed processes to end
 _LOOKED_AT = (
     32  # paths to be removed that the engine looks at, which takes 2 ms each; of more, rm tells whether it could
@@ -220,13 +221,18 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
     def _exec_by_channel(self, command: EngineCommand, output: CappedOutput) -> tuple[int, bool] | None:
         """Run a command of root by the channel; None, and nothing has run, when the engine has to run it."""
         channel = self._files.channel
-        if channel is None or command.user not in _ROOT:
+        if channel is None or command.user not in _ROOT or self._may_be_long(command):
             return None
         try:
             return channel.run(command, lambda _, chunk: output.add(chunk), merge=True, kill=self._kill_by_engine)
         except ChannelClosed:
             self._start_again()
             return KILLED, False
+
+    def _may_be_long(self, command: EngineCommand) -> bool:
+        """Tell whether a command may take long where an agent works: PID 1 has to be free to see the session's end."""
+        deadline = command.deadline
+        return not self._fresh and deadline is not None and deadline - time.monotonic() > _LONG
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -362,6 +368,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         logger.info("kept container %.12s as %s", here.container, kept)
         self._running = self._own_image = None
         if here.channel is not None:
+            here.channel.stay()
             here.channel.close()
         return docker_exec_line(kept, self._filled_in(command), conceal)
 

@@ -9,8 +9,9 @@ import logging
 import os
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,13 @@ from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.builds import Builds
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.installing import (
+    CERTIFICATES,
+    certificates,
+    failed_installation,
+    install_script,
+    proxies,
+)
 from pytest_evocode.environments.protocol import Installation
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import BuildError, Cancelled
@@ -127,15 +135,25 @@ class DockerImages:
     ) -> dict[str, Any]:
         # By name, because not every builder finds a local base image by its id.
         base = task.config.environment.docker_image or image["RepoTags"][0]
-        script = f"export EVOCODE_ENGINE=docker\n{installation.script}"
+        script = install_script(installation, "docker")
         user = (image.get("Config") or {}).get("User") or "0"
-        dockerfile = f"FROM {base}\nUSER 0\nRUN {json.dumps(['bash', '-c', script])}\nUSER {user}\n"
+        trusted = certificates(installation)
+        # Not mounted: builders before BuildKit cannot. The script removes them.
+        copy = f"COPY certificates.pem {CERTIFICATES}\n" if trusted else ""
+        dockerfile = f"FROM {base}\nUSER 0\n{copy}RUN {json.dumps(['bash', '-c', script])}\nUSER {user}\n"
 
-        def failure(what: str, output: str) -> str:
-            return f"{installation.name} could not be installed on the image {base}: the build {what}; {_tail(output)}"
+        def failure(what: str, output: str) -> BuildError:
+            return failed_installation(installation, f"on the image {base}: the build {what}", output)
 
-        arguments = ["--label", "evocode.image=agent", "--label", f"evocode.installation={installation.name}", "-"]
-        return self._run(tag, arguments, (_INSTALLING, f"{_INSTALLING:g} s"), failure, wish, dockerfile)
+        arguments = ["--label", "evocode.image=agent", "--label", f"evocode.installation={installation.name}"]
+        # Docker knows these by name, and keeps them out of the image.
+        arguments += [part for name, value in proxies().items() for part in ("--build-arg", f"{name}={value}")]
+        limit = (_INSTALLING, f"{_INSTALLING:g} s")
+        with tempfile.TemporaryDirectory() as context:
+            Path(context, "Dockerfile").write_text(dockerfile)
+            if trusted:
+                Path(context, "certificates.pem").write_bytes(trusted)
+            return self._run(tag, [*arguments, context], limit, failure, wish)
 
     def _pull(self, image: str, task: Task, wish: BuildWish) -> dict[str, Any]:
         from docker.errors import APIError
@@ -160,8 +178,8 @@ class DockerImages:
         return found
 
     def _build(self, task: Task, dockerfile: Path, tag: str, wish: BuildWish, *options: str) -> dict[str, Any]:
-        def failure(what: str, output: str) -> str:
-            return f"{dockerfile}: the build {what}. Correct the Dockerfile; {_tail(output)}"
+        def failure(what: str, output: str) -> BuildError:
+            return BuildError(f"{dockerfile}: the build {what}. Correct the Dockerfile; {_tail(output)}")
 
         limit = task.config.environment.build_timeout_sec
         if task.main_build is not None:
@@ -174,9 +192,8 @@ class DockerImages:
         tag: str,
         arguments: list[str],
         limit: tuple[float, str],
-        failure: Callable[[str, str], str],
+        failure: Callable[[str, str], BuildError],
         wish: BuildWish,
-        dockerfile: str = "",
     ) -> dict[str, Any]:
         """Run ``docker build``, because BuildKit is not in the SDK.
 
@@ -184,24 +201,23 @@ class DockerImages:
             tag: The name of the image.
             arguments: More arguments, the build context last.
             limit: Seconds that it may take, and how messages call them.
-            failure: Makes a message of what happened and what was printed.
+            failure: Makes an error of what happened and what was printed.
             wish: How it is asked for.
-            dockerfile: The Dockerfile, where it is not in the build context.
         """
         logger.info("building the image %s", tag)
         started = time.monotonic()
         seconds, shown = limit
         ended, output = run_builder(
-            ["docker", "build", "--force-rm", "--tag", tag, *arguments], dockerfile, started + seconds, wish
+            ["docker", "build", "--force-rm", "--tag", tag, *arguments], "", started + seconds, wish
         )
         if ended is None:
-            raise BuildError(failure(f"did not end within {shown}", output))
+            raise failure(f"did not end within {shown}", output)
         logger.info("the build of %s ended with %d after %.1f s", tag, ended, time.monotonic() - started)
         if ended != 0:
-            raise BuildError(failure("failed", output))
+            raise failure("failed", output)
         found = _inspect(self._client, tag)
         if found is None:
-            raise BuildError(failure(f"ended well, but the engine has no image {tag}", output))
+            raise failure(f"ended well, but the engine has no image {tag}", output)
         return found
 
 
@@ -233,7 +249,7 @@ def run_builder(argv: list[str], given: str, deadline: float, wish: BuildWish) -
         )
     except FileNotFoundError:
         raise BuildError("no 'docker' command on PATH, which builds images; install Docker's command line") from None
-    with builder:
+    with builder, _ending_with_session(builder):
         text: str | None = given
         while not wish.cancelled.is_set() and time.monotonic() < deadline:
             try:
@@ -248,6 +264,19 @@ def run_builder(argv: list[str], given: str, deadline: float, wish: BuildWish) -
     if wish.cancelled.is_set():
         raise Cancelled(STOPPED)
     return None, output
+
+
+@contextlib.contextmanager
+def _ending_with_session(builder: subprocess.Popen[str]) -> Iterator[None]:
+    """Have a builder end should this process be killed meanwhile, which closes the pipe that a shell reads from."""
+    argv = ["sh", "-c", f"read -r done || kill -TERM -{builder.pid}"]
+    # In a session of its own: whatever kills this process may kill its whole group.
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, text=True, start_new_session=True) as watch:
+        try:
+            yield
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                watch.communicate("done\n")
 
 
 def _end(builder: subprocess.Popen[str]) -> str:

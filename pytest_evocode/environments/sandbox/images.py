@@ -16,10 +16,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pytest_evocode.environments.building import BuildWish
 from pytest_evocode.environments.builds import Builds, ending_when
+from pytest_evocode.environments.installing import (
+    CERTIFICATES,
+    certificates,
+    failed_installation,
+    install_script,
+    proxies,
+)
 from pytest_evocode.environments.protocol import ExecResult, Installation
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
 from pytest_evocode.environments.sandbox.build_context import stage
@@ -156,19 +163,24 @@ def _install(
     building: Path,
 ) -> None:
     logger.info("installing %s in %s", installation.name, building)
-    env = {**image.env, "EVOCODE_ENGINE": "sandbox"}
+    env = {**image.env, **proxies()}
+    trusted = certificates(installation)
     environment = SandboxEnvironment(settings, image.layers, workdir="/", user="0", env=env, network="public")
     try:
         with ending_when(cancelled, environment.stop):
             environment.start()
-            done = environment.exec(installation.script, timeout=_INSTALLING)
+            if trusted:
+                with tempfile.TemporaryDirectory() as directory:
+                    Path(directory, PurePosixPath(CERTIFICATES).name).write_bytes(trusted)
+                    environment.upload([Path(directory)], str(PurePosixPath(CERTIFICATES).parent))
+            done = environment.exec(install_script(installation, "sandbox"), timeout=_INSTALLING)
         if not done.ok:
             ending = f"did not end in {_INSTALLING:g} s" if done.timed_out else f"ended with exit code {done.exit_code}"
-            raise BuildError(
-                f"{installation.name} could not be installed in a sandbox, which has the system of this machine "
-                f"({host_system()}): its script {ending}. Start Docker and run with --evocode-env=docker, or install "
-                f"what is missing here. Its last lines were:\n{done.tail()}"
+            where = (
+                f"in a sandbox, which has the system of this machine ({host_system()}): its script {ending}. Start "
+                "Docker and run with --evocode-env=docker, or install what is missing here"
             )
+            raise failed_installation(installation, where, done.output)
         keep_as_layer(settings, environment, building / "added")
     finally:
         environment.stop()

@@ -174,7 +174,7 @@ class AttemptRun:
             with (
                 contextlib.closing(engine),
                 connections_shared_by(limits),
-                KeptTasks().used(self._order.task_hash),
+                KeptTasks().used(self._order.task_hash, self._order.directory_name),
             ):
                 ended = self._make(engine, home)
             if not any(home.rglob(STATE_FILE)):  # Else it can go on, from a state that is kept for these files.

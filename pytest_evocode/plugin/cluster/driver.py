@@ -25,7 +25,7 @@ from pytest_evocode.plugin.cluster.engine_choice import (
 from pytest_evocode.plugin.cluster.file_changes import read_tree
 from pytest_evocode.plugin.cluster.node import NodeFacts, versions
 from pytest_evocode.plugin.cluster.placement import ClusterNode, Placement
-from pytest_evocode.plugin.cluster.ray_cluster import RayCluster, RayNode
+from pytest_evocode.plugin.cluster.ray_cluster import STORAGE, RayCluster, RayNode
 from pytest_evocode.plugin.cluster.received import AttemptFiles, given_up
 from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
 from pytest_evocode.plugin.cluster.units import AttemptUnit, order_of, units_of
@@ -189,13 +189,14 @@ class ClusterRun:
         if unit.tries or self._session.settings.resume is not None:
             order = replace(order, resume=True, files=read_tree(unit.directory.path))
         unit.tries += 1
-        unit.refused = ""
+        unit.refused, unit.was_begun = "", False
         logger.info("%s begins on %s, try %d", unit.shown, node.name, unit.tries)
         self._running[self._cluster.start(order, unit.tries, archive, unit.needs, node)] = unit, unit.tries
 
     def _receive(self, sent: Sent) -> None:
         name, number, node, message = sent
         unit, kind = self._units[name], message[0]
+        unit.was_begun |= number == unit.tries
         if kind == orders.SPENT:
             self._spending.add(message[1])
         elif kind == orders.MEMORY:
@@ -243,19 +244,22 @@ class ClusterRun:
         self._cluster.forget(unit.name, number)
         node = self._placement.node_of(unit.name)
         self._placement.ended(unit.name)
-        why = self._cluster.why_lost(reference)
+        why, with_node = self._cluster.why_lost(reference)
         if unit.trial.has_ended or self._stopping.is_set():
             return
         gave_way, unit.gives_way = unit.gives_way and not why, False
         if not gave_way:
             where = f"on {node.name}" if node is not None else "on a node that has gone"
-            unit.losses.append(f"{where}: {unit.refused or why or 'it ended early'}")
-            if len(unit.losses) > RETRIES:
-                self._give_up(unit, "worker lost (" + "; before that ".join(reversed(unit.losses)) + ")")
-                return
-            self.notes.put(f"{unit.shown} was lost {unit.losses[-1]}; it begins once more")
             if node is not None:
                 self._placement.shun(unit.name, node.id)
+            if not unit.count_loss(where, unit.refused or why or "it ended early", with_node=with_node):
+                logger.info("%s was given to a node that was gone", unit.shown)
+                self._set_nodes(self._cluster.nodes())
+            elif len(unit.losses) > RETRIES:
+                self._give_up(unit, "worker lost (" + "; before that ".join(reversed(unit.losses)) + ")")
+                return
+            else:
+                self.notes.put(f"{unit.shown} was lost {unit.losses[-1]}; it begins once more")
         self._placement.add(unit.name, unit.needs, float("inf"))
 
     def _give_up(self, unit: AttemptUnit, why: str) -> None:
@@ -271,8 +275,15 @@ class ClusterRun:
 def _as_cluster_node(node: RayNode, facts: NodeFacts) -> ClusterNode:
     left, total = facts.memory
     custom = {name: amount for name, amount in node.resources.items() if name not in ("CPU", "memory")}
+    declared = node.resources.get(STORAGE)
     found = ClusterNode(
-        node.id, node.name, node.resources.get("CPU", 0.0), int(node.resources.get("memory", 0)), custom, set(facts.has)
+        node.id,
+        node.name,
+        node.resources.get("CPU", 0.0),
+        int(node.resources.get("memory", 0)),
+        custom,
+        set(facts.has),
+        storage=facts.disk if declared is None else int(declared * 2**20),
     )
     found.ramp.see(left, total, 0)
     return found

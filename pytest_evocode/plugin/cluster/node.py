@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import shutil
 import socket
 import subprocess
 import sys
@@ -37,6 +38,8 @@ class NodeFacts:
     """Bytes that are left, and in all."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """The versions of what the engine is made of, by name."""
+    disk: int = 0
+    """Bytes that are free where the engine keeps images and what attempts write."""
 
 
 def look_at_node(environment: str) -> NodeFacts:
@@ -55,7 +58,22 @@ def look_at_node(environment: str) -> NodeFacts:
         return NodeFacts("", str(error), frozenset(), read_memory())
     with contextlib.closing(engine):
         has = _images(engine.name) | frozenset(home.name for home in attempt_homes())
-        return NodeFacts(engine.name, engine.description, has, read_memory(), dict(engine.versions))
+        disk = shutil.disk_usage(_storage_of(engine.name)).free
+        return NodeFacts(engine.name, engine.description, has, read_memory(), dict(engine.versions), disk)
+
+
+def _storage_of(engine: str) -> Path:
+    """Return where an engine keeps images and what attempts write."""
+    from pytest_evocode.environments.cache import cache_directory
+
+    if engine == "docker":
+        from pytest_evocode.environments.docker.engine import connect
+
+        with contextlib.closing(connect()) as client:
+            root = Path(str(client.info().get("DockerRootDir") or "/"))
+        if root.is_dir():  # Else the daemon is elsewhere, as in a container beside this one.
+            return root
+    return cache_directory()
 
 
 def _images(engine: str) -> frozenset[str]:

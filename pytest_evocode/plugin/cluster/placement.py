@@ -19,6 +19,8 @@ class Needs:
     cpus: float = 1.0
     memory: int = 0
     """Bytes."""
+    storage: int = 0
+    """Bytes of disk."""
     custom: tuple[tuple[str, float], ...] = ()
     """Amounts of the cluster's own resources, by name."""
     places: tuple[str, ...] = ()
@@ -37,11 +39,14 @@ class ClusterNode:
     custom: Mapping[str, float] = field(default_factory=dict)
     has: set[str] = field(default_factory=set)
     """The images and states that are there."""
+    storage: int = 0
+    """Bytes of disk that attempts may have, all together."""
     ramp: RampUp = field(default_factory=RampUp)
     running: dict[str, Needs] = field(default_factory=dict)
     """What runs there, in the order in which it began."""
     used_cpus: float = 0.0
     used_memory: int = 0
+    used_storage: int = 0
     used_custom: dict[str, float] = field(default_factory=dict)
 
     def could_take(self, needs: Needs) -> bool:
@@ -58,6 +63,7 @@ class ClusterNode:
         return (
             self.used_cpus + needs.cpus <= self.cpus + 1e-6
             and self.used_memory + needs.memory <= self.memory
+            and self.used_storage + needs.storage <= self.storage
             and all(
                 self.used_custom.get(name, 0.0) + amount <= self.custom.get(name, 0.0) + 1e-6
                 for name, amount in needs.custom
@@ -81,6 +87,7 @@ class ClusterNode:
     def _count(self, needs: Needs, sign: int) -> None:
         self.used_cpus += sign * needs.cpus
         self.used_memory += sign * needs.memory
+        self.used_storage += sign * needs.storage
         for name, amount in needs.custom:
             self.used_custom[name] = self.used_custom.get(name, 0.0) + sign * amount
 
@@ -157,9 +164,14 @@ class Placement:
         return found
 
     def _best(self, needs: Needs, shunned: set[str]) -> ClusterNode | None:
-        """Return the node with the most wanted of what is kept somewhere, and of these the one with most room."""
-        can_choose = any(node.could_take(needs) for id, node in self.nodes.items() if id not in shunned)
-        free = (node for id, node in self.nodes.items() if not (can_choose and id in shunned) and node.can_take(needs))
+        """Return the node with the most wanted of what is kept somewhere, and of these the one with most room.
+
+        An attempt waits for a node whose disk is large enough, as long as there is one.
+        """
+        disks = [node for node in self.nodes.values() if node.storage >= needs.storage and node.could_take(needs)]
+        nodes = {node.id: node for node in disks} or self.nodes
+        can_choose = any(node.could_take(needs) for id, node in nodes.items() if id not in shunned)
+        free = (node for id, node in nodes.items() if not (can_choose and id in shunned) and node.can_take(needs))
         return max(free, key=_wish(needs), default=None)
 
 

@@ -23,6 +23,8 @@ _STORE = 128 * 2**20
 """Bytes of Ray's object store on a cluster that is started here: tasks and what attempts send pass through it."""
 _TRIES = 2
 """How often the start of a cluster is tried again."""
+STORAGE = "storage_mb"
+"""The resource by which nodes declare to Ray how much disk they have, in MiB, if they do."""
 _LONGEST_CAUSE = 300  # characters
 
 
@@ -154,8 +156,11 @@ class RayCluster:
         options: dict[str, Any] = {"num_cpus": min(needs.cpus, node.cpus), "scheduling_strategy": self._on(node.id)}
         if needs.memory:
             options["memory"] = min(needs.memory, node.memory)
-        if needs.custom:
-            options["resources"] = dict(needs.custom)
+        resources = dict(needs.custom)
+        if needs.storage and (declared := node.custom.get(STORAGE)):
+            resources[STORAGE] = min(needs.storage / 2**20, declared)
+        if resources:
+            options["resources"] = resources
         # Never again by Ray, which knows nothing of what was paid for.
         remote = self._ray.remote(max_retries=0, max_calls=0)(make_attempt)
         return remote.options(**options).remote(self._broker, node.id, order, number, [archive])
@@ -167,17 +172,17 @@ class RayCluster:
         done, _ = self._ray.wait(list(references), num_returns=len(references), timeout=0)
         return list(done)
 
-    def why_lost(self, reference: Any) -> str:
-        """Return why an attempt that has ended was lost; empty where it was not."""
+    def why_lost(self, reference: Any) -> tuple[str, bool]:
+        """Return why an attempt that has ended was lost, empty where it was not, and whether its node was lost."""
         exceptions = self._ray.exceptions
         try:
-            return str(self._ray.get(reference))
+            return str(self._ray.get(reference)), False
         except exceptions.RayTaskError as error:
-            return f"its task failed: {_first_line(error.cause)}"
-        except (exceptions.NodeDiedError, exceptions.ObjectLostError):
-            return "the node was lost"
+            return f"its task failed: {_first_line(error.cause)}", False
+        except (exceptions.NodeDiedError, exceptions.ObjectLostError, exceptions.TaskUnschedulableError):
+            return "the node was lost", True
         except exceptions.RayError as error:
-            return f"Ray's process was lost: {_first_line(error)}"
+            return f"Ray's process was lost: {_first_line(error)}", False
 
 
 def _first_line(error: BaseException) -> str:

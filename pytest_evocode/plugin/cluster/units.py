@@ -32,6 +32,10 @@ from pytest_evocode.tasks.task import RoundSelection
 _ADDRESSES = re.compile(r".+_(BASE_URL|API_BASE|ENDPOINT|ENDPOINT_URL|ENDPOINT_URL_S3|REGION)|FSSPEC_.+")
 
 
+MOST_NOT_BEGUN = 3
+"""How many tries in a row may end with their nodes before they begin."""
+
+
 @dataclass(slots=True, eq=False)
 class AttemptUnit:
     """An attempt that a session makes on a cluster, or a round that is run by itself."""
@@ -55,6 +59,10 @@ class AttemptUnit:
     """Why this try cannot go on with what an earlier one left; what else it sends does not count."""
     order: AttemptOrder | None = None
     """What the first node was told: what the agent is made of may look different later."""
+    was_begun: bool = False
+    """Whether anything was heard of this try: its process was started."""
+    not_begun: int = 0
+    """How many tries ended with their node before anything was heard of them."""
     gives_way: bool = False
     """Whether it was told to stop for want of memory, to go on later."""
 
@@ -63,6 +71,19 @@ class AttemptUnit:
         """Its name for people."""
         of_round = f" {self.alone.name}" if self.alone is not None else ""
         return f"{self.attempt.task.name} {self.attempt.name}{of_round}"
+
+    def count_loss(self, where: str, why: str, *, with_node: bool) -> bool:
+        """Count a try that was lost, and return whether it counts against the attempt.
+
+        One whose node had died before the try began cost nothing; several in a row do count, because then it is
+        something else that keeps the attempt from beginning.
+        """
+        if with_node and not self.was_begun and self.not_begun < MOST_NOT_BEGUN:
+            self.not_begun += 1
+            return False
+        self.not_begun = 0
+        self.losses.append(f"{where}: {why}")
+        return True
 
     @property
     def rounds(self) -> RoundSelection:
@@ -105,6 +126,7 @@ def needs_of(task: Task, custom: tuple[tuple[str, float], ...] = (), places: tup
     return Needs(
         cpus=float(declared.cpus) if declared.cpus is not None else 1.0,
         memory=(declared.memory_mb or 0) * 2**20,
+        storage=(declared.storage_mb or 0) * 2**20,
         custom=custom,
         places=places,
     )

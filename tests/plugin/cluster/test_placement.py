@@ -151,3 +151,33 @@ def test_the_youngest_attempt_gives_way_before_memory_ends_and_the_last_one_neve
     assert ramp.see(GIB // 2, 16 * GIB, 3)
     assert not ramp.allows(2)
     assert not ramp.see(GIB // 2, 16 * GIB, 1)
+
+
+def disk(name: str, storage: int, cpus: float = 4) -> ClusterNode:
+    return ClusterNode(name, name, cpus, 8 * GIB, storage=storage)
+
+
+def test_attempts_go_where_there_is_disk_for_them() -> None:
+    cluster = placement(disk("small", 10 * GIB), disk("large", 50 * GIB, cpus=2))
+    for number in range(3):
+        cluster.add(str(number), Needs(storage=20 * GIB), 1.0)
+    assert begun(cluster) == {"0": "large", "1": "large"}  # The third waits, though the small node is idle.
+    cluster.add("little", Needs(storage=GIB), 1.0)
+    assert begun(cluster) == {"little": "small"}
+    cluster.ended("0")
+    assert begun(cluster) == {"2": "large"}
+
+
+def test_the_disk_of_a_node_is_shared_by_its_attempts() -> None:
+    cluster = placement(disk("a", 50 * GIB))
+    for number in range(3):
+        cluster.add(str(number), Needs(storage=20 * GIB), 1.0)
+    assert begun(cluster) == {"0": "a", "1": "a"}
+
+
+def test_an_attempt_that_no_disk_is_large_enough_for_gets_a_node_for_itself() -> None:
+    cluster = placement(disk("a", 10 * GIB))
+    for number in range(2):
+        cluster.add(str(number), Needs(storage=20 * GIB), 1.0)
+    assert begun(cluster) == {"0": "a"}
+    assert not cluster.impossible()

@@ -7,11 +7,12 @@ import json
 import posixpath
 import tarfile
 import tempfile
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pytest_evocode.environments.docker.compose.project import (
     ComposeProject,
@@ -21,6 +22,7 @@ from pytest_evocode.environments.docker.compose.project import (
     run_compose,
 )
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.snapshot_images import REPOSITORY
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
@@ -168,6 +170,44 @@ def copy_files(client: APIClient, container: str, copies: Sequence[CopiedFiles])
                 archive.add(each.source, name, filter=partial(_of_root, mode=each.mode))
         with faults(f"copying {each.target} into a service"):
             client.put_archive(container, "/", packed.getvalue())
+
+
+def with_files(client: APIClient, image: str, copies: Sequence[CopiedFiles], labels: Mapping[str, str]) -> str:
+    """Return an image with files of the task on top, for a container into which nothing can be copied later."""
+    with faults("making an image with files of the task"):
+        container = client.create_container(image, labels=dict(labels), network_disabled=True)["Id"]
+    try:
+        copy_files(client, container, copies)
+        with faults("making an image with files of the task"):
+            conf = {"Labels": dict(labels)}
+            made = client.commit(container, repository=REPOSITORY, tag=uuid.uuid4().hex[:12], conf=conf)
+    finally:
+        with faults("removing a container"):
+            client.remove_container(container, v=True, force=True)
+    return str(made["Id"])
+
+
+def fill_volume(client: APIClient, container: str, path: str, contents: IO[bytes], *, read_only: bool) -> None:
+    """Unpack what a volume held into that of a container that was not started yet.
+
+    The archive has the volume's own directory. Where only volumes can be written, its entries go there one by one.
+    """
+    with faults("filling a volume"):
+        if not read_only:
+            client.put_archive(container, posixpath.dirname(path.rstrip("/")) or "/", contents)
+            return
+        with tempfile.TemporaryFile() as inside:
+            with (
+                tarfile.open(fileobj=contents) as source,
+                tarfile.open(fileobj=inside, mode="w", format=tarfile.PAX_FORMAT) as archive,
+            ):
+                for info in source:
+                    below = "./" + info.name.partition("/")[2]
+                    link = "./" + info.linkname.partition("/")[2] if info.islnk() else info.linkname
+                    here = info.replace(name=below, linkname=link, deep=False)
+                    archive.addfile(here, source.extractfile(info) if info.isreg() else None)
+            inside.seek(0)
+            client.put_archive(container, path, inside)
 
 
 def _of_root(info: tarfile.TarInfo, mode: int | None) -> tarfile.TarInfo:

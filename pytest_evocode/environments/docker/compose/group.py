@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import posixpath
 import tempfile
 import time
 import uuid
@@ -18,6 +17,7 @@ from pytest_evocode.environments.docker.compose.creation import (
     copy_files,
     create_alike,
     create_by_compose,
+    fill_volume,
     volume_mount,
     write_project,
 )
@@ -206,9 +206,10 @@ class ServiceGroup:
                 self._make_volume(old)
         for volume in snapshot.volumes.values():
             # Opened anew, because several forks may read it at the same time.
-            with faults("filling a volume"), open(f"/proc/self/fd/{volume.contents.fileno()}", "rb") as stream:
-                target = self._parts.containers[volume.service]
-                self._client.put_archive(target, posixpath.dirname(volume.path.rstrip("/")) or "/", stream)
+            with open(f"/proc/self/fd/{volume.contents.fileno()}", "rb") as stream:
+                container = self._parts.containers[volume.service]
+                read_only = snapshot.templates[volume.service]["HostConfig"]["ReadonlyRootfs"]
+                fill_volume(self._client, container, volume.path, stream, read_only=read_only)
         logger.debug("made the services %s of a fork of %s", ", ".join(self._parts.containers), self._id)
 
     def _make_volume(self, name: str) -> None:

@@ -6,7 +6,6 @@ timeout of the check, which a snapshot would have to wait for.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +15,11 @@ from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.docker.compose.project import plain
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.tasks.compose_file import parse_seconds
 
 if TYPE_CHECKING:
     from docker import APIClient
 
-_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SHORTEST = 0.2  # seconds between two tries: nobody has to wait for the interval of a service that is ready
 _SHOWN = 1000  # characters of what the last try printed
 
@@ -107,13 +106,3 @@ def _argv(test: Sequence[str]) -> tuple[str, ...] | None:
     if test[0] == "CMD-SHELL":
         return ("sh", "-c", *test[1:])
     return tuple(test[1:])
-
-
-def parse_seconds(duration: str) -> float:
-    """Return the seconds of a duration as compose files give it.
-
-    >>> parse_seconds("1m30s"), parse_seconds("500ms"), parse_seconds("2")
-    (90.0, 0.5, 2.0)
-    """
-    parts = re.findall(r"([\d.]+)(us|ms|s|m|h|d)", duration)
-    return sum(float(number) * _UNITS[unit] for number, unit in parts) if parts else float(duration)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.environments.building import BuildWish
-from pytest_evocode.environments.docker.compose.creation import ServiceLimits, limits_of
+from pytest_evocode.environments.docker.compose.creation import ServiceLimits, limits_of, with_files
 from pytest_evocode.environments.docker.compose.environment import ComposeEnvironment
 from pytest_evocode.environments.docker.compose.group import ServicesPlan
 from pytest_evocode.environments.docker.compose.network import ComposeNetwork, ComposeSnapshot
@@ -84,6 +84,12 @@ def compose_environment(
         name: str(images.ensure(_image_task(task, each.image, each.build))["Id"])
         for name, each in project.sidecars.items()
     }
+    sidecars = dict(project.sidecars)
+    for name, each in sidecars.items():
+        if each.copies and (each.start == "shared" or each.settings.get("read_only")):
+            found[name] = with_files(client, found[name], each.copies, settings.labels)
+            sidecars[name] = replace(each, copies=())
+    project = replace(project, sidecars=sidecars)
     if snapshot is not None and not isinstance(snapshot, ComposeSnapshot):
         raise EnvironmentFault("this state was kept without the services of the task's compose file; begin anew")
     plan = ServicesPlan(client, project, found, settings.labels, limits)

@@ -127,12 +127,15 @@ def read_project(task: Task, env: Mapping[str, str]) -> ComposeProject:
 def read_images(file: ComposeFile) -> list[tuple[str | None, Mapping[str, Any] | None]]:
     """Return the images and builds of the services beside ``main``, with variables as they are written.
 
-    What is wrong with the file is not told here.
+    A file without variables is checked here already; what is wrong with another one is told when it is resolved.
     """
     done = _read_by_compose(file, {}, "--no-interpolate")
     if done.returncode != 0:
         return []
-    services: dict[str, Any] = json.loads(done.stdout).get("services") or {}
+    model = json.loads(done.stdout)
+    if "$" not in done.stdout:
+        Rules(file).check(model)
+    services: dict[str, Any] = model.get("services") or {}
     found = [(each.get("image"), each.get("build")) for name, each in services.items() if name != MAIN]
     root = file.path.parent.resolve()
     return [

@@ -1,0 +1,121 @@
+"""A session that is killed at any moment leaves nothing: its containers end, and the next session removes the rest."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_evocode.environments.docker import engine as docker_engine
+from pytest_evocode.environments.docker.engine import OWNER, connect
+from tests.integrity import killing_agent
+
+MOMENTS = (
+    "image build",
+    "environment start",
+    "upload",
+    "agent's turn",
+    "snapshot",
+    "fork start",
+    "suite running",
+    "between rounds",
+    "artifact gathering",
+    "stop",
+)
+BY_DAY = {"sandbox": ("agent's turn", "suite running", "stop"), "docker": ("agent's turn", "suite running")}
+_NOTICING = 60.0  # seconds for a busy engine
+TOML = '[verifier]\nnetwork_mode = "allowlist"\nallowed_hosts = ["example.org"]\n'
+TEST = """touch /tmp/suite-runs
+if [ -e /tests/slow ]; then sleep 3; fi
+echo 1 > /logs/verifier/reward.txt
+"""
+
+
+def moments() -> Iterator[Any]:
+    """The moments in each environment, most of them by night alone."""
+    for env, by_day in BY_DAY.items():
+        for moment in MOMENTS:
+            marks = [] if env == "sandbox" else [pytest.mark.docker]
+            marks += [] if moment in by_day else [pytest.mark.nightly]
+            yield pytest.param(env, moment, marks=marks, id=f"{env}-{moment}")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A directory with the agent and a task of two rounds, whose image no other session has built."""
+    contents = {
+        "conftest.py": inspect.getsource(killing_agent),
+        "tasks/a/task.toml": TOML + '[[steps]]\nname = "round-1"\n[[steps]]\nname = "round-2"\n',
+        "tasks/a/environment/Dockerfile": f"FROM python:3.11-slim-bookworm\nWORKDIR /app\nRUN echo {tmp_path}\n",
+    }
+    for name in ("round-1", "round-2"):
+        contents[f"tasks/a/steps/{name}/instruction.md"] = "Go on.\n"
+        contents[f"tasks/a/steps/{name}/tests/test.sh"] = TEST
+        contents[f"tasks/a/steps/{name}/workdir/given"] = "x\n"
+    contents["tasks/a/steps/round-1/tests/slow"] = ""
+    for path, text in contents.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def session(directory: Path, env: str, moment: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--evocode-agent=working"]
+    argv += [f"--evocode-env={env}", *arguments, "tasks"]
+    environ = {**os.environ, "EVOCODE_TEST_MOMENT": moment, "EVOCODE_CACHE": str(directory / "cache")}
+    (directory / "cache").mkdir(exist_ok=True)
+    with (directory / "output.txt").open("w+") as output:
+        ended = subprocess.run(
+            argv, cwd=directory, env=environ, stdout=output, stderr=output, start_new_session=True, check=False
+        )
+        output.seek(0)
+        return subprocess.CompletedProcess(argv, ended.returncode, output.read())
+
+
+@pytest.mark.parametrize(("env", "moment"), tuple(moments()))
+@pytest.mark.slow
+def test_nothing_is_left_of_a_session_that_is_killed(directory: Path, env: str, moment: str) -> None:
+    killed = session(directory, env, moment)
+    assert killed.returncode == -signal.SIGKILL, killed.stdout
+    owner = (directory / "dead").read_text()
+    volumes = _ended_alone(owner) if env == "docker" else []
+    again = session(directory, env, "", "--evocode-resume")
+    assert "2 passed" in again.stdout, again.stdout
+    if env == "docker":
+        assert _left(owner) == []
+        assert not {*volumes} & _volumes()
+    assert [path for path in (directory / "cache").glob("sandboxes/*") if path.is_dir()] == []
+    assert list((directory / "cache").glob("sandbox-snapshots/*/")) == []
+
+
+def _ended_alone(owner: str) -> list[str]:
+    """Wait until no container of a dead session runs any more, which nobody has ended, and return their volumes."""
+    with contextlib.closing(connect()) as client:
+        deadline = time.monotonic() + _NOTICING
+        while running := client.containers(filters={"label": f"{OWNER}={owner}", "status": "running"}):
+            assert time.monotonic() < deadline, [each["Command"] for each in running]
+            time.sleep(0.05)
+        found = client.containers(all=True, filters={"label": f"{OWNER}={owner}"})
+    return [mount["Name"] for each in found for mount in each["Mounts"] if mount["Type"] == "volume"]
+
+
+def _left(owner: str) -> list[str]:
+    """Return what the engine has of a session: containers, networks and snapshots."""
+    with contextlib.closing(connect()) as client:
+        found = docker_engine.find_docker_leftovers(client, needed_too=True)
+        owned = (each for entries in found.values() for each in entries if each["Labels"].get(OWNER) == owner)
+        return [str(each["Id"]) for each in owned]
+
+
+def _volumes() -> set[str]:
+    with contextlib.closing(connect()) as client:
+        return {volume["Name"] for volume in client.volumes()["Volumes"] or ()}
