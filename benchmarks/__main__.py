@@ -24,6 +24,7 @@ NAMES = (
     "coverage",
     "loading",
     "process",
+    "process-labels",
     "programs",
     "snapshots",
     "correlation",
@@ -44,7 +45,7 @@ def main() -> None:
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
     options.json.mkdir(parents=True, exist_ok=True)
     for name in options.names or NAMES:
-        module = importlib.import_module(f"benchmarks.{name}")
+        module = importlib.import_module(f"benchmarks.{name.replace('-', '_')}")
         table = module.measure(1 if options.quick else options.runs)
         print(table.text(), end="\n\n", flush=True)
         (options.json / f"{name}.json").write_text(json.dumps(table.as_json(name), indent=1) + "\n")

@@ -15,8 +15,9 @@ from pytest_evocode.names import natural_key
 from pytest_evocode.process.protocols import Executor, Judge
 from pytest_evocode.process.scores.records import AttemptProcess
 from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_rounds
+from pytest_evocode.process.trajectory.foreign import unseen_edits
 from pytest_evocode.process.trajectory.project_kinds import purposes_of, recognise_project, roles_of
-from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext
+from pytest_evocode.process.trajectory.reader import RecordedRound, TaskContext, is_watched
 from pytest_evocode.process.trajectory.workspace_texts import TaskTexts, workdir_of
 from pytest_evocode.results.loading import load_results
 from pytest_evocode.results.records import PASS_REWARD, RoundRecord
@@ -139,14 +140,19 @@ def score_attempt(
         purposes = purposes_of(declared, recognise_project(files.context))
         context = TaskContext(roles_of(declared), purposes, workdir_of(task), files.originals, files.matching)
     scored = tuple(score_rounds(rounds, context, executor=executor, judge=judge))
-    notes = () if task is not None else (f"the task {found.task} was not found, so nothing that it declares is known",)
+    notes = [] if task is not None else [f"the task {found.task} was not found, so nothing that it declares is known"]
+    trajectories = [recorded.trajectory for recorded, _ in rounds]
+    if not any(map(is_watched, trajectories)):
+        told = "changes of files were not recorded, and are read from what the calls say"
+        unseen = unseen_edits(trajectories)
+        notes.append(f"{told}; {unseen} calls ran scripts that write files, which are not seen" if unseen else told)
     return AttemptProcess(
         task=found.task,
         agent=found.agent,
         attempt=found.attempt,
         category=declared.category,
         rounds=scored,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 

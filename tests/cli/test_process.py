@@ -117,21 +117,22 @@ def test_the_pillars_of_each_agent_task_and_round_are_printed(task: Path, store:
     shown = process(str(results))
     assert shown.exit_code == 0, shown.output
     lines = [" ".join(line.split()) for line in shown.output.splitlines()]
-    assert "careful 0.97 1.00 1.00 n/a n/a 0.20 0.67 0.75 over 80 % 1.00" in lines
+    assert "careful 0.97 1.00 1.00 n/a n/a 0.20 0.67 0.75 over 76 % 1.00" in lines
     assert "round-2 n/a n/a n/a n/a n/a n/a n/a n/a 1.00" in lines
-    assert "hasty 0.00 0.00 1.00 n/a n/a 0.00 1.00 0.38 over 80 % 0.50" in lines
+    assert "hasty 0.00 0.00 n/a n/a n/a 0.00 1.00 0.17 over 50 % 0.50" in lines
     assert "Rank order with each weight changed by 50 %: kept in 14 of 14" in lines
-    assert "budget 0.75 / 1.00 0.38 / 0.50" in lines
+    assert "budget 0.75 / 1.00 0.17 / 0.50" in lines
     assert "all agents, within tasks: n/a (1 task; no correlation below 5 tasks)" in lines
 
 
 def test_json_is_a_list_of_rows_and_nothing_else(task: Path, store: Store) -> None:
     results = store("hasty", Recording().bash("e", changes={"ledger.py": BUDGET}))
     (row,) = json.loads(process(str(results), "--json").output)
-    # (0.15 * 0 + 0.15 * 0 + 0.20 * 1 + 0.20 * 0 + 0.10 * 1) / 0.80
+    # Nothing was run: (0.15 * 0 + 0.15 * 0 + 0.20 * 0 + 0.10 * 1) / 0.60, over 0.15 * 0.65 + 0.15 * 0.70 + 0.20 + 0.10.
     assert row == {
-        **{"agent": "hasty", "pf": 0, "vc": 0, "re": 1, "aq": None, "ati": None, "tad": 0, "ee": 1},
-        **{"rigor_score": pytest.approx(0.375), "coverage": pytest.approx(0.8), "attempts": 1},
+        **{"agent": "hasty", "pf": 0, "vc": 0, "re": None, "aq": None, "ati": None, "tad": 0, "ee": 1},
+        **{"rigor_score": pytest.approx(1 / 6), "coverage": pytest.approx(0.5025), "attempts": 1},
+        **{"judged": 0.0, "interval": None, "rounds_without_a_run": 1, "edited_rounds": 1},
     }
 
 

@@ -17,14 +17,16 @@ SHINGLE = 6
 _ITEM = re.compile(
     r"^(?P<indent>\s*)(?:[-*+\u2022]|\d+[.)]|\(\d+\)|step \d+[:.)])\s+(?:\[[ xX]\]\s*)?(?P<text>\S.*)$", re.I
 )
-FILE_PATH = re.compile(r"(?<![\w/.-])(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,6}\b(?!\()|(?<![\w/.-])(?:[\w-]+/){1,}[\w-]+\b")
+FILE_PATH = re.compile(
+    r"(?<![\w/.-])(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,6}\b(?!\()|(?<![\w/.-])(?:[A-Za-z_][\w-]*/)+[A-Za-z_][\w-]*\b"
+)
 RUNS_TESTS = re.compile(
     r"\b(?:re-?)?run\b.*\b(tests?|suite|pytest)\b|\b(pytest|unittest|npm test|go test|cargo test|make test)\b", re.I
 )
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
 _NAME = re.compile(r"\b([a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b")
-_MARKS = re.compile(r"^[\s*_>#-]+|\*\*|__")
+_MARKS = re.compile(r"^[\s*_>#-]+|\*\*")
 _LOOKS = (
     "read look inspect study explore examine understand review open find check see investigate analyze analyse figure "
     "locate search identify reproduce gather list view learn consider familiarize"
@@ -43,6 +45,7 @@ _ACTS = (
     "store strip substitute sum support swap switch take teach tell test track transform trim truncate turn type "
     "unify unwrap update upgrade use validate warn wire wrap write "
 )
+_ACTS += "remember expect draw forget begin credit mention inject embed patch wait stream subtract multiply divide "
 _LOOKING = frozenset(_LOOKS.split())
 _ACTING = frozenset(_ACTS.split())
 #: What may stand before the verb of a step.

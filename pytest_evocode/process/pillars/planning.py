@@ -66,7 +66,11 @@ def planning(activity: RoundActivity) -> dict[str, Measure]:
 
 def _alignment(plan: FoundPlan, activity: RoundActivity) -> Measure:
     steps = plan.steps
-    matches = [_first_match(step, activity, plan.event.at) for step in steps]
+    matches: list[Event | None] = []
+    for step in steps:
+        # Who runs the tests after every edit follows a plan that ends with a run of the tests.
+        done = max((match.at for match in matches if match is not None), default=plan.event.at)
+        matches.append(_first_match(step, activity, plan.event.at, done))
     pairs = [(number, match) for number, match in enumerate(matches) if match is not None]
     evidence = tuple(match.evidence(f"step {number + 1} of the plan: {steps[number].text}") for number, match in pairs)
     if len(pairs) < 2:
@@ -77,13 +81,16 @@ def _alignment(plan: FoundPlan, activity: RoundActivity) -> Measure:
     return measured((tau + 1) / 2, f"tau-b = {tau:.3f} over {len(pairs)} of {len(steps)} steps", evidence)
 
 
-def _first_match(step: PlanStep, activity: RoundActivity, after: int) -> Event | None:
-    """Return the first thing that the agent did after the plan that the step is about."""
+def _first_match(step: PlanStep, activity: RoundActivity, after: int, done: int) -> Event | None:
+    """Return the first thing that the agent did after the plan that the step is about.
+
+    Of test runs it is the first since ``done``, when the steps before this one had begun.
+    """
     looking = step.looks
     found: list[Event] = []
     for name in step.names:
         if name == "run tests" or RUNS_TESTS.search(name):
-            found += [run for run in activity.runs if run.purpose == "test" and run.at > after][:1]
+            found += [run for run in activity.runs if run.purpose == "test" and run.at >= done and run.at > after][:1]
         elif looking and FILE_PATH.fullmatch(name):
             found += [read for read in activity.reads if _is_path(name, read.path) and read.at > after][:1]
         elif FILE_PATH.fullmatch(name):

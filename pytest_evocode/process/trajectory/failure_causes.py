@@ -119,11 +119,11 @@ def failure_cause(
             return "environment" if called_within or _TOOL_NOT_FOUND.search(output) else "shell typo"
         if any(pattern.search(output) for pattern in _ENVIRONMENT):
             return "environment"
-    if _NOT_SET_UP.search(output) or _is_lacking(output, is_ours):
-        return "environment"
     last = _last_own_place(output)
     if scratch and (not last or last == scratch):
         return "scratch"
+    if _NOT_SET_UP.search(output) or _is_lacking(output, is_ours):
+        return "environment"
     return "test" if _in_the_tests_own_code(output, last) else "product"
 
 

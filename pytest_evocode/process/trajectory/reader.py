@@ -11,6 +11,7 @@ from pytest_evocode.process.trajectory.call_effects import CallEffects, CallRead
 from pytest_evocode.process.trajectory.call_results import call_results, text_of
 from pytest_evocode.process.trajectory.events import FileEdit, FileRead, RoundActivity, StateChange, Statement
 from pytest_evocode.process.trajectory.file_roles import FileRoles
+from pytest_evocode.process.trajectory.foreign import inferred_workdir
 from pytest_evocode.process.trajectory.normal_forms import normal_form
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 from pytest_evocode.process.trajectory.text_changes import Hunk, TextChange, hunks_between, read_diff
@@ -38,7 +39,7 @@ class TaskContext:
     roles: FileRoles = field(default_factory=FileRoles)
     purposes: CommandPurposes = field(default_factory=CommandPurposes)
     workdir: str | None = None
-    """The absolute path of the workspace; None where it is unknown."""
+    """The absolute path of the workspace; inferred from the trajectories where it is None."""
     originals: Originals = lambda path: ()
     matching: Callable[[str], Iterable[str]] = lambda pattern: ()
     """Returns the paths among the task's files that match a shell's pattern."""
@@ -51,10 +52,10 @@ def read_rounds(rounds: Iterable[RecordedRound], context: TaskContext) -> Iterat
     origin: dict[str, str | None] = {}
     calls = CallReader(
         context.purposes,
-        context.workdir,
+        context.workdir or inferred_workdir(round_.trajectory for round_ in rounds),
         matching=lambda pattern: sorted({*context.matching(pattern), *matching_paths(workspace.texts, pattern)}),
         is_ours=lambda module: _is_ours(module, workspace, context.originals),
-        recorded=any(_is_watched(round_.trajectory) for round_ in rounds),
+        recorded=any(is_watched(round_.trajectory) for round_ in rounds),
     )
     requests: list[str] = []
     for round_ in rounds:
@@ -66,7 +67,7 @@ def read_rounds(rounds: Iterable[RecordedRound], context: TaskContext) -> Iterat
         yield _RoundReader(context.roles, calls, workspace, origin, activity).read(round_.trajectory)
 
 
-def _is_watched(trajectory: Trajectory) -> bool:
+def is_watched(trajectory: Trajectory) -> bool:
     """Return whether changes of the workspace were recorded, so that where there are none, nothing was changed."""
     ours = (trajectory.extra or {}).get("evocode")
     if isinstance(ours, dict) and ours.get("watched"):
@@ -75,7 +76,7 @@ def _is_watched(trajectory: Trajectory) -> bool:
 
 
 def _is_ours(module: str, workspace: WorkspaceTexts, originals: Originals) -> bool:
-    names = (f"{module}.py", f"{module}/__init__.py")
+    names = (f"{module}.py", f"{module}/__init__.py", f"{module}/__main__.py")
     if any(path == name or path.endswith(f"/{name}") for path in workspace.texts for name in names):
         return True
     return any(path.startswith(f"{module}/") for path in workspace.texts) or any(

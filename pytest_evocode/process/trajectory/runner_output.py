@@ -44,6 +44,12 @@ _NO_TESTS = re.compile(
     r"\[no tests? (?:to run|files)\]|^running 0 tests$|NO TESTS RAN",
     re.IGNORECASE | re.MULTILINE,
 )
+#: A file of tests that could not be loaded.
+_BROKEN_SUITE = re.compile(
+    r"Test suite failed to run|^Cannot find module '[^']+' from '|^_+ ERROR collecting |Test Suites: +[1-9]\d* failed|"
+    r"^(?:# )?\S+ \[build failed\]|^error: could not compile ",
+    re.MULTILINE,
+)
 _BROKEN_BUILD = re.compile(
     r"^(?:\S+: )?(?:fatal )?error(?:\[\w+\])?: |: (?:fatal )?error: |"
     r"^make(?:\[\d+\])?: \*\*\* |\berror TS\d+: |BUILD FAIL(?:ED|URE)|"
@@ -91,6 +97,8 @@ def read_runner_output(output: str) -> RunnerOutcome:
         return RunnerOutcome(totals[1] == 0, tests)
     if tests:
         return RunnerOutcome(all(tests.values()), tests)
+    if _BROKEN_SUITE.search(output):
+        return RunnerOutcome(False)
     return RunnerOutcome(None, empty=totals is not None or _NO_TESTS.search(output) is not None)
 
 
