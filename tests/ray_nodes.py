@@ -16,6 +16,7 @@ from typing import Any
 
 _STORE = 80 * 2**20
 _TRIES = 3
+_LAST_PATH = "EVOCODE_TEST_LAST_PATH"
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,14 @@ class RayNodes:
 
 
 @contextlib.contextmanager
-def ray_nodes(cpus: Sequence[int] = (1, 2, 1)) -> Iterator[RayNodes]:
-    """Start a cluster of nodes with so many CPUs, and end it after the block."""
+def ray_nodes(cpus: Sequence[int] = (1, 2, 1), *, last_path: str = "") -> Iterator[RayNodes]:
+    """Start a cluster of nodes with so many CPUs, and end it after the block.
+
+    ``last_path`` is a directory of modules that only the last node has, before all others.
+    """
+    environ = {**os.environ, _LAST_PATH: last_path}
     command = [sys.executable, "-W", "ignore", __file__, *map(str, cpus)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         address = next(line.removeprefix("address ") for line in process.stdout if line.startswith("address "))
@@ -68,6 +73,9 @@ def main() -> None:
         elsewhere: dict[str, Any] = {"node_ip_address": f"127.0.0.{number + 1}"} if number else {}
         # A cache of its own makes a node another machine, as far as sandboxes and their states are concerned.
         elsewhere["env_vars"] = {"EVOCODE_CACHE": f"{os.environ['EVOCODE_CACHE']}-{number}"}
+        if (path := os.environ[_LAST_PATH]) and number == len(sys.argv) - 2:
+            before = os.environ.get("PYTHONPATH", "")
+            elsewhere["env_vars"]["PYTHONPATH"] = os.pathsep.join(filter(None, (path, before)))
         nodes.append(
             _add_node(cluster, num_cpus=cpus, object_store_memory=_STORE, include_dashboard=False, **elsewhere)
         )

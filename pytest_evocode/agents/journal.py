@@ -58,6 +58,24 @@ class Journal:
         except OSError as error:
             raise EnvironmentFault(f"the results could not be written: {error}") from error
 
+    def split(self, key: str) -> list[Journal]:
+        """Return the journals of the parts of a turn, which entries with a ``key`` separate; all write to this one."""
+        parts: list[list[Any]] = [[]]
+        for entry in self.earlier:
+            if isinstance(entry, dict) and key in entry:
+                parts.append([])
+            else:
+                parts[-1].append(entry)
+        return [Journal.following(self, earlier) for earlier in parts]
+
+    @staticmethod
+    def following(journal: Journal, earlier: list[Any] | None = None) -> Journal:
+        """Return a journal with entries of its own from an earlier session, which writes to another one."""
+        found = Journal()
+        found.earlier = earlier or []
+        found.add = journal.add  # type: ignore[method-assign]
+        return found
+
     def close(self) -> None:
         """Remove the file, because the turn has ended."""
         if self._path is not None:

@@ -40,9 +40,15 @@ class RoundContext:
     """The replies that were paid for in this turn, from which a later session can go on."""
     mcp_servers: tuple[ToolServer, ...] = ()
     """The task's MCP servers; those of the agent's own harness are not among them."""
+    goes_on: bool = False
+    """Whether the turn goes on after a question of the agent's: ``instruction`` is the user's answer then."""
     cancelled: threading.Event = field(default_factory=threading.Event)
     """Set when the session ends, or the turn is dropped because a verdict ended the attempt; an agent that waits for
     something outside the container has to watch it."""
+
+    def seconds_left(self) -> float | None:
+        """Return what is left of ``timeout`` when a part of the turn has ended."""
+        return None if self.timeout is None else max(0.0, self.timeout - self.spending.turn_seconds)
 
     @property
     def spending(self) -> AttemptSpending:
@@ -179,6 +185,10 @@ def check_task(agent: Agent, task: Task, engine: str) -> None:
             f"{task.file}: the task has skills for the agent (skills_dir), and {agent.name} takes none; run the task "
             "with one that does, such as anthropic/MODEL or claude-code:MODEL"
         )
+    if task.config.metadata.evocode.users:
+        from pytest_evocode.agents.user_models import check_users
+
+        check_users(task)
     for round_ in task.rounds:
         if read_task_trajectory(round_) is not None and getattr(agent, "takes_conversations", False) is not True:
             raise UsageError(

@@ -173,9 +173,9 @@ def gains(nothing: SuiteRun, cheated: SuiteRun) -> list[str]:
         return []
     one = {case.id for case in nothing.verdict.cases if case.status == "passed"} if nothing.verdict else set()
     gained = [case.id for case in cheated.verdict.cases if case.status == "passed" and case.id not in one]
-    reward = nothing.verdict.reward if nothing.verdict else 0.0
-    more = [f"the reward: {cheated.verdict.reward:g} in place of {reward:g}"]
-    return gained or (more if cheated.verdict.reward > reward else [])
+    reward = (nothing.verdict.reward or 0.0) if nothing.verdict else 0.0
+    more = [f"the reward: {cheated.verdict.shown_reward} in place of {reward:g}"]
+    return gained or (more if (cheated.verdict.reward or 0.0) > reward else [])
 
 
 def tell(what: str, round_: Round, gained: Sequence[str], without: str) -> list[str]:

@@ -200,7 +200,7 @@ def _differences(first: SuiteRun, other: SuiteRun, how: str) -> list[str]:
         if one.get(id) != two.get(id)
     ]
     if not one and not two and first.verdict.reward != other.verdict.reward:
-        found.append(f"the reward: {first.verdict.reward:g} at first, {other.verdict.reward:g} {how}")
+        found.append(f"the reward: {first.verdict.shown_reward} at first, {other.verdict.shown_reward} {how}")
     return found
 
 

@@ -11,7 +11,7 @@ from pytest_evocode.checks.contradictions import explain_contradictions
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound
 from pytest_evocode.errors import CannotBeChecked
 from pytest_evocode.results.records import Case
-from pytest_evocode.results.rewards import contradiction
+from pytest_evocode.results.rewards import contradiction, why_undecided
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier import SuiteRun
 
@@ -82,6 +82,8 @@ def why_not(run: SuiteRun, told: Sequence[Case] | None = None) -> str:
         return run.fault
     if run.verdict.passed:
         return ""
+    if run.verdict.reward is None:
+        return why_undecided(run.verdict.rewards)
     if run.verdict.timed_out:
         return f"the suite did not end within its limit: {run.hang}"
     failing = [case for case in run.verdict.cases if case.failing]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pytest_evocode.cli.printing import echo
-from pytest_evocode.environments.cleanup import Leftover, leftovers
+from pytest_evocode.environments.cleanup import Leftover, images_of_agents, leftovers
 from pytest_evocode.errors import EvocodeError
 
 if TYPE_CHECKING:
@@ -19,17 +20,22 @@ if TYPE_CHECKING:
 @click.command("clean")
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--kept", is_flag=True, help="Also remove what --evocode-keep left and --evocode-resume needs.")
-def clean_command(dry_run: bool, kept: bool) -> None:
+@click.option("--agents", is_flag=True, help="Also list the images of agents, and remove those that nothing uses.")
+def clean_command(dry_run: bool, kept: bool, agents: bool) -> None:
     """Remove what killed sessions left behind, and what is kept to save time.
 
     Killed sessions leave containers, networks, snapshots and sandboxes, which the next session removes by itself, too.
     Kept are the states that reference solutions lead to, the package caches that their suites left, images' own
     caches of Python, and the tasks that a node of a cluster got. Sessions that need them make them anew. Built
-    images stay, and nothing that belongs to a running session is touched.
+    images stay, except for those of agents with --agents, and nothing that belongs to a running session is touched.
     """
     failed = False
-    with leftovers(kept=kept, references=True, package_caches=True) as of_engines:
-        found = [*of_engines, *_image_caches()]
+    with contextlib.ExitStack() as stack:
+        of_engines = stack.enter_context(leftovers(kept=kept, references=True, package_caches=True))
+        unused, used = stack.enter_context(images_of_agents()) if agents else ([], [])
+        found = [*of_engines, *_image_caches(), *unused]
+        for what in used:
+            echo(f"in use: {what}")
         for leftover in found:
             if dry_run:
                 echo(f"would remove {leftover.what}")

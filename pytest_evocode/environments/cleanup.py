@@ -44,6 +44,28 @@ def leftovers(
         yield [*of_engines, *caches, *attempts, *(_tasks_of_clusters() if references else ())]
 
 
+@contextlib.contextmanager
+def images_of_agents() -> Iterator[tuple[list[Leftover], list[str]]]:
+    """Find the Docker images in which agents' programs are installed; yield those that nothing uses, and the others.
+
+    The former can be removed for as long as the context lasts.
+    """
+    from pytest_evocode.environments.docker import agent_images, engine
+
+    try:
+        client = engine.connect()
+    except EnvironmentUnavailable:
+        yield [], []
+        return
+    with contextlib.closing(client):
+        found = agent_images.agent_images(client)
+        unused = [each for each in found if not each.in_use]
+        yield (
+            [Leftover(str(each), partial(agent_images.remove_agent_image, client, each)) for each in unused],
+            [str(each) for each in found if each.in_use],
+        )
+
+
 def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
     from pytest_evocode.environments.docker import engine
 

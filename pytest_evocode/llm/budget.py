@@ -176,6 +176,16 @@ class AttemptSpending:
         cost = 0.0 if now.cost_usd is None else _countable(now.cost_usd) - _countable(before.cost_usd)
         self._count(tokens, cost, turns=0, paid_before=False)
 
+    def charge_run(self, usage: Usage) -> None:
+        """Count for the run alone what was paid for beside the agent."""
+        if self._run is not None and (cost := _countable(usage.cost_usd)):
+            self._run.add(cost)
+
+    @property
+    def turn_seconds(self) -> float:
+        """Seconds of the turn so far."""
+        return self.spent.seconds - self._before_turn.seconds
+
     def _count(self, tokens: float, cost: float, turns: int, *, paid_before: bool) -> None:
         update = {
             "tokens": self._spent.tokens + int(tokens),

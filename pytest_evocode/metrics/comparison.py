@@ -207,8 +207,12 @@ def _selected_in_both(*sides: dict[str, TaskRounds]) -> tuple[dict[str, TaskRoun
 
 
 def _flips(first: TaskRounds, second: TaskRounds) -> list[Flip]:
-    flips = []
-    for index in sorted({*first.indices, *second.indices}):
+    flips: list[Flip] = []
+    undecided: set[int] = set()
+    for each in (first, second):
+        left = each.decided()
+        undecided |= {*each.indices} - {*(left.indices if left is not None else ())}
+    for index in sorted({*first.indices, *second.indices} - undecided):
         shares = [task.share(index) for task in (first, second)]
         if (shares[0] > 0.5) != (shares[1] > 0.5):
             attempts = (*second.attempts.values(), *first.attempts.values())

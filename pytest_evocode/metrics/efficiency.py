@@ -31,7 +31,8 @@ class Taken:
 class Efficiency:
     """The score of one agent, and what one pass through all tasks takes."""
 
-    score: float
+    score: float | None
+    """None where no reward decides any round."""
     """The Dataset Score, or SR of single rounds, 0 to 100."""
     cost_usd: Taken
     tokens: Taken
@@ -44,7 +45,7 @@ class Efficiency:
     @property
     def score_per_usd(self) -> float | None:
         """The score divided by the cost; None where the cost is not known of every round, and where it is 0."""
-        return self.score / self.cost_usd.value if self.cost_usd.value else None
+        return self.score / self.cost_usd.value if self.cost_usd.value and self.score is not None else None
 
     @property
     def usd_per_passed_round(self) -> float | None:
@@ -69,7 +70,7 @@ def efficiency(grid: Grid, *, single: bool = False) -> Efficiency:
         cost_usd=_taken(grid.tasks, lambda record: record.usage.cost_usd if record.usage else None),
         tokens=_taken(grid.tasks, lambda record: record.usage.tokens if record.usage else None),
         seconds=_taken(grid.tasks, lambda record: record.agent_seconds),
-        passed_rounds=sum(sum(map(task.share, task.indices)) for task in grid.tasks),
+        passed_rounds=sum(sum(map(task.share, task.indices)) for task in grid.decided().tasks),
     )
 
 

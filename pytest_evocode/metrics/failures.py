@@ -129,7 +129,7 @@ def _judged(record: RoundRecord, history: _History) -> RoundRecord:
 
 
 def round_failure(record: RoundRecord) -> RoundFailure | None:
-    """Return why a round did not pass; None for one that passed, and for one that was not reached.
+    """Return why a round did not pass; None for one that passed, that no reward decides, or that was not reached.
 
     An *agent error* or an *infrastructure* fault left no verdict that counts; an error of unknown origin is taken for
     the latter. A *timeout* of agent or suite comes before what the cases say. *Build* means that no case ran, *cases*
@@ -140,7 +140,7 @@ def round_failure(record: RoundRecord) -> RoundFailure | None:
     >>> round_failure(record), round_failure(record.model_copy(update={"timed_out": "agent"}))
     ('build', 'timeout')
     """
-    if record.outcome in ("passed", "not reached"):
+    if record.outcome in ("passed", "undecided", "not reached"):
         return None
     if record.outcome == "error" and (record.fault is not None or record.timed_out is None):
         return "agent error" if record.fault == "agent" else "infrastructure"

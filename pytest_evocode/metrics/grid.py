@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from pytest_evocode.metrics.suite_facts import NOTHING_KNOWN, SuiteFacts, facts_of
 from pytest_evocode.results.records import RoundRecord
 
 Attempt = Mapping[int, RoundRecord]
@@ -33,6 +34,43 @@ class TaskRounds:
     """How many rounds the task has."""
     partial: Mapping[int, Collection[int]] = field(default_factory=dict)
     """The indices of the rounds that were selected, by number, for attempts of which that is not the whole chain."""
+    suites: SuiteFacts = NOTHING_KNOWN
+    """What the task's suites gave in attempts of others; those here tell it of themselves."""
+
+    def decided(self) -> TaskRounds | None:
+        """Return the same without rounds that no reward decides; None where nothing is left.
+
+        Such a round has not failed, so that it counts nowhere where passes do. But it counts as not passed in an
+        attempt whose suite gave none that decides, where that of the same round did in any other.
+        """
+        undecided = {
+            number: {index for index, record in attempt.items() if record.outcome == "undecided"}
+            for number, attempt in self.attempts.items()
+        }
+        if not any(undecided.values()):
+            return self
+        known = self.known_suites.decided
+        left = {
+            number: tuple(index for index in self.own(number) if index not in undecided[number] - known)
+            for number in self.attempts
+        }
+        counting = {number: part for number, part in left.items() if set(part) & set(self.indices)}
+        if not counting:
+            return None
+        played = {index for part in counting.values() for index in part}
+        chain = tuple(index for index in self.chain if index in played)
+        return replace(
+            self,
+            chain=chain,
+            indices=tuple(index for index in self.indices if index in played),
+            attempts={number: self.attempts[number] for number in counting},
+            partial={number: part for number, part in counting.items() if part != chain},
+        )
+
+    @property
+    def known_suites(self) -> SuiteFacts:
+        """What the task's suites gave in any attempt, these and those of others."""
+        return self.suites.merged(facts_of(record for made in self.attempts.values() for record in made.values()))
 
     def own(self, number: int) -> tuple[int, ...]:
         """Return the indices of the rounds of the chain that were selected for an attempt."""
@@ -85,6 +123,7 @@ class Grid:
         attempts: int | Mapping[str, int] = 1,
         begin: Mapping[str, int] | None = None,
         partial: Part | None = None,
+        suites: Mapping[str, SuiteFacts] | None = None,
     ) -> Grid:
         """Return the grid of some records.
 
@@ -96,6 +135,7 @@ class Grid:
             attempts: How many attempts were to be made at each task, or by task; those without records are in the grid.
             begin: The index of the first round that counts, by task, where that is not 1.
             partial: The rounds that were selected, for attempts of which that is not all; no others of them count.
+            suites: What the suites of each task gave, by name, in attempts of others.
 
         Raises:
             ValueError: There are two records of one round: attempts of several runs need numbers of their own.
@@ -124,7 +164,10 @@ class Grid:
         chains = {task: range((begin or {}).get(task, 1), last + 1) for task, last in declared.items()}
         made = {task: attempts if isinstance(attempts, int) else attempts.get(task, 1) for task in declared}
         tasks = (
-            _task_rounds(agent, task, chains[task], found[agent, task], made[task], partial or {})
+            replace(
+                _task_rounds(agent, task, chains[task], found[agent, task], made[task], partial or {}),
+                suites=(suites or {}).get(task, NOTHING_KNOWN),
+            )
             for agent, task in sorted(found)
         )
         return cls(tuple(rounds for rounds in tasks if rounds.chain))
@@ -138,6 +181,10 @@ class Grid:
             (rounds, tuple(index for index in rounds.indices if counts(rounds.task, index))) for rounds in self.tasks
         )
         return Grid(tuple(narrowed(rounds, indices) for rounds, indices in parts if indices))
+
+    def decided(self) -> Grid:
+        """Return the grid without rounds that no reward decides; see :meth:`TaskRounds.decided`."""
+        return Grid(tuple(left for task in self.tasks if (left := task.decided()) is not None))
 
     def records(self) -> Iterator[RoundRecord]:
         """Yield the records that there are of the rounds that count."""

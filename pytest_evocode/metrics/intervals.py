@@ -112,8 +112,11 @@ def _of_gap(chain: Grid, single: Grid) -> Interval | str:
     """Return the interval of a ratio less a mean, of which each task has its share, as in the delta method."""
     if not chain.tasks or not are_of_the_same_rounds(chain, single):
         return ""
-    through = {task.task: task_values.fail_stop_share(task) for task in chain.tasks}
-    pairs = {task.task: task_values.passed_of(task) for task in single.tasks}
+    chain, single = chain.decided(), single.decided()
+    through = {task.task: share for task in chain.tasks if (share := task_values.fail_stop_share(task)) is not None}
+    pairs = {task.task: pair for task in single.tasks if (pair := task_values.passed_of(task)) is not None}
+    if not through or through.keys() != pairs.keys():
+        return ""
     passed, rounds = task_values.totals(pairs.values())
     rate, size = passed / rounds, rounds / len(pairs)
     values = [rate + (part - rate * whole) / size - through[task] for task, (part, whole) in pairs.items()]

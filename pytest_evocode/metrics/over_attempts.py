@@ -64,11 +64,18 @@ def over_attempts(grid: Grid, *, single_round: bool = False) -> dict[Headline, O
     """
     if all(len(task.attempts) < 2 for task in grid.tasks):
         return {}
-    if single_round:
-        return {"sr": _over_attempts(grid, _passed, by_rounds=True)}
-    found: dict[Headline, OverAttempts] = {"dataset_score": _over_attempts(grid, _passed)}
-    if with_cases := tuple(task for task in grid.tasks if has_cases(task)):
-        found["case_score"] = _over_attempts(Grid(with_cases), case_ratio)
+    found: dict[Headline, OverAttempts] = {}
+    if (decided := grid.decided()).tasks:
+        found["sr" if single_round else "dataset_score"] = _over_attempts(decided, _passed, by_rounds=single_round)
+    with_cases = tuple(task for task in grid.tasks if has_cases(task))
+    if with_cases and not single_round:
+        reporting = {task.task: task.known_suites.cases for task in with_cases}
+
+        def ratio(record: RoundRecord) -> float | None:
+            found = case_ratio(record)
+            return 0.0 if found is None and record.index in reporting[record.task] else found
+
+        found["case_score"] = _over_attempts(Grid(with_cases), ratio)
     return found
 
 

@@ -47,6 +47,8 @@ def front(rows: Mapping[str, Efficiency], amounts: Iterable[str] = AMOUNTS) -> F
         known = [value for value in values if value is not None]
         if len(known) < len(values):
             left_out[name] = _why(taken)
+        elif row.score is None:
+            left_out[name] = "score: no reward decides any round"
         else:
             points[name] = (*known, -row.score)
     best = sorted(

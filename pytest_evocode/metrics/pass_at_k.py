@@ -88,7 +88,7 @@ def pass_at_k(rounds: Rounds, unit: Unit) -> list[PassAtK]:
     >>> [(found.pass_at_k, found.pass_hat_k) for found in pass_at_k(records, "task")]
     [(50.0, 50.0), (100.0, 0.0)]
     """
-    grid = as_grid(rounds)
+    grid = as_grid(rounds).decided()
     found = []
     for k, values in _values(grid, unit):
         at, hat = (per_task(grid, value) for value in values)
@@ -98,7 +98,7 @@ def pass_at_k(rounds: Rounds, unit: Unit) -> list[PassAtK]:
 
 def pass_at_k_intervals(rounds: Rounds, unit: Unit) -> list[tuple[Interval | None, Interval | None]]:
     """Return the 95 % intervals of pass@k and pass^k for each k; None where there are too few tasks."""
-    grid = as_grid(rounds)
+    grid = as_grid(rounds).decided()
     return [(interval(grid, at), interval(grid, hat)) for _, (at, hat) in _values(grid, unit)]
 
 

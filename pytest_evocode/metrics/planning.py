@@ -122,8 +122,9 @@ class _Side:
     """How one agent's attempts vary, in points of the Dataset Score."""
 
     def __init__(self, tasks: Sequence[TaskRounds]) -> None:
+        tasks = [task.decided() or task for task in tasks]
         self.values = [list(attempt_shares(task).values()) for task in tasks]
-        self.means = [100 * passed_share(task) for task in tasks]
+        self.means = [100 * (passed_share(task) or 0.0) for task in tasks]
         components = variance_components(self.values)
         self.measured = components is not None
         self.within = components.within if components else fmean(map(_variance_of_independent_rounds, tasks))
@@ -137,5 +138,5 @@ def _variance_of_independent_rounds(task: TaskRounds) -> float:
 
     That is p (1 - p) / N, without bias from the rounds of one attempt; of a task with one round it cannot be known.
     """
-    share, rounds = passed_share(task), len(task.indices)
+    share, rounds = passed_share(task) or 0.0, len(task.indices)
     return 100 * 100 * share * (1 - share) / (rounds - 1) if rounds > 1 else 0.0

@@ -16,6 +16,7 @@ from pytest_evocode.metrics.intervals import Interval, intervals_or_reasons
 from pytest_evocode.metrics.known_tasks import known_facts, known_rounds
 from pytest_evocode.metrics.over_attempts import Headline, OverAttempts, over_attempts
 from pytest_evocode.metrics.scores import Scores, scores
+from pytest_evocode.metrics.suite_facts import NOTHING_KNOWN, SuiteFacts, facts_of
 from pytest_evocode.names import scored_name
 from pytest_evocode.results.identity import UNKNOWN, Subject, are_different, contents_label, subject_labels
 from pytest_evocode.results.loading import Results, StoredAttempt
@@ -51,6 +52,8 @@ class ScoreRow:
     """0 where tasks have the newest contents that the subject was run at, 1 for the ones before, and so on."""
     contents: Mapping[str, str] = field(default_factory=dict)
     """The hash of each task's contents, empty where it is not known; without tasks whose attempts are at several."""
+    suites: Mapping[str, SuiteFacts] = field(default_factory=dict)
+    """What the suites of each task gave in any attempt at the same contents, whoever made it."""
     changed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Of tasks that the subject was run at several contents of: how many attempts there are at each, newest first."""
 
@@ -87,7 +90,7 @@ class ScoreRow:
     def grid(self) -> Grid:
         """The grid of the records, without the rounds before the one that the chains begin with."""
         begin = {task: self._begin(task) for task in self._tasks()} if self.from_round else {}
-        return Grid.of(self.records, begin=begin, partial=self._parts())
+        return Grid.of(self.records, begin=begin, partial=self._parts(), suites=self.suites)
 
     def without_tasks(self, tasks: Collection[str]) -> ScoreRow:
         """Return the same row without some tasks; their contents stay known."""
@@ -254,9 +257,21 @@ def score_table(
     missing = missing_attempts(runs, places, grouping, all_runs=all_runs, tasks=tasks)
     labels = subject_labels(place.subject for place in {*places, *missing})
     rows = [
-        _row(place, places[place], missing[place], facts, declared, all_runs, grouping, labels[place.subject], records)
+        _row(
+            place,
+            places[place],
+            missing[place],
+            facts,
+            declared,
+            all_runs,
+            grouping,
+            labels[place.subject],
+            records,
+        )
         for place in {*places, *missing}
     ]
+    suites = _suites(found)
+    rows = [replace(row, suites=_known_of(row, suites)) for row in rows]
     rows.sort(key=lambda row: (row.subject.agent.name, row.label, row.mode, row.from_round or "", row.version))
     superseded = len(found) - sum(len(row.attempts) + len(row.beside) for row in rows)
     return ScoreTable(tuple(rows), facts, superseded, any_version)
@@ -300,5 +315,21 @@ def _row(
         place.subject,
         place.version,
         contents,
-        grouping.changed(place),
+        changed=grouping.changed(place),
     )
+
+
+def _suites(attempts: Iterable[StoredAttempt]) -> dict[tuple[str, str], SuiteFacts]:
+    """Return what suites gave, by task and the hash of its contents."""
+    found: dict[tuple[str, str], list[RoundRecord]] = defaultdict(list)
+    for each in attempts:
+        found[each.record.task, each.record.task_hash] += each.record.rounds
+    return {key: facts_of(records) for key, records in found.items()}
+
+
+def _known_of(row: ScoreRow, suites: Mapping[tuple[str, str], SuiteFacts]) -> dict[str, SuiteFacts]:
+    """Return what suites gave, by task, at the contents that the attempts of a row were made at."""
+    found: dict[str, SuiteFacts] = {}
+    for task, contents in {(each.record.task, each.record.task_hash) for each in row.attempts}:
+        found[task] = found.get(task, NOTHING_KNOWN).merged(suites[task, contents])
+    return found

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
 from typing import TypeVar
 
 from pytest_evocode.metrics import task_values
 from pytest_evocode.metrics.grid import Grid, Rounds, TaskRounds, are_of_the_same_rounds, as_grid
+from pytest_evocode.metrics.suite_facts import SuiteFacts
 from pytest_evocode.metrics.task_values import TaskValue, reward_share, totals
 from pytest_evocode.names import scored_name
 from pytest_evocode.results.records import Mode, RoundRecord
@@ -65,6 +67,10 @@ class Scores:
     output_tokens: float | None = None
     on_changed_tools: int = 0
     """How many rounds, passed or not, have a verdict that rests on tools of the image which the agent had changed."""
+    undecided: int = 0
+    """How many rounds have rewards of which none decides, and count nowhere where passed rounds do."""
+    decided_tasks: int = 0
+    """How many tasks the Dataset Score or SR is over: those with rounds that a reward decides."""
 
 
 def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, RewardStrategy] | None = None) -> Scores:
@@ -109,6 +115,8 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
         avg_turns=avg_turns(either),
         output_tokens=output_tokens(either),
         on_changed_tools=sum(verdict.rests_on_changed_tools for verdict in verdicts),
+        undecided=sum(record.outcome == "undecided" for grid in (chain, single) for record in grid.records()),
+        decided_tasks=len(either.decided().tasks),
     )
 
 
@@ -117,11 +125,7 @@ def per_task(rounds: Rounds, value: Callable[[TaskRounds], T | None]) -> list[T]
     return [found for found in map(value, as_grid(rounds).tasks) if found is not None]
 
 
-def _percent(rounds: Rounds, value: TaskValue) -> float:
-    return 100 * fmean(per_task(rounds, value))
-
-
-def _percent_or_none(rounds: Rounds, value: TaskValue) -> float | None:
+def _percent(rounds: Rounds, value: TaskValue) -> float | None:
     found = _mean_of(rounds, value)
     return None if found is None else 100 * found
 
@@ -131,8 +135,10 @@ def _mean_of(rounds: Rounds, value: TaskValue) -> float | None:
     return fmean(found) if found else None
 
 
-def dataset_score(rounds: Rounds) -> float:
+def dataset_score(rounds: Rounds) -> float | None:
     """Return ``100 * mean_t(sum_i p / N_t)``, the mean over attempts inside the task (EvoCode-Bench's Dataset Score).
+
+    Rounds that no reward decides are left out, here and wherever passed rounds count; None where that is all.
 
     >>> from pytest_evocode.metrics.grid import Grid
     >>> from pytest_evocode.results.records import RoundRecord
@@ -155,7 +161,7 @@ def case_score(rounds: Rounds) -> float | None:
     >>> case_score(records), case_score(records[1:])
     (50.0, None)
     """
-    return _percent_or_none(rounds, task_values.case_share)
+    return _percent(rounds, task_values.case_share)
 
 
 def pinned_case_score(rounds: Rounds) -> float | None:
@@ -173,7 +179,7 @@ def pinned_case_score(rounds: Rounds) -> float | None:
     grid = as_grid(rounds)
     if all(record.verdict is None or record.verdict.pinned is None for record in grid.records()):
         return None
-    return _percent_or_none(grid, task_values.pinned_case_share)
+    return _percent(grid, task_values.pinned_case_share)
 
 
 def avg_rounds(rounds: Rounds) -> float | None:
@@ -204,10 +210,10 @@ def output_tokens(rounds: Rounds) -> float | None:
 
 def perfect_tasks(rounds: Rounds) -> int:
     """Return how many tasks have an attempt in which every declared round passed."""
-    return sum(map(task_values.is_perfect, as_grid(rounds).tasks))
+    return sum(per_task(rounds, task_values.is_perfect))
 
 
-def mt_at_k(rounds: Rounds, *, fail_stop: bool = True) -> float:
+def mt_at_k(rounds: Rounds, *, fail_stop: bool = True) -> float | None:
     """Return ``100 * mean_t mean_i max_a p`` over the k attempts that there are, whatever mode they ran in.
 
     With ``fail_stop``, the paper's rule, p is 0 after an attempt's first round that is not passed. Without, a round
@@ -242,16 +248,17 @@ def reliability(rounds: Rounds) -> float | None:
     return 100 * all_passed / any_passed if any_passed else None
 
 
-def sr(single_round: Rounds) -> float:
+def sr(single_round: Rounds) -> float | None:
     """Return ``100 * sum_{t,i} p / sum_t N_t`` of single-round mode: over rounds and not over tasks, as published.
 
     Where there are several attempts at a round, p is their mean.
     """
-    passed, declared = totals(map(task_values.passed_of, as_grid(single_round).tasks))
-    return 100 * passed / declared
+    found = per_task(single_round, task_values.passed_of)
+    passed, declared = totals(found) if found else (0, 0)
+    return 100 * passed / declared if declared else None
 
 
-def sr_macro(single_round: Rounds) -> float:
+def sr_macro(single_round: Rounds) -> float | None:
     """Return ``100 * mean_t(sum_i p / N_t)`` of single-round mode: the mean over tasks in place of rounds."""
     return _percent(single_round, task_values.passed_share)
 
@@ -261,7 +268,8 @@ def gap(rounds: Rounds, single_round: Rounds) -> float | None:
     chain, single = as_grid(rounds), as_grid(single_round)
     if not are_of_the_same_rounds(chain, single):
         return None
-    return sr(single) - mt_at_k(chain)
+    rate, through = sr(single), mt_at_k(chain)
+    return None if rate is None or through is None else rate - through
 
 
 def final_round_completion(rounds: Rounds) -> float | None:
@@ -273,7 +281,7 @@ def final_round_completion(rounds: Rounds) -> float | None:
     return 100 * fmean(found) if found else None
 
 
-def hard_tasks(rounds: Rounds) -> float:
+def hard_tasks(rounds: Rounds) -> float | None:
     """Return ``100 *`` the share of tasks of whose rounds at most half are passed, on the mean over attempts."""
     return _percent(rounds, task_values.is_hard)
 
@@ -304,9 +312,9 @@ def mean_rewards(rounds: Rounds, strategies: Mapping[str, RewardStrategy] | None
     return {key: 100 * value for key, value in sorted(_mean_by_key(tasks).items())}
 
 
-def mean_reward(rounds: Rounds, strategies: Mapping[str, RewardStrategy] | None = None) -> float:
+def mean_reward(rounds: Rounds, strategies: Mapping[str, RewardStrategy] | None = None) -> float | None:
     """Return the mean over tasks of the reward that decides each round, whatever its key; 0 to 100."""
-    return 100 * fmean(reward_share(task, strategies) for task in as_grid(rounds).tasks)
+    return _percent(rounds, partial(reward_share, strategies=strategies))
 
 
 def _mean_by_key(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -325,20 +333,20 @@ class RunMode:
         """Return the heading of an agent's scores: its name, and the mode where that is not a whole chain."""
         return scored_name(agent, self.mode, self.from_round)
 
-    def grid(self, records: Iterable[RoundRecord]) -> Grid:
+    def grid(self, records: Iterable[RoundRecord], suites: Mapping[str, SuiteFacts] | None = None) -> Grid:
         """Return the grid of the rounds that count, which are those from ``from_round`` on.
 
         A round of an attempt that has no record was not selected, and does not count; nor does one that waits for a
-        later session.
+        later session. ``suites`` is what the tasks' suites gave in attempts of other agents.
         """
         records = [record for record in records if not record.waiting]
         begin = {record.task: record.index for record in records if record.round == self.from_round}
         selected: dict[tuple[str, int], set[int]] = defaultdict(set)
         for record in records:
             selected[record.task, record.attempt].add(record.index)
-        return Grid.of(records, begin=begin, partial=selected)
+        return Grid.of(records, begin=begin, partial=selected, suites=suites)
 
-    def scores(self, records: Iterable[RoundRecord]) -> Scores:
+    def scores(self, records: Iterable[RoundRecord], suites: Mapping[str, SuiteFacts] | None = None) -> Scores:
         """Return the scores of one agent.
 
         >>> outcomes = [(1, "passed"), (2, "passed"), (3, "failed")]
@@ -349,11 +357,13 @@ class RunMode:
         >>> round(RunMode("single-round").scores(records[1:]).sr, 1)
         50.0
         """
-        return scores(*self.grids(records))
+        return scores(*self.grids(records, suites))
 
-    def grids(self, records: Iterable[RoundRecord]) -> tuple[Grid, Grid]:
+    def grids(
+        self, records: Iterable[RoundRecord], suites: Mapping[str, SuiteFacts] | None = None
+    ) -> tuple[Grid, Grid]:
         """Return the grid of chains and that of single rounds, of which one is empty."""
-        grid = self.grid(records)
+        grid = self.grid(records, suites)
         return (Grid(()), grid) if self.mode == "single-round" else (grid, Grid(()))
 
     @property
@@ -361,9 +371,7 @@ class RunMode:
         """The title of the score that an agent is judged by."""
         return "SR" if self.mode == "single-round" else "Dataset Score"
 
-    def score(self, records: Sequence[RoundRecord]) -> float:
-        """Return the score that an agent is judged by, 0 to 100."""
-        found = self.scores(records)
-        score = found.sr if self.mode == "single-round" else found.dataset_score
-        assert score is not None
-        return score
+    def score(self, records: Sequence[RoundRecord], suites: Mapping[str, SuiteFacts] | None = None) -> float | None:
+        """Return the score that an agent is judged by, 0 to 100; None where no reward decides any round."""
+        found = self.scores(records, suites)
+        return found.sr if self.mode == "single-round" else found.dataset_score

@@ -41,7 +41,7 @@ def survival(rounds: Rounds) -> dict[int, Share]:
     {1: Share(passed=2.0, of=2), 2: Share(passed=0.0, of=1)}
     """
     shares: dict[int, list[float]] = defaultdict(list)
-    for task in as_grid(rounds).tasks:
+    for task in as_grid(rounds).decided().tasks:
         for index in task.indices:
             shares[index].append(task.share(index))
     return {index: Share(sum(found), len(found)) for index, found in sorted(shares.items())}
@@ -70,7 +70,7 @@ def first_failures(rounds: Rounds) -> list[FirstFailure]:
     """
     return [
         FirstFailure(task.agent, task.task, number, failed, task.declared)
-        for task in as_grid(rounds).tasks
+        for task in as_grid(rounds).decided().tasks
         for number, attempt in task.attempts.items()
         if (failed := next((index for index in task.own(number) if not passed(attempt, index)), None))
     ]
@@ -152,9 +152,9 @@ def solvable(
     >>> solvable(chain, single, unit="record").by_round
     {1: Share(passed=1, of=1), 2: Share(passed=0, of=1)}
     """
-    single_tasks = {(task.agent, task.task): task for task in as_grid(single_round).tasks}
+    single_tasks = {(task.agent, task.task): task for task in as_grid(single_round).decided().tasks}
     found = []
-    for task in as_grid(rounds).tasks:
+    for task in as_grid(rounds).decided().tasks:
         single = single_tasks.get((task.agent, task.task))
         if single is None:
             continue

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import partial, wraps
 from itertools import takewhile
 from operator import eq
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from pytest_evocode.metrics.grid import Attempt, TaskRounds
+from pytest_evocode.metrics.suite_facts import reports_cases
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.tasks import RewardStrategy
 
@@ -16,6 +17,21 @@ TaskValue = Callable[[TaskRounds], float | None]
 """Returns None where nothing was measured at the task, which is then left out of the mean."""
 
 
+T = TypeVar("T")
+
+
+def _of_decided(value: Callable[[TaskRounds], T]) -> Callable[[TaskRounds], T | None]:
+    """Return the same value over the rounds that a reward decides; None where there is none."""
+
+    @wraps(value)
+    def of_decided(task: TaskRounds) -> T | None:
+        left = task.decided()
+        return None if left is None else value(left)
+
+    return of_decided
+
+
+@_of_decided
 def passed_share(task: TaskRounds) -> float:
     """Return ``mean_a(sum_i p / N_t)``."""
     return sum(map(task.passes, task.indices)) / task.cells
@@ -34,17 +50,27 @@ def pinned_case_share(task: TaskRounds) -> float | None:
 def _mean_ratio(task: TaskRounds, ratio: Callable[[RoundRecord], float | None]) -> float | None:
     if not has_cases(task):
         return None
+    reporting = task.known_suites.cases
     known = [ratio(record) for record in task.records()]
+    known = [
+        0.0 if value is None and record.index in reporting else value
+        for value, record in zip(known, task.records(), strict=True)
+    ]
     counted = task.cells - known.count(None)
     return sum(value for value in known if value is not None) / counted if counted else None
 
 
 def has_cases(task: TaskRounds) -> bool:
-    """Return whether the suites of a task report cases, as far as its rounds tell; a task without verdicts counts."""
+    """Return whether the suites of a task report cases, as far as is known; a task without verdicts counts.
+
+    What they report in attempts of others counts, too, so that no agent gains by keeping them from it.
+    """
+    if task.suites.cases & {*task.indices}:
+        return True
     verdicts = [record.verdict for record in task.records() if record.verdict is not None and _counts(record)]
     # A suite that was stopped, or that does not count, may have been about to report some.
-    silent = any(not (verdict.timed_out or verdict.void) for verdict in verdicts)
-    return not silent or any(record.case_counts[1] or _pins(record) for record in task.records())
+    silent = any(not (verdict.timed_out or verdict.void or verdict.lacks_reports) for verdict in verdicts)
+    return not silent or any(map(reports_cases, task.records()))
 
 
 def _pins(record: RoundRecord) -> int:
@@ -78,11 +104,14 @@ def _over_all_rounds(task: TaskRounds, values: Iterable[int | None]) -> float | 
     return len(task.indices) * sum(known) / len(known) if known else None
 
 
-def is_perfect(task: TaskRounds) -> bool:
-    """Return whether one attempt passed all rounds."""
+def is_perfect(task: TaskRounds) -> bool | None:
+    """Return whether one attempt passed all rounds; None where no reward decides any."""
+    if task.decided() is None:
+        return None
     return any(all(passed(attempt, index) for index in task.indices) for attempt in task.attempts.values())
 
 
+@_of_decided
 def fail_stop_share(task: TaskRounds) -> float:
     """Return ``mean_i max_a p``, where p is 0 after an attempt's first round that is not passed.
 
@@ -102,16 +131,23 @@ def passed(attempt: Attempt, index: int) -> bool:
     return index in attempt and attempt[index].passed
 
 
+@_of_decided
 def best_share(task: TaskRounds) -> float:
     """Return ``mean_i max_a p``, where a round that is passed after a failed one counts too."""
     return sum(task.passes(index) > 0 for index in task.indices) / len(task.indices)
 
 
 def is_complete(task: TaskRounds) -> bool | None:
-    """Return whether an attempt passed the last declared round; None where it was selected for none."""
+    """Return whether an attempt passed the last declared round; None where it was selected or decided for none."""
+    left = task.decided()
+    return None if left is None else _is_complete(left)
+
+
+def _is_complete(task: TaskRounds) -> bool | None:
     return task.passes(task.declared) > 0 if task.declared in task.chain else None
 
 
+@_of_decided
 def is_hard(task: TaskRounds) -> bool:
     """Return whether at most half of the rounds are passed, on the mean over attempts."""
     return 2 * sum(map(task.passes, task.indices)) <= task.cells
@@ -122,6 +158,11 @@ def all_of_any(task: TaskRounds) -> tuple[float, float] | None:
 
     Only rounds that several attempts were made at count: of a single attempt, all is the same as any.
     """
+    left = task.decided()
+    return None if left is None else _all_of_any(left)
+
+
+def _all_of_any(task: TaskRounds) -> tuple[float, float] | None:
     several = [index for index in task.indices if task.tries(index) > 1]
     if not several:
         return None
@@ -129,6 +170,7 @@ def all_of_any(task: TaskRounds) -> tuple[float, float] | None:
     return sum(map(eq, passes, map(task.tries, several))), sum(number > 0 for number in passes)
 
 
+@_of_decided
 def passed_of(task: TaskRounds) -> tuple[float, float]:
     """Return how many rounds were passed, on the mean over attempts, and how many there are."""
     return sum(map(task.share, task.indices)), len(task.indices)
@@ -143,10 +185,10 @@ def totals(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
 def case_ratio(record: RoundRecord) -> float | None:
     """Return the share of a round's cases that passed: 0 without a verdict that counts, None where it has no cases.
 
-    A round that did not pass and has no cases counts 0: where others have cases, it is the suite that broke off.
+    A round that failed and has no cases counts 0: where others have cases, it is the suite that broke off.
     """
     passed, total = record.case_counts
-    if total or not record.passed or record.verdict is None or _pins(record):
+    if total or record.outcome not in ("passed", "undecided") or record.verdict is None or _pins(record):
         return passed / total if total and _counts(record) else 0.0
     return None
 
@@ -160,23 +202,26 @@ def _pinned_ratio(record: RoundRecord) -> float | None:
 
 
 def _counts(record: RoundRecord) -> bool:
-    # A round with another outcome may have a verdict too, where its results could not be written.
-    return record.outcome in ("passed", "failed")
+    # A round that broke down may have a verdict too, where its results could not be written.
+    return record.outcome in ("passed", "failed", "undecided")
 
 
-def reward_share(task: TaskRounds, strategies: Mapping[str, RewardStrategy] | None = None) -> float:
-    """Return the mean over attempts of the deciding reward at one task, 0 to 1."""
+def reward_share(task: TaskRounds, strategies: Mapping[str, RewardStrategy] | None = None) -> float | None:
+    """Return the mean over attempts of the deciding reward at one task, 0 to 1; None where none decides."""
+    if (left := task.decided()) is None:
+        return None
     final = (strategies or {}).get(task.task) == "final"
     rewards = [
         _reward(attempt.get(index))
-        for number, attempt in task.attempts.items()
+        for number, attempt in left.attempts.items()
         for index in (task.own(number)[-1:] if final else task.own(number))
+        if index in left.own(number)
     ]
-    return sum(rewards) / len(rewards)
+    return sum(rewards) / len(rewards) if rewards else None
 
 
 def _reward(record: RoundRecord | None) -> float:
-    return record.verdict.reward if record is not None and record.verdict is not None else 0.0
+    return (record.verdict.reward or 0.0) if record is not None and record.verdict is not None else 0.0
 
 
 Metric = Literal[

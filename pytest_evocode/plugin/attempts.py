@@ -276,7 +276,13 @@ class RoundItem(pytest.Function):
 
 def _check(request: pytest.FixtureRequest, evocode_container: Environment | None) -> None:
     """Be the test that every round is."""
-    record = _record_of(request.node)
+    _judge(_record_of(request.node))
+
+
+def _judge(record: RoundRecord) -> None:
+    """Fail a round that failed, and skip one that no reward decides."""
+    if record.outcome == "undecided":
+        pytest.skip(f"undecided: {record.cause}")
     if not record.passed:
         raise RoundFailed(f"{record.round} failed")
 
@@ -294,8 +300,7 @@ def _check_with_subtests(
                 pytest.fail(
                     case.reason or f"{case.failure}: expected {case.expected!r}, got {case.actual!r}", pytrace=False
                 )
-    if not record.passed:
-        raise RoundFailed(f"{record.round} failed")
+    _judge(record)
 
 
 def _record_of(item: RoundItem) -> RoundRecord:

@@ -107,11 +107,12 @@ def _measure(session: EvocodeSession) -> dict[str, _Measured]:
     from pytest_evocode.metrics.grid import by_agent
     from pytest_evocode.metrics.intervals import intervals_or_reasons
     from pytest_evocode.metrics.scores import scores
+    from pytest_evocode.metrics.suite_facts import suite_facts
 
-    mode = session.run_mode
+    mode, suites = session.run_mode, suite_facts(session.records)
     measured = {}
     for agent, records in by_agent(session.records).items():
-        chain, single = mode.grids(records)
+        chain, single = mode.grids(records, suites)
         measured[agent] = _Measured(
             chain if chain.tasks else single,
             scores(chain, single),

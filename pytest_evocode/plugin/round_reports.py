@@ -19,6 +19,7 @@ from pytest_evocode.plugin.report_properties import read_artifacts, read_record
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.report.printable import printable, printable_line
 from pytest_evocode.report.tables import join_first
+from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.scrubbing import scrubbed
 
 #: What the formatter of pytest's logging puts around the names of levels, and whatever else has colours.
@@ -64,17 +65,29 @@ class RoundReports:
         if report.failed and (report.when != "call" or self._session.record_of(report.nodeid) is None):
             self._session.errors += 1
 
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Count undecided rounds as such: they have neither passed nor failed, and were run, unlike what is skipped."""
+        if report.when != "call" or not report.skipped:
+            return None
+        record = self._session.record_of(report.nodeid)
+        is_round = record is not None and record.outcome == "undecided" and not hasattr(report, "context")
+        return ("undecided", "u", "UNDECIDED") if is_round else None
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the flags of rounds that passed, which no failure's report shows, and notes on artifacts."""
-        flagged: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-        for record in self._session.records:
-            if record.passed:
-                for line in record.notes:
-                    flagged[record.task, attempt_name(record.agent, record.attempt), line].append(record.round)
-        notes = [f"{task}, {who}, {join_first(rounds)}: {line}" for (task, who, line), rounds in flagged.items()]
+        self._print(terminalreporter, "evocode undecided rounds", self._lines(_undecided))
+        notes = self._lines(lambda record: record.notes if record.passed else ())
         self._print(terminalreporter, "evocode notes on passed rounds", notes)
         # Artifacts are collected behind the record of their round, which has no word of them.
         self._print(terminalreporter, "evocode notes on artifacts", self._of_artifacts)
+
+    def _lines(self, said: Callable[[RoundRecord], Sequence[str]]) -> list[str]:
+        """Return what is to be said of rounds, each line once for all rounds of an attempt that it is of."""
+        found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+        for record in self._session.records:
+            for line in said(record):
+                found[record.task, attempt_name(record.agent, record.attempt), line].append(record.round)
+        return [f"{task}, {who}, {join_first(rounds)}: {line}" for (task, who, line), rounds in found.items()]
 
     def _print(self, reporter: pytest.TerminalReporter, title: str, notes: Sequence[str]) -> None:
         if not notes:
@@ -99,9 +112,13 @@ class RoundReports:
             report.longrepr = _change_failure(report.longrepr, lambda text: printable(scrub(text)))
 
 
+def _undecided(record: RoundRecord) -> tuple[str, ...]:
+    return (record.cause, *record.notes) if record.outcome == "undecided" else ()
+
+
 def _shape(report: pytest.TestReport, item: RoundItem) -> None:
     """Give a round's report the duration of its own work, and a skip the place of the task."""
-    if report.skipped and report.when == "setup" and isinstance(report.longrepr, tuple):
+    if report.skipped and isinstance(report.longrepr, tuple):
         report.longrepr = (str(item.path), 1, report.longrepr[2])
     if report.when == "call" and item.record is not None:
         # What pytest measured is how long it waited, which is less where rounds overlap and all of it in set-up.

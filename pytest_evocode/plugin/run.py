@@ -210,6 +210,7 @@ class SessionRun:
         from pytest_evocode.metrics.grid import by_agent
         from pytest_evocode.metrics.refusals import refusal_rates
         from pytest_evocode.metrics.scores import RunMode
+        from pytest_evocode.metrics.suite_facts import suite_facts
 
         if self.record is None or not self._is_used:
             return
@@ -217,14 +218,14 @@ class SessionRun:
             directory.AttemptDirectory.of(Path(), task, agent, self.name, number).path.as_posix()
             for task, agent, number in begun
         )
-        mode = RunMode(self.record.mode, self.record.from_round)
+        mode, suites = RunMode(self.record.mode, self.record.from_round), suite_facts(records)
         ended = {
             "finished": directory.now(),
             "exit_status": exit_status,
             "refusal_rates": refusal_rates(records),
             "waiting": next((record.waiting for record in records if record.waiting), ""),
             "attempts": tuple(dict.fromkeys((*self.record.attempts, *directories))),
-            "scores": {agent: asdict(mode.scores(of_agent)) for agent, of_agent in by_agent(records).items()},
+            "scores": {agent: asdict(mode.scores(of_agent, suites)) for agent, of_agent in by_agent(records).items()},
         }
         ended_run = self.record.model_copy(update=ended)
         write_jobs(self._results, ended_run)

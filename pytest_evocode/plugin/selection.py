@@ -108,8 +108,13 @@ def _indices(rounds: Iterable[RoundItem]) -> dict[AttemptCollector, set[int]]:
     return indices
 
 
-LIMITS = {"cpus": "processors", "storage_mb": "storage", "storage": "storage"}
-"""Keys of ``[environment]`` that not every engine can do anything with, and what they are to limit."""
+LIMITS = {
+    "cpus": "sets no limit of processors",
+    "storage_mb": "sets no limit of storage",
+    "storage": "sets no limit of storage",
+    "gpu_types": "does not choose the kind of GPU",
+}
+"""Keys of ``[environment]`` that not every engine can do anything with, and what it does not do."""
 
 
 def describe_limits(selected: Selected, engine: Engine) -> str:
@@ -119,10 +124,7 @@ def describe_limits(selected: Selected, engine: Engine) -> str:
         for key in set(each.limits) & set(engine.without_effect):
             asking[LIMITS[key]].add(each.task)
     found = {what: "1 task asks" if len(tasks) == 1 else f"{len(tasks)} tasks ask" for what, tasks in asking.items()}
-    said = [
-        f"the {engine.name} environment sets no limit of {what}, which {number} for"
-        for what, number in sorted(found.items())
-    ]
+    said = [f"the {engine.name} environment {what}, which {number} for" for what, number in sorted(found.items())]
     return "; ".join(said)
 
 

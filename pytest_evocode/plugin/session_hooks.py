@@ -114,7 +114,8 @@ class SessionHooks:
         if settings.fail_under is not None and session.exitstatus in (0, 1) and evocode.records:
             from pytest_evocode.report.benchmark import lowest_score
 
-            reached = not waits and lowest_score(evocode.records, evocode.run_mode) >= settings.fail_under
+            lowest = lowest_score(evocode.records, evocode.run_mode)
+            reached = not waits and lowest is not None and lowest >= settings.fail_under
             session.exitstatus = pytest.ExitCode(0 if reached and not evocode.errors else 1)
         elif waits and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED  # Not all was run that was to be.

@@ -10,15 +10,16 @@ from pytest_evocode.metrics.grid import by_agent, by_task
 from pytest_evocode.metrics.refusals import refusal_rates
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.metrics.spending import spending
+from pytest_evocode.metrics.suite_facts import suite_facts
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.faults import fault_lines
 from pytest_evocode.report.flaky import flaky_lines
-from pytest_evocode.report.scores import SPENT, case_lines, mark_lines, score_rows
-from pytest_evocode.report.tables import aligned, join_first
+from pytest_evocode.report.scores import SPENT, case_lines, mark_lines, score_rows, undecided_lines
+from pytest_evocode.report.tables import aligned, format_number, join_first
 from pytest_evocode.results.records import Mode, Outcome, RoundRecord
 
 CHAIN = RunMode()
-_MARKS: dict[Outcome, str] = {"passed": ".", "failed": "F", "error": "E", "not reached": "-"}
+_MARKS: dict[Outcome, str] = {"passed": ".", "failed": "F", "undecided": "u", "error": "E", "not reached": "-"}
 _WAITING = "w"
 
 
@@ -35,9 +36,15 @@ def describe_mode(mode: RunMode) -> str:
     return "; ".join(parts)
 
 
-def lowest_score(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> float:
-    """Return the lowest Dataset Score of all agents, 0 to 100; in mode single-round, the lowest SR."""
-    return min(mode.score(of_agent) for of_agent in by_agent(records).values())
+def lowest_score(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> float | None:
+    """Return the lowest Dataset Score of all agents, 0 to 100; in mode single-round, the lowest SR.
+
+    None where no reward decides any round of an agent, which is no score that could reach anything.
+    """
+    suites = suite_facts(records)
+    found = [mode.score(of_agent, suites) for of_agent in by_agent(records).values()]
+    known = [score for score in found if score is not None]
+    return min(known) if len(known) == len(found) else None
 
 
 def waiting_attempts(records: Sequence[RoundRecord]) -> set[tuple[str, str, int]]:
@@ -76,12 +83,14 @@ def benchmark_lines(
         deterministic: The agents that do the same in every attempt.
     """
     agents = {mode.name(agent): of_agent for agent, of_agent in by_agent(records).items()}
-    found = {agent: mode.scores(of_agent) for agent, of_agent in agents.items()}
+    suites = suite_facts(records)
+    found = {agent: mode.scores(of_agent, suites) for agent, of_agent in agents.items()}
     spent = {agent: spending(of_agent) for agent, of_agent in agents.items()}
-    broken = {agent: faults(*mode.grids(of_agent)) for agent, of_agent in agents.items()}
+    broken = {agent: faults(*mode.grids(of_agent, suites)) for agent, of_agent in agents.items()}
     yield from aligned(score_rows(found, spent, titles=[*_TITLES[mode.mode], *SPENT], faults=broken))
     yield from unpriced_lines(agents)
     yield from case_lines(found)
+    yield from undecided_lines(found, {name: mode.grid(of_agent) for name, of_agent in agents.items()})
     yield from mark_lines(found, records)
     yield from fault_lines(broken)
     for agent, rate in refusal_rates(records).items():
@@ -103,9 +112,10 @@ def benchmark_lines(
     elif fail_under is not None:
         lowest = lowest_score(records, mode)
         article = "an" if mode.headline == "SR" else "a"
-        verdict = "reached" if lowest >= fail_under else "not reached"
+        verdict = "reached" if lowest is not None and lowest >= fail_under else "not reached"
+        score = format_number(lowest)
         yield ""
-        yield f"--evocode-fail-under={fail_under:g}: {verdict} with {article} {mode.headline} of {lowest:.1f}"
+        yield f"--evocode-fail-under={fail_under:g}: {verdict} with {article} {mode.headline} of {score}"
 
 
 def unpriced_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:
@@ -152,15 +162,16 @@ def partial_note(records: Sequence[RoundRecord], mode: RunMode = CHAIN) -> str:
 
 def _grid(records: Sequence[RoundRecord]) -> Iterator[str]:
     yield from aligned(grid_rows(records))
+    undecided = "u undecided   " if any(record.outcome == "undecided" for record in records) else ""
     waiting = f"   {_WAITING} waiting" if waiting_attempts(records) else ""
-    yield f". passed   F failed   E error   - not reached{waiting}"
+    yield f". passed   F failed   {undecided}E error   - not reached{waiting}"
 
 
 def grid_rows(records: Sequence[RoundRecord]) -> list[tuple[str, ...]]:
     """Return a head and a row for each attempt, with a mark for each round.
 
-    The marks are ``.`` (passed), ``F`` (failed), ``E`` (error), ``-`` (not reached) and ``w`` (waiting for a later
-    session); empty is a round that was not selected.
+    The marks are ``.`` (passed), ``F`` (failed), ``u`` (undecided), ``E`` (error), ``-`` (not reached) and ``w``
+    (waiting for a later session); empty is a round that was not selected.
     """
     agents = by_agent(records)
     longest = max(record.declared_rounds for record in records)

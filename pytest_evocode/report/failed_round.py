@@ -56,7 +56,7 @@ def _summary(record: RoundRecord, new: int, old: int, stale: int) -> str:
     assert verdict is not None
     total = len(verdict.cases)
     if new + old + stale == 0:
-        why = "timeout" if record.timed_out else f"reward {verdict.reward:g}"
+        why = "timeout" if record.timed_out else f"reward {verdict.shown_reward}"
         return f"{record.round} failed: {why}, no failed case reported"
     timeout = f"{record.timed_out} timeout, " if record.timed_out else ""
     return (

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytest_evocode.metrics.faults import Faults
 from pytest_evocode.metrics.flaky import FlakyRound
+from pytest_evocode.metrics.grid import by_agent
 from pytest_evocode.metrics.intervals import Interval
 from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import Spending
@@ -18,7 +19,7 @@ from pytest_evocode.report.failed_round import describe_failure
 from pytest_evocode.report.faults import fault_lines
 from pytest_evocode.report.flaky import flaky_lines
 from pytest_evocode.report.printable import printable
-from pytest_evocode.report.scores import case_lines, interval_lines, mark_lines, score_rows
+from pytest_evocode.report.scores import case_lines, interval_lines, mark_lines, score_rows, undecided_lines
 from pytest_evocode.results.records import RoundRecord
 
 #: Bytes that rounds which did not pass may take; GitHub shows nothing of a step that writes more than a MiB.
@@ -59,7 +60,13 @@ def session_summary(
         "  \n".join(
             map(
                 plain,
-                [*interval_lines(intervals), *case_lines(scores), *mark_lines(scores, records), *fault_lines(faults)],
+                [
+                    *interval_lines(intervals),
+                    *case_lines(scores),
+                    *undecided_lines(scores, by_agent(records)),
+                    *mark_lines(scores, records),
+                    *fault_lines(faults),
+                ],
             )
         ),
         markdown_table([head, *marks]),

@@ -10,7 +10,7 @@ from pytest_evocode.metrics.grid import by_agent
 from pytest_evocode.metrics.score_table import ScoreRow
 from pytest_evocode.metrics.scores import dataset_score
 from pytest_evocode.names import attempt_name
-from pytest_evocode.report.tables import aligned, join_first
+from pytest_evocode.report.tables import aligned, format_number, join_first
 from pytest_evocode.results.records import RoundRecord
 
 Pair = tuple[RoundRecord, RoundRecord]
@@ -65,7 +65,7 @@ def scored_together(rows: Iterable[ScoreRow], regraded: Mapping[Path, Sequence[P
     return found
 
 
-def score_changes(pairs: Sequence[Pair]) -> dict[str, dict[str, float]]:
+def score_changes(pairs: Sequence[Pair]) -> dict[str, dict[str, float | None]]:
     """Return each row's Dataset Score, 0 to 100, before and after, over what :func:`scored_together` returned."""
     before, after = by_agent(pair[0] for pair in pairs), by_agent(pair[1] for pair in pairs)
     return {agent: {"before": dataset_score(before[agent]), "after": dataset_score(after[agent])} for agent in after}
@@ -85,7 +85,7 @@ def change_lines(pairs: Sequence[Pair], scored: Sequence[Pair]) -> Iterator[str]
         yield from aligned([("task", "attempt", "round", "before", "", "after"), *rows], left=range(6))
     yield ""
     for agent, score in score_changes(scored).items():
-        yield f"{agent}: Dataset Score {score['before']:.1f} -> {score['after']:.1f}"
+        yield f"{agent}: Dataset Score {format_number(score['before'])} -> {format_number(score['after'])}"
 
 
 def _in_words(verdict: dict[str, Any]) -> str:

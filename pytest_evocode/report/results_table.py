@@ -10,7 +10,15 @@ from pytest_evocode.metrics.spending import spending
 from pytest_evocode.report.faults import fault_lines
 from pytest_evocode.report.flaky import flaky_lines
 from pytest_evocode.report.over_attempts import over_attempts_lines
-from pytest_evocode.report.scores import attempts_lines, case_lines, group_lines, interval_lines, mark_lines, score_rows
+from pytest_evocode.report.scores import (
+    attempts_lines,
+    case_lines,
+    group_lines,
+    interval_lines,
+    mark_lines,
+    score_rows,
+    undecided_lines,
+)
 from pytest_evocode.report.tables import aligned
 
 
@@ -24,6 +32,7 @@ def results_lines(table: ScoreTable, *, with_intervals: bool) -> Iterator[str]:
     yield from interval_lines(found)
     yield from attempts_lines(scores)
     yield from case_lines(scores)
+    yield from undecided_lines(scores, {row.name: row.grid for row in table.rows})
     yield from mark_lines(scores)
     yield from fault_lines(faults)
     if several := {row.name: each for row in table.rows if (each := table.over_attempts(row))}:

@@ -7,8 +7,9 @@ from typing import Any
 
 from pytest_evocode.metrics.breakdown import Group
 from pytest_evocode.metrics.faults import Faults
+from pytest_evocode.metrics.grid import Rounds
 from pytest_evocode.metrics.intervals import NO_INTERVAL, Interval
-from pytest_evocode.metrics.scores import Scores
+from pytest_evocode.metrics.scores import Scores, mean_rewards
 from pytest_evocode.metrics.spending import Amount, Spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.faults import LEFT_OUT, SUFFIX
@@ -157,6 +158,20 @@ def case_lines(scores: Mapping[str, Scores]) -> Iterator[str]:
     found = {name: row for name, row in scores.items() if row.case_score is not None and row.case_tasks < row.tasks}
     for name, row in found.items():
         yield f"Case Score of {name}: over {row.case_tasks} of {row.tasks} tasks, those whose suites report cases"
+
+
+def undecided_lines(scores: Mapping[str, Scores], rounds: Mapping[str, Rounds]) -> Iterator[str]:
+    """Yield how many rounds no reward decides, and the means of all rewards by key, where a row has any such round.
+
+    ``rounds`` are those of each row, whose means are made as Harbor makes them.
+    """
+    for name, row in scores.items():
+        if row.undecided:
+            number = "1 round is" if row.undecided == 1 else f"{row.undecided} rounds are"
+            left = f"left out; the other scores are over {row.decided_tasks} of {row.tasks} tasks"
+            yield f"{number} undecided for {name}, and {left}: name the reward that decides with --evocode-reward-key"
+            means = mean_rewards(rounds.get(name, ())).items()
+            yield f"mean rewards of {name}: {', '.join(f'{key} {format_number(mean)}' for key, mean in means)}"
 
 
 def attempts_lines(scores: Mapping[str, Scores]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from pytest_evocode.results.harbor_files import trial_fields
 from pytest_evocode.results.parsing import Record, parse_object, read_record
 from pytest_evocode.results.plain_files import open_plain
 from pytest_evocode.results.records import RECORD_VERSION, AttemptRecord, Case, Mode, RoundRecord, RunRecord
+from pytest_evocode.results.rewards import write_reward
 from pytest_evocode.results.scrubbing import scrub_tree, scrubbed
 from pytest_evocode.results.states import AttemptState, SnapshotFile
 from pytest_evocode.secrets import Scrubber
@@ -138,8 +139,7 @@ class AttemptDirectory:
             cases = [case.model_dump(exclude_defaults=True) for case in verdict.cases]
             write_atomically(self.cases(record.round), json.dumps(cases, indent=1) + "\n")
             # After the cases, because Harbor's tools take it for the whole verdict as soon as it is there.
-            reward = 0.0 if verdict.passed and not record.passed else verdict.reward
-            write_atomically(step / "verifier" / "reward.txt", f"{reward!r}\n")
+            write_reward(step / "verifier", verdict, passed=record.passed)
         # Last, because a session that resumes the attempt does not run a round again that has this file.
         if done:
             write_atomically(step / "round.json", _as_json(record, version=RECORD_VERSION))

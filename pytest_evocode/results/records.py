@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
-
-from pydantic import ConfigDict, field_validator
 
 from pytest_evocode.results.frozen import ResultsRecord
 from pytest_evocode.results.harbor_fields import HarborFields
 from pytest_evocode.results.phases import Phases
 from pytest_evocode.results.task_facts import TaskFacts
+from pytest_evocode.results.usage import Usage as Usage
+from pytest_evocode.results.usage import total_usage as total_usage
 from pytest_evocode.results.waits import Waits
 from pytest_evocode.tasks.model import VerifyIn
 
@@ -22,7 +22,8 @@ RECORD_VERSION = 3
 
 CaseStatus = Literal["passed", "failed", "skipped", "error"]
 FailureKind = Literal["new miss", "regression", "carried", "stale"]
-Outcome = Literal["passed", "failed", "error", "not reached"]
+Outcome = Literal["passed", "failed", "undecided", "error", "not reached"]
+"""What became of a round; *undecided* is one whose suite wrote several rewards, and nothing says which one decides."""
 Fault = Literal["agent", "infrastructure"]
 ChangeClass = Literal[
     "interpreters",
@@ -106,8 +107,10 @@ class Repeats(ResultsRecord):
 class Verdict(ResultsRecord):
     """The outcome of a suite for one round."""
 
-    reward: float
-    """The reward that decides whether the round passes: mostly 0 to 1, but any finite number may be written."""
+    reward: float | None
+    """The reward that decides whether the round passes: mostly 0 to 1, but any finite number may be written. None where
+    there are several, and nothing says which one decides.
+    """
     rewards: dict[str, float]
     """All rewards by key; ``{"reward": r}`` where the suite wrote a single number."""
     cases: tuple[Case, ...] = ()
@@ -126,6 +129,8 @@ class Verdict(ResultsRecord):
     """What the agent had changed outside of its workspace; None in records of versions that did not say."""
     changed_tools: tuple[str, ...] = ()
     """Of those the paths that can steer a suite which runs there; a long list is cut off."""
+    lacks_reports: bool = False
+    """Whether none of the files that ``case_reports`` in task.toml names has a case."""
     void: bool = False
     """Whether a strict session counts no case of it, because the suite ran with changed tools."""
     repeats: Repeats | None = None
@@ -134,7 +139,12 @@ class Verdict(ResultsRecord):
     @property
     def passed(self) -> bool:
         """Whether the reward is a pass. A session with ``--evocode-strict`` may fail the round all the same."""
-        return self.reward >= PASS_REWARD
+        return self.reward is not None and self.reward >= PASS_REWARD
+
+    @property
+    def shown_reward(self) -> str:
+        """The reward that decides, in a few digits; ``n/a`` where none does."""
+        return "n/a" if self.reward is None else f"{self.reward:g}"
 
     @property
     def rests_on_changed_tools(self) -> bool:
@@ -143,7 +153,7 @@ class Verdict(ResultsRecord):
 
     def reaches(self, minimum: Mapping[str, float]) -> bool:
         """Return whether no reward is below the round's ``min_reward``; one that is not there is below every bound."""
-        rewards = {"reward": self.reward, **self.rewards}
+        rewards = {**({} if self.reward is None else {"reward": self.reward}), **self.rewards}
         return all(rewards.get(key, -math.inf) >= least for key, least in minimum.items())
 
 
@@ -169,57 +179,6 @@ class DeniedConnection(ResultsRecord):
         return f"network: the {self.phase} was denied {what} {times}: {self.why}"
 
 
-class Usage(ResultsRecord):
-    """What requests to a model used and cost; None is unknown, never 0."""
-
-    model_config = ConfigDict(allow_inf_nan=True)
-
-    prompt_tokens: int | None = None
-    """All tokens that were sent, those included that the provider had cached."""
-    cached_tokens: int | None = None
-    """The part of the prompt tokens that the provider read from its cache."""
-    completion_tokens: int | None = None
-    """All tokens that the model wrote, its reasoning included."""
-    cache_write_tokens: int | None = None
-    """The part of the prompt tokens that the provider wrote to its cache."""
-    reasoning_tokens: int | None = None
-    """The part of the completion tokens that was reasoning."""
-    cost_usd: float | None = None
-    requests: int | None = None
-
-    @field_validator("cost_usd")
-    @classmethod
-    def _known(cls, cost: float | None) -> float | None:
-        # Agents of others may say NaN, which is no amount.
-        return cost if cost is not None and math.isfinite(cost) else None
-
-    @property
-    def tokens(self) -> int | None:
-        """Prompt tokens and completion tokens together; None where one of them is unknown."""
-        if self.prompt_tokens is None or self.completion_tokens is None:
-            return None
-        return self.prompt_tokens + self.completion_tokens
-
-
-def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
-    """Return the sum of some usages, or None where no model was used.
-
-    A number that is unknown in one of them is unknown in the sum.
-
-    >>> total = total_usage([Usage(prompt_tokens=1, cost_usd=0.5), None, Usage(prompt_tokens=2)])
-    >>> total.prompt_tokens, total.cost_usd
-    (3, None)
-    """
-    known = [usage for usage in usages if usage is not None]
-    if not known:
-        return None
-    sums: dict[str, Any] = {}
-    for name in Usage.model_fields:
-        values = [getattr(usage, name) for usage in known]
-        sums[name] = None if None in values else sum(values)
-    return Usage(**sums)
-
-
 class RoundRecord(ResultsRecord):
     """One round of one attempt. Times are wall-clock seconds; None is unknown or not measured, never 0."""
 
@@ -242,6 +201,8 @@ class RoundRecord(ResultsRecord):
     """None where the agent gave no trajectory."""
     usage: Usage | None = None
     """None where the agent is not a model, or does not say."""
+    user_usage: Usage | None = None
+    """What the model of a simulated user used and cost, which is none of the agent's; None where it was not asked."""
     stopped: str = ""
     """Why the agent's turn was ended from outside, such as by a budget; empty where the agent ended it."""
     refused: bool = False

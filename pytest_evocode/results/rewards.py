@@ -7,10 +7,12 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from pytest_evocode.errors import VerifierFault
 from pytest_evocode.results.records import RoundRecord, Verdict
 from pytest_evocode.tasks import RewardStrategy
+from pytest_evocode.tasks.atomic_write import write_atomically
 
 MOST_REWARDS = 100
 """Rewards that one suite may write."""
@@ -51,8 +53,8 @@ def parse_reward_json(text: str) -> dict[str, float]:
     return {key: _finite("reward.json", key, value) for key, value in table.items()}
 
 
-def deciding_reward(rewards: dict[str, float], reward_key: str | None, minimum: Collection[str] = ()) -> float:
-    """Return the one reward that decides: ``reward``, else the only one, else the one that is named.
+def deciding_reward(rewards: dict[str, float], reward_key: str | None, minimum: Collection[str] = ()) -> float | None:
+    """Return the one reward that decides: ``reward``, else the only one, else the one that is named; else None.
 
     Args:
         rewards: All that the suite wrote, by key.
@@ -60,19 +62,16 @@ def deciding_reward(rewards: dict[str, float], reward_key: str | None, minimum: 
         minimum: The keys of the round's ``min_reward``, of which a single one is as good as named.
 
     Raises:
-        VerifierFault: It is not clear which reward decides.
+        VerifierFault: The suite did not write the reward that is named.
     """
-    if reward_key is None and len(minimum) == 1:
+    if reward_key is None and len(minimum) == 1 and "reward" not in minimum:
         (reward_key,) = minimum
     if "reward" in rewards:
         key = "reward"
     elif len(rewards) == 1:
         (key,) = rewards
     elif reward_key is None:
-        raise VerifierFault(
-            f"reward.json has several rewards ({', '.join(sorted(rewards))}) and none named 'reward'; name the one "
-            "that decides with reward_key below [metadata.evocode] in task.toml, or with --evocode-reward-key"
-        )
+        return None
     elif reward_key not in rewards:
         raise VerifierFault(
             f"reward.json has no {reward_key!r}, which is the reward_key of the task or the session; "
@@ -83,10 +82,34 @@ def deciding_reward(rewards: dict[str, float], reward_key: str | None, minimum: 
     return rewards[key]
 
 
+def why_undecided(rewards: Collection[str]) -> str:
+    """Return why none of several rewards decides, given their keys, and what to do."""
+    return (
+        f"reward.json has several rewards ({', '.join(sorted(rewards))}) and none named 'reward'; name the one that "
+        "decides with reward_key below [metadata.evocode] in task.toml, or with --evocode-reward-key"
+    )
+
+
+def write_reward(directory: Path, verdict: Verdict, *, passed: bool) -> None:
+    """Write a round's reward for Harbor's tools: a number, or all rewards where none of them decides; raises OSError.
+
+    Where a session with ``--evocode-strict`` fails a round that its suite passed, the number is 0.
+    """
+    reward = 0.0 if verdict.passed and not passed else verdict.reward
+    if reward is None:
+        name, other, text = "reward.json", "reward.txt", json.dumps(verdict.rewards)
+    else:
+        name, other, text = "reward.txt", "reward.json", repr(reward)
+    (directory / other).unlink(missing_ok=True)  # Of an earlier verdict, by another reward_key.
+    write_atomically(directory / name, f"{text}\n")
+
+
 def contradiction(verdict: Verdict) -> str:
     """Return how the cases of a verdict contradict its reward; an empty text where they do not."""
     cases = verdict.cases
     failing = sum(case.failing for case in cases)
+    if verdict.reward is None:
+        return ""
     if verdict.passed and failing:
         return f"the reward is {verdict.reward:g}, but {failing} of {len(cases)} cases failed"
     if not verdict.passed and cases and not failing:

@@ -22,6 +22,8 @@ class TurnRecord(ResultsRecord):
     timed_out: bool
     tool_calls: int | None
     usage: Usage | None = None
+    user_usage: Usage | None = None
+    """What the model of a simulated user used and cost, which is none of the agent's; None where it was not asked."""
     stopped: str = ""
     refused: bool = False
     agent_seconds: float | None

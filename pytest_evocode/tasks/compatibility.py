@@ -130,8 +130,10 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "cpus": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
         "memory_mb": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
         "storage_mb": Support("no limit is set; the session says so after the collection"),
-        "gpus": _refused("no environment here has GPUs; remove it or set it to 0"),
-        "gpu_types": _refused("no environment here has GPUs; remove it"),
+        "gpus": Support(
+            "needs Docker whose engine has NVIDIA's runtime, else one error says so. The forks of suites have as many"
+        ),
+        "gpu_types": Support("Docker takes what there is; the session says so after the collection"),
         "tpu": _refused("no environment here has TPUs; remove it", for_good=True),
         "env": Support(
             "in `[environment]`, `${VAR}` is filled in from a secret only if the agent declares that "

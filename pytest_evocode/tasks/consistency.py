@@ -25,6 +25,7 @@ def check_config(config: TaskConfig, round_names: tuple[str, ...]) -> list[Probl
         *_duplicates(config),
         *_requirement_chain(config, round_names),
         *_process(config, round_names),
+        *_users(config, round_names),
         *refusals(config),
         *_phases(config),
         *_state(config),
@@ -144,6 +145,13 @@ def _requirement_chain(config: TaskConfig, round_names: tuple[str, ...]) -> Iter
         if entry.step not in round_names:
             message = f'no step is called "{entry.step}"; the steps are {", ".join(round_names)}'
             yield Problem(message, ("metadata", "requirement_chain", "steps", index, "step"))
+
+
+def _users(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:
+    for name in config.metadata.evocode.users:
+        if name not in round_names:
+            message = f'no step is called "{name}"; the steps are {", ".join(round_names)}'
+            yield Problem(message, ("metadata", "evocode", "users", name))
 
 
 def _process(config: TaskConfig, round_names: tuple[str, ...]) -> Iterator[Problem]:

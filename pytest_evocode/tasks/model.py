@@ -33,6 +33,7 @@ from pytest_evocode.tasks.fields import (
 from pytest_evocode.tasks.process import ProcessConfig
 from pytest_evocode.tasks.requirement_chain import RequirementChain
 from pytest_evocode.tasks.sections import FreeSection, Section
+from pytest_evocode.tasks.users import UserConfig
 
 SchemaVersion = Literal["1.0", "1.1", "1.2", "1.3", "1.4"]
 NetworkMode = Literal["public", "no-network", "allowlist"]
@@ -331,6 +332,8 @@ class EvocodeMetadata(Section):
     "snapshot" with the files and volumes that the agent's had after the turn, and "shared" is one for all forks of an
     attempt, as built and read-only. Default: "snapshot" where the agent's has a volume or changed files, else "image".
     """
+    users: dict[StepName, UserConfig] = Field(default_factory=dict)
+    """By step, a simulated user who answers the agent's questions inside the round."""
     process: ProcessConfig = Field(default_factory=lambda: NO_PROCESS)
     """What the process of an agent is judged by."""
 

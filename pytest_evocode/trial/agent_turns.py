@@ -58,6 +58,7 @@ class AgentTurns:
         """What the last turn was denied of the network."""
         self.waits: Waits | None = None
         """What the last turn waited for because of its model's provider."""
+        self._user_usage: Usage | None = None
         self.taking = False
         """Whether a round is prepared, or the agent works on it."""
         self._workspace: WorkspaceChanges | None = None
@@ -121,7 +122,7 @@ class AgentTurns:
             try:
                 self.stopwatch.begin("agent")
                 with counted_in(waiting):
-                    transcript = self._agent.run_round(context)
+                    transcript = self._run(context)
             finally:
                 seconds = self.seconds = self.spending.end_turn()
                 self.stopwatch.begin("bookkeeping")
@@ -144,6 +145,21 @@ class AgentTurns:
             self._write_entry_point(environment)
             self._write_services(environment, round_)
         return self._ended(round_, transcript, seconds, recorder).model_copy(update={"notes": notes})
+
+    def _run(self, context: RoundContext) -> RoundTranscript:
+        """Let the agent work, with a user who answers its questions where the task declares one."""
+        self._user_usage = None
+        config = self._context.task.config.metadata.evocode.users.get(context.round.name)
+        if config is None:
+            return self._agent.run_round(context)
+        from pytest_evocode.agents.simulated_user import SimulatedUser, run_with_user
+
+        user = SimulatedUser(config, context.instruction, context.cancelled)
+        try:
+            return run_with_user(self._agent, context, user)
+        finally:
+            self._user_usage = user.usage
+            user.close()
 
     def _round_context(self, environment: Environment, round_: Round, recorder: Recorder) -> RoundContext:
         task, options = self._context.task, self._context.options
@@ -178,6 +194,7 @@ class AgentTurns:
             usage=usage,
             stopped=transcript.stopped,
             refused=transcript.refused,
+            user_usage=self._user_usage,
             agent_seconds=seconds,
             phases=self.stopwatch.phases,
             denied=self.denied,

@@ -117,6 +117,7 @@ class RoundRecords:
             usage=turn.usage,
             stopped=turn.stopped,
             refused=turn.refused,
+            user_usage=turn.user_usage,
             agent_seconds=turn.agent_seconds,
             phases=turn.phases,
             denied=turn.denied,

@@ -24,7 +24,7 @@ def worst(runs: Sequence[SuiteRun]) -> SuiteRun:
 def _merit(run: SuiteRun) -> tuple[bool, float, int]:
     if run.verdict is None:
         return False, 0.0, 0
-    return True, run.verdict.reward, sum(case.status == "passed" for case in run.verdict.cases)
+    return True, run.verdict.reward or 0.0, sum(case.status == "passed" for case in run.verdict.cases)
 
 
 def of_repeated(runs: Sequence[SuiteRun]) -> SuiteRun:
@@ -71,5 +71,5 @@ def differences(verdicts: Sequence[Verdict]) -> tuple[list[str], list[str]]:
     if len({verdict.timed_out for verdict in verdicts}) > 1:
         found.append(f"in time: {', '.join('no' if verdict.timed_out else 'yes' for verdict in verdicts)}")
     if not found and len({verdict.reward for verdict in verdicts}) > 1:
-        found.append(f"the reward: {', '.join(f'{verdict.reward:g}' for verdict in verdicts)}")
+        found.append(f"the reward: {', '.join(verdict.shown_reward for verdict in verdicts)}")
     return ids, found

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pytest_evocode.metrics.failures import judge_cases
 from pytest_evocode.results.phases import merged_phases
 from pytest_evocode.results.records import Mode, Outcome, RoundRecord, Verdict
+from pytest_evocode.results.rewards import why_undecided
 from pytest_evocode.tasks import Round
 from pytest_evocode.verifier.suite_run import SuiteRun
 
@@ -50,6 +51,9 @@ def judge(
         left_out = (f"artifact left out: {reason}" for reason in suite.left_out)
         verdict = verdict.model_copy(update={"flags": (*verdict.flags, *left_out)})
         outcome = "passed" if verdict.passed else "failed"
+        if verdict.reward is None:
+            outcome = "undecided"
+            causes.append(why_undecided(verdict.rewards))
         if record.stopped and outcome == "failed":
             causes.append(f"the agent's turn was ended early, {record.stopped}")
         if strict and verdict.rests_on_changed_tools:
@@ -114,7 +118,7 @@ def may_fall_short(round_: Round, mode: Mode) -> bool:
 
 def ended_by(round_: Round, record: RoundRecord, mode: Mode) -> str:
     """Return why a round's record keeps all later rounds from being run; empty where it does not."""
-    if mode == "fail-stop" and not record.passed:
+    if mode == "fail-stop" and not record.passed and record.outcome != "undecided":
         return f"{round_.name} did not pass, which ends the attempt (fail-stop)"
     verdict, minimum = record.verdict, round_.min_reward
     if minimum is not None and (verdict is None or not verdict.reaches(minimum)):

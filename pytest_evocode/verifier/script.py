@@ -89,7 +89,8 @@ def _read_verdict(
     rewards = _rewards(logs)
     reward = deciding_reward(rewards, task.reward_key, round_.min_reward or {})
     cases, flags = _cases(fork, task, logs, names, output, pinned)
-    verdict = Verdict(reward=reward, rewards=rewards, cases=cases, flags=flags)
+    lacks_reports = bool(task.case_reports) and not cases
+    verdict = Verdict(reward=reward, rewards=rewards, cases=cases, flags=flags, lacks_reports=lacks_reports)
     odd = contradiction(verdict)
     return verdict.model_copy(update={"flags": (*flags, odd)}) if odd else verdict
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ class Counting:
 """
 
 
+EXAMPLES = Path(__file__).parents[2] / "example_tasks"
 _MARK = "EVOCODE_TEST_OF_CLUSTER"
 """A variable by which a test knows the processes that are its own: other tests start some at the same time."""
 
@@ -209,6 +211,53 @@ def test_an_attempt_whose_process_is_ended_goes_on(
     assert output.count("was lost on") == 1, output
     assert [index for _, index in turns(pytester.path)] == [1, 2, 2, 3]
     assert not processes()
+
+
+@pytest.mark.nightly
+def test_forty_attempts_of_examples_lose_a_node_and_score_as_on_one_machine(
+    cluster: RayNodes, run_tasks: RunTasks, pytester: pytest.Pytester
+) -> None:
+    examples = [str(EXAMPLES / name) for name in ("recipes", "ledger")]
+    here = run_tasks("--json-report", *examples, "--evocode-results=one", subprocess=True)
+    expected = Counter(outcomes(here).values())
+    command = [
+        *(sys.executable, "-m", "pytest", "--json-report", f"--evocode-cluster=ray:{cluster.address}"),
+        *("--evocode-agent=oracle", "--evocode-replay", "--evocode-attempts=20", "--evocode-env=sandbox", *examples),
+    ]
+    directory = pytester.path / "evocode-results"
+    with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: len(list(directory.glob("*/*/*/*/*/result.json"))) >= 5, "some attempts are done")
+        cluster.kill(1)
+        output, _ = process.communicate(timeout=900)
+    assert process.returncode == here.exit_status, output
+    session = Session(pytest.RunResult(0, output.splitlines(), [], 0.0), pytester.path)
+    assert Counter(outcomes(session).values()) == Counter({what: 20 * number for what, number in expected.items()})
+    assert output.count("it begins once more") >= 1, output
+    assert score_of(output.splitlines()) == score_of(here.text.splitlines())
+    for name in ("recipes", "ledger"):  # Each attempt is recorded once.
+        assert len(list(directory.glob(f"{name}/*/*/*/*/result.json"))) == 20
+
+
+def score_of(lines: list[str]) -> list[str]:
+    """The Dataset Score, Case Score and Avg Rounds of the oracle in a summary."""
+    return next(line for line in lines if line.startswith("oracle ")).split()[1:4]
+
+
+@pytest.mark.nightly
+def test_a_node_with_another_version_ends_the_session_with_both_named(
+    write_task: WriteTask, run_tasks: RunTasks, tmp_path: Path
+) -> None:
+    write_task("a", rounds=1)
+    described = tmp_path / "other" / "pytest_evocode-99.9.dist-info" / "METADATA"
+    described.parent.mkdir(parents=True)
+    described.write_text("Metadata-Version: 2.1\nName: pytest-evocode\nVersion: 99.9\n")
+    with ray_nodes((1, 1), last_path=str(tmp_path / "other")) as nodes:
+        session = run_tasks(f"--evocode-cluster=ray:{nodes.address}", "tasks", subprocess=True)
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    ours = version("pytest-evocode")
+    session.result.stderr.fnmatch_lines(
+        [f"*it has pytest-evocode 99.9, and this session has {ours}; install the same*"]
+    )
 
 
 def test_what_does_not_go_with_a_cluster_is_refused(write_task: WriteTask, run_tasks: RunTasks) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +14,6 @@ from tests.model_scripts import Asked, Run, Say, Step
 from tests.model_server import ModelServer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
@@ -63,7 +62,6 @@ def test_a_name_with_spaces_is_played_recorded_and_reported(write_task: WriteTas
 @pytest.mark.parametrize(
     ("arguments", "outcomes"),
     [
-        ((), {"errors": 2}),
         (("--evocode-reward-key=tests",), {"passed": 2}),
         (("-o", "evocode_reward_key=style"), {"failed": 2}),
         (("-o", "evocode_reward_key=style", "--evocode-reward-key=tests"), {"passed": 2}),
@@ -78,7 +76,54 @@ def test_the_session_names_the_reward_that_decides(
     assert session.outcomes == outcomes
     facts = session.record().facts
     assert facts is not None
-    assert facts.reward_key == (arguments[-1].rpartition("=")[2] if arguments else "")
+    assert facts.reward_key == arguments[-1].rpartition("=")[2]
+
+
+@pytest.mark.parametrize("options", [(), ("-n2",), ("--evocode-mode=fail-stop",), ("-o", "evocode_cases=subtests")])
+def test_rounds_that_no_reward_decides_have_neither_passed_nor_failed(
+    write_task: WriteTask, run_tasks: RunTasks, options: tuple[str, ...]
+) -> None:
+    rewards = """echo '{"tests": 1, "style": 0.5}' > /logs/verifier/reward.json"""
+    write_task("a", 3, test={1: rewards, 2: rewards})
+    session = run_tasks("tasks", "-v", "--junitxml=junit.xml", "--evocode-fail-under=100", *options)
+    assert (session.outcomes["undecided"], session.outcomes["passed"]) == (2, 1)
+    assert session.exit_status == 0, "of what is decided everything passed"
+    session.has("*::round-1 UNDECIDED*" if options != ("-n2",) else "*UNDECIDED*")
+    for line in (
+        "a, oracle, round-1, round-2: reward.json has several rewards (style, tests) and none named 'reward'*",
+        "a      u  u  .",
+        "2 rounds are undecided for oracle*",
+        "mean rewards of oracle*: reward 33.3, style 33.3, tests 66.7",
+    ):
+        session.has(line)
+    record = session.record()
+    assert [each.outcome for each in record.rounds] == ["undecided", "undecided", "passed"], "the attempt went on"
+    assert record.rounds[0].verdict is not None
+    assert (record.rounds[0].verdict.reward, record.rounds[0].verdict.rewards) == (None, {"tests": 1.0, "style": 0.5})
+    verifier = session.attempt() / "steps/round-1/verifier"
+    assert json.loads((verifier / "reward.json").read_text()) == {"tests": 1.0, "style": 0.5}
+    assert not (verifier / "reward.txt").exists()
+    assert 'message="undecided: reward.json has several' in Path("junit.xml").read_text()
+
+
+def test_a_score_that_no_reward_decides_reaches_no_bound(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    rewards = """echo '{"tests": 1, "style": 1}' > /logs/verifier/reward.json"""
+    write_task("a", 1, test={1: rewards})
+    session = run_tasks("tasks", "--evocode-fail-under=0")
+    assert session.exit_status == 1
+    session.has("--evocode-fail-under=0: not reached with a Dataset Score of n/a")
+
+
+def test_a_min_reward_holds_for_rounds_that_no_reward_decides(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    rewards = """echo '{"tests": 1, "style": 0.5}' > /logs/verifier/reward.json"""
+    task = write_task("a", 2, test={1: rewards, 2: rewards})
+    toml = task / "task.toml"
+    first = 'name = "round-1"'
+    written = toml.read_text()
+    for least, outcomes in (("{ tests = 1, style = 0.5 }", 2), ("{ tests = 1, style = 0.6 }", 1), ("0.1", 1)):
+        toml.write_text(written.replace(first, f"{first}\nmin_reward = {least}"))
+        session = run_tasks("tasks")
+        assert session.outcomes.get("undecided") == outcomes, least
 
 
 PRIOR = json.dumps(

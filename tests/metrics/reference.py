@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.metrics.reference_formulas import (
+    loud_in,
     mt_at_k,
     narrowed,
     of_chains,
@@ -175,9 +176,13 @@ def count_attempts(directories: list[Path], all_runs: bool) -> tuple[dict[Row, V
         missing_key = (run_name if all_runs else "", task, number)
         before = row["missing"].get(missing_key, part)
         row["missing"][missing_key] = None if part is None or before is None else sorted({*part, *before})
+    loud: dict[str, set[int]] = {}
+    for each in attempts:
+        loud.setdefault(each["record"]["task"], set()).update(loud_in(each["rounds"]))
     for row in rows.values():
         choose(row, all_runs)
         row["lengths"] = lengths
+        row["loud"] = loud
     return {key: row for key, row in rows.items() if row["found"] or row["missing"]}, facts
 
 
@@ -247,7 +252,10 @@ def tasks_of(row: Values, from_round: str | None) -> list[Values]:
             part = row["parts"][task, number]
             own[number], made[number] = chain if part is None else [i for i in chain if i in part], {}
         indices = [index for index in chain if any(index in each for each in own.values())]
-        tasks.append({"task": task, "length": length, "chain": chain, "indices": indices, "own": own, "made": made})
+        # What any attempt's suites reported, whoever made it; the trees have one version of each task.
+        loud = row["loud"].get(task, set()) if any(name == task for name, _ in row["attempts"]) else set()
+        found = {"task": task, "length": length, "chain": chain, "indices": indices, "own": own, "made": made}
+        tasks.append({**found, "loud": loud})
     return [each for each in tasks if each["indices"]]
 
 

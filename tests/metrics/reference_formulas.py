@@ -61,6 +61,8 @@ def case_ratio(record: Values, pins: bool = False) -> float | None:
 
 def reports_cases(task: Values) -> bool:
     """Whether no verdict tells that the task's suites report no cases."""
+    if {*task["loud"]} & {*task["indices"]}:
+        return True
     records = [each for each in records_of([task]) if each["verdict"]]
     verdicts = [each["verdict"] for each in records if each["outcome"] in ("passed", "failed")]
     numbers = [each["verdict"][name] or (0, 0) for each in records for name in ("counts", "pinned")]
@@ -69,11 +71,24 @@ def reports_cases(task: Values) -> bool:
     )
 
 
+def loud_in(made: dict[int, Values]) -> set[int]:
+    """The rounds of an attempt whose suites report cases, or have pinned ones."""
+    verdicts = {index: record["verdict"] for index, record in made.items() if record["verdict"]}
+    return {
+        index for index, each in verdicts.items() if any((each[name] or (0, 0))[1] for name in ("counts", "pinned"))
+    }
+
+
 def case_score(tasks: list[Values], pins: bool = False) -> float | None:
     found = []
     for each in filter(reports_cases, tasks):
-        records = [each["made"][number].get(index) for number, index in cells(each)]
-        ratios = [0.0 if record is None else case_ratio(record, pins) for record in records]
+        records = [(index, each["made"][number].get(index)) for number, index in cells(each)]
+        ratios = [0.0 if record is None else case_ratio(record, pins) for _, record in records]
+        # Where another attempt's suite of the round reports cases, one without them counts 0.
+        loud = {*each["loud"], *(index for made in each["made"].values() for index in loud_in(made))}
+        ratios = [
+            0.0 if ratio is None and index in loud else ratio for ratio, (index, _) in zip(ratios, records, strict=True)
+        ]
         found.append(mean([ratio for ratio in ratios if ratio is not None]))
     return 100 * mean(found) if found else None
 
@@ -248,6 +263,8 @@ def scores(chain: list[Values], single: list[Values], final: Callable[[str], boo
         "avg_turns": scaled(either, "requests"),
         "output_tokens": scaled(either, "completion_tokens"),
         "on_changed_tools": sum(verdict["rests_on"] != "separate" for verdict in changed),
+        "undecided": 0,
+        "decided_tasks": len(either),
     }
 
 

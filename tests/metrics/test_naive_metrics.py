@@ -50,7 +50,8 @@ def tasks_of(matrix: Matrix) -> list[reference.Values]:
             if record.task == task:
                 made[record.attempt][record.index] = record.without_cases().model_dump()
         own = dict.fromkeys(made, chain)
-        tasks.append({"task": task, "length": declared, "chain": chain, "indices": chain, "own": own, "made": made})
+        found = {"task": task, "length": declared, "chain": chain, "indices": chain, "own": own, "made": made}
+        tasks.append({**found, "loud": set()})
     return tasks
 
 

@@ -84,7 +84,7 @@ def test_of_fail_stop_attempts_it_is_the_mean_of_mt_at_k_over_all_choices_of_k(r
     for found in pass_at_k(everything, "round"):
         chosen = combinations(attempts, found.k)
         grids = (Grid.of([r for part in parts for r in part], selected=declared, attempts=found.k) for parts in chosen)
-        assert found.pass_at_k == pytest.approx(fmean(mt_at_k(grid) for grid in grids))
+        assert found.pass_at_k == pytest.approx(fmean(mt_at_k(grid) or 0.0 for grid in grids))
 
 
 def test_tasks_with_fewer_attempts_have_no_estimate_for_a_larger_k(record: MakeRecord) -> None:

@@ -98,7 +98,7 @@ def test_no_score_rises_when_a_round_fails_breaks_or_goes_missing(matrix: Matrix
         if before is not None:
             assert now is not None
             assert now <= before + 1e-9, score
-    assert hard_tasks(after) >= hard_tasks(matrix.grid) - 1e-9
+    assert (hard_tasks(after) or 0.0) >= (hard_tasks(matrix.grid) or 0.0) - 1e-9
     if (pinned_after := pinned_case_score(after)) is not None:
         assert pinned_after <= (pinned_case_score(matrix.grid) or 0.0) + 1e-9
 
@@ -114,7 +114,7 @@ def test_scores_stay_between_zero_and_a_hundred(matrix: Matrix) -> None:
 
 @given(matrices())
 def test_what_a_chain_is_worth_by_its_rounds_bounds_what_it_is_worth_to_its_first_failure(matrix: Matrix) -> None:
-    assert mt_at_k(matrix.grid) <= mt_at_k(matrix.grid, fail_stop=False) + 1e-9
+    assert (mt_at_k(matrix.grid) or 0.0) <= (mt_at_k(matrix.grid, fail_stop=False) or 0.0) + 1e-9
     if matrix.made == 1:
         assert mt_at_k(matrix.grid, fail_stop=False) == pytest.approx(dataset_score(matrix.grid))
         assert reliability(matrix.grid) is None

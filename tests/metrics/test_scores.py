@@ -6,15 +6,21 @@ from collections.abc import Callable
 
 import pytest
 
+from pytest_evocode.metrics.grid import Grid
+from pytest_evocode.metrics.intervals import intervals
+from pytest_evocode.metrics.over_attempts import over_attempts
 from pytest_evocode.metrics.scores import (
     avg_rounds,
     case_score,
     dataset_score,
+    mean_rewards,
     perfect_tasks,
     pinned_case_score,
     scores,
 )
-from pytest_evocode.results.records import Outcome, RoundRecord
+from pytest_evocode.metrics.suite_facts import suite_facts
+from pytest_evocode.metrics.survival import first_failures, survival
+from pytest_evocode.results.records import Outcome, RoundRecord, Verdict
 
 MakeRecord = Callable[..., RoundRecord]
 
@@ -148,3 +154,66 @@ def test_the_row_of_an_agent_has_everything_at_once(record: MakeRecord) -> None:
 def test_time_that_nobody_measured_is_unknown_and_not_zero(record: MakeRecord) -> None:
     assert scores([record("t", 1, "error")]).seconds is None
     assert scores([record(agent_seconds=0.0)]).seconds == 0.0
+
+
+def test_an_agent_gains_nothing_by_suites_that_report_no_cases(record: MakeRecord) -> None:
+    silent = [record("t", 1, "failed", of=2), record("t", 2, of=2)]
+    assert case_score(silent) is None, "nothing tells that there are any"
+    oracle = [record("t", index, of=2, agent="oracle", cases="pp") for index in (1, 2)]
+    known = suite_facts([*silent, *oracle])
+    row = scores(Grid.of(silent, suites=known))
+    assert (row.case_score, row.case_tasks) == (0.0, 1), "neither the round that failed nor the one that passed"
+    half = suite_facts([*silent, oracle[0], record("t", 2, of=2, agent="oracle")])
+    assert case_score(Grid.of(silent, suites=half)) == 0.0
+    assert case_score(Grid.of(oracle, suites=known)) == 100.0
+
+
+def test_silence_in_one_attempt_counts_nothing_where_another_reports_cases(record: MakeRecord) -> None:
+    records = [record(cases="pp"), record(attempt=2)]
+    assert case_score(records) == 50.0
+    assert over_attempts(Grid.of(records))["case_score"].by_attempt == {1: 100.0, 2: 0.0}
+
+
+def test_a_suite_without_the_reports_that_its_task_names_has_cases(record: MakeRecord) -> None:
+    lost = record("t", 1, "failed")
+    assert lost.verdict is not None
+    verdict = lost.verdict.model_copy(update={"lacks_reports": True})
+    assert case_score([lost.model_copy(update={"verdict": verdict})]) == 0.0
+
+
+def undecided(record: MakeRecord, index: int, of: int, attempt: int = 1, **rewards: float) -> RoundRecord:
+    verdict = Verdict(reward=None, rewards=rewards or {"tests": 1.0, "style": 0.5})
+    made = record("t", index, of=of, attempt=attempt)
+    return made.model_copy(update={"outcome": "undecided", "verdict": verdict})
+
+
+def test_rounds_that_no_reward_decides_are_left_out_wherever_passes_count(record: MakeRecord) -> None:
+    records = [record("t", 1, of=3), undecided(record, 2, 3), record("t", 3, "failed", of=3)]
+    row = scores(records)
+    assert (row.dataset_score, row.mt_at_k, row.final_round_completion) == (50.0, 50.0, 0.0)
+    assert (row.perfect_tasks, row.undecided, row.decided_tasks, row.tasks) == (0, 1, 1, 1)
+    assert mean_rewards(records) == pytest.approx({"reward": 100 / 3, "style": 50 / 3, "tests": 100 / 3})
+
+
+def test_a_task_that_no_reward_decides_has_no_score_but_means_by_key(record: MakeRecord) -> None:
+    records = [undecided(record, 1, 2), undecided(record, 2, 2, tests=0.0, style=0.5)]
+    row = scores(records, records)
+    numbers = (row.dataset_score, row.mt_at_k, row.hard_tasks, row.final_round_completion, row.mean_reward)
+    assert numbers == (None,) * 5
+    assert (row.sr, row.sr_macro, row.gap, row.reliability) == (None,) * 4
+    assert (row.perfect_tasks, row.decided_tasks, row.tasks) == (0, 0, 1)
+    assert mean_rewards(records) == {"style": 50.0, "tests": 50.0}
+    assert intervals(records, records)["dataset_score"] is None
+    assert (survival(records), first_failures(records), over_attempts(Grid.of(records))) == ({}, [], {})
+    both = [*records, *(each.model_copy(update={"task": "u", "outcome": "passed"}) for each in records)]
+    assert scores(both).dataset_score == 100.0
+
+
+def test_an_agent_gains_nothing_by_suites_that_leave_the_deciding_reward_out(record: MakeRecord) -> None:
+    mine = [undecided(record, 1, 2), undecided(record, 2, 2)]
+    oracle = [record("t", index, of=2, agent="oracle") for index in (1, 2)]
+    known = suite_facts([*mine, *oracle])
+    assert dataset_score(Grid.of(mine, suites=known)) == 0.0
+    assert perfect_tasks(Grid.of(mine, suites=known)) == 0
+    again = [*mine, record("t", 1, of=2, attempt=2), undecided(record, 2, 2, attempt=2)]
+    assert dataset_score(again) == 50.0, "the first attempt at the round that the second decides"

@@ -67,6 +67,14 @@ class Recording:
         self._steps.append(Step(step_id=self.step + 1, source="agent", message=text, metrics=_metrics(tokens)))
         return self
 
+    def answered(self, question: str, answer: str) -> Recording:
+        """Add a question, and the answer of a simulated user."""
+        self.say(question)
+        extra = {"evocode": {"simulated_user": {"question": question, "answer": answer}}}
+        self._steps.append(Step(step_id=self.step + 1, source="system", message="answers", extra=extra))
+        self._steps.append(Step(step_id=self.step + 1, source="user", message=answer))
+        return self
+
     def bash(
         self,
         command: str,

@@ -9,12 +9,12 @@ import pytest
 
 from pytest_evocode.errors import VerifierFault
 from pytest_evocode.results.records import Verdict
-from pytest_evocode.results.rewards import deciding_reward, parse_reward_json, parse_reward_text
+from pytest_evocode.results.rewards import deciding_reward, parse_reward_json, parse_reward_text, why_undecided
 
 WHAT_TO_WRITE = "test.sh has to write a number from 0 to 1"
 
 
-def decided(text: str) -> float:
+def decided(text: str) -> float | None:
     return deciding_reward(parse_reward_text(text), None)
 
 
@@ -156,14 +156,13 @@ def test_of_several_rewards_the_one_that_the_task_names_decides() -> None:
 def test_of_several_rewards_the_only_one_with_a_bound_decides() -> None:
     assert deciding_reward({"tests": 0.75, "style": 0.5}, None, ["tests"]) == 0.75
     assert deciding_reward({"tests": 0.75, "style": 0.5}, "style", ["tests"]) == 0.5
-    with pytest.raises(VerifierFault, match="several rewards"):
-        deciding_reward({"tests": 0.75, "style": 0.5}, None, ["tests", "style"])
+    assert deciding_reward({"tests": 0.75, "style": 0.5}, None, ["tests", "style"]) is None
+    assert deciding_reward({"tests": 0.75, "style": 0.5}, None, ["reward"]) is None, "a number asks for any reward"
 
 
-def test_several_rewards_without_a_deciding_one_are_listed() -> None:
-    with pytest.raises(VerifierFault) as caught:
-        deciding_reward({"tests": 1.0, "style": 1.0}, None)
-    assert str(caught.value) == (
+def test_of_several_rewards_none_decides_unless_it_is_named() -> None:
+    assert deciding_reward({"tests": 1.0, "strict_pass_rate": 1.0}, None) is None
+    assert why_undecided({"tests": 1.0, "style": 1.0}) == (
         "reward.json has several rewards (style, tests) and none named 'reward'; name the one that decides with "
         "reward_key below [metadata.evocode] in task.toml, or with --evocode-reward-key"
     )

@@ -98,6 +98,11 @@ keep_processes = true
 reward_key = "x"
 sidecars = { db = "image" }
 case_reports = ["/tmp/ctrf.json"]
+[metadata.evocode.users.a]
+model = "openai/gpt-5-mini"
+notes = "The total is in cents."
+persona = "You are in a hurry."
+answers = 2
 [metadata.evocode.process]
 category = "doom-loop"
 requirements = [{ id = "a", text = "b", round = "a" }]

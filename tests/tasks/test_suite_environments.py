@@ -127,7 +127,6 @@ def test_collect_commands_of_the_task_come_before_those_of_the_step(write_task: 
         (f'{SEPARATE}[metadata.evocode]\nverify_in = "clean"', 4, '"clean" contradicts environment_mode = "separate"'),
         (f'{SEPARATE}[metadata.evocode]\nverify_in = "place"', 4, '"place" contradicts environment_mode = "separate"'),
         (f'artifacts = [\n"/app", "/proc/1"]\n{SEPARATE}', 2, "/proc/1 cannot be put into the environment"),
-        ("[verifier.environment]\ngpus = 1", 2, "not supported yet: verifier.environment.gpus: "),
         ('[verifier.environment]\nallowed_hosts = ["a.org"]', 2, "verifier.environment.allowed_hosts: only means"),
         (
             '[[verifier.collect]]\ncommand = "x"\nservice = "db"',

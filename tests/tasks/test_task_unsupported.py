@@ -17,9 +17,6 @@ STEP = '[[steps]]\nname = "round-1"\n'
 @pytest.mark.parametrize(
     ("toml", "key", "line"),
     [
-        ("[environment]\ngpus = 1", "environment.gpus", 2),
-        ('[environment]\ngpu_types = ["H100"]', "environment.gpu_types", 2),
-        (f"{STEP}[steps.verifier.environment]\ngpus = 1", "steps[round-1].verifier.environment.gpus", 4),
         (f'{STEP}[steps.agent]\nnetwork_mode = "public"', "steps[round-1].agent.network_mode", 4),
         (
             f'environment.allow_internet = false\n{STEP}[steps.agent]\nnetwork_mode = "public"',
@@ -54,10 +51,10 @@ def test_windows_and_tpus_are_refused_for_good(write_task: WriteTask, toml: str,
 
 
 def test_all_unsupported_keys_are_named_at_once(write_task: WriteTask) -> None:
-    directory = write_task('[environment]\ngpus = 2\nos = "windows"\n', steps=())
+    directory = write_task('[environment]\nworkdir = "C:/app"\nos = "windows"\n', steps=())
     with pytest.raises(TaskError) as caught:
         load_task(directory)
-    assert [line.split(": ")[2] for line in str(caught.value).splitlines()] == ["environment.gpus", "environment.os"]
+    assert [line.split(": ")[2] for line in str(caught.value).splitlines()] == ["environment.workdir", "environment.os"]
 
 
 def test_settings_that_ask_for_nothing_are_fine(write_task: WriteTask) -> None:

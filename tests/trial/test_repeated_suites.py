@@ -38,7 +38,7 @@ def test_the_run_with_the_lowest_reward_counts_with_its_fork_and_its_artifacts(
         rewards = record.verdict.flags[0].partition("the reward: ")[2].partition(" (")[0].split(", ")
         assert len(set(rewards)) == 4
         assert record.verdict.reward == pytest.approx(min(map(float, rewards)), abs=1e-5)
-        assert record.verdict.reward > 0, "each run had a fresh fork"
+        assert (record.verdict.reward or 0.0) > 0, "each run had a fresh fork"
         fork = trial.fork_of(1)
         assert fork is not None
         left = {float(fork.environment.exec(["cat", "seen"]).output)}

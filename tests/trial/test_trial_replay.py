@@ -100,7 +100,7 @@ def test_a_replay_ends_in_the_same_verdicts_and_pays_nothing(
     again, played = play(task, ReplayAgent(recorded))
     assert [record.verdict for record in again] == [record.verdict for record in original]
     assert original[0].verdict is not None
-    assert 0 < original[0].verdict.reward < 1
+    assert 0 < (original[0].verdict.reward or 0.0) < 1
     for name in ("round-1", "round-2"):
         assert changes_of(played, name) == changes_of(recorded, name)
     assert [record.usage for record in again] == [None, None]

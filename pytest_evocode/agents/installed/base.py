@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from pydantic import BeforeValidator, Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.event_reader import EventReader
+from pytest_evocode.agents.installed.latest_version import LATEST, latest_version
 from pytest_evocode.agents.installed.program_run import ProgramRun, run_program
 from pytest_evocode.agents.installed.staged_files import StagedFiles, UserFiles, staged
 from pytest_evocode.agents.mcp.servers import (
@@ -50,8 +52,8 @@ Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 class CliOptions(HarnessOptions):
     """Options of all coding CLIs."""
 
-    version: Version = "latest"
-    """Version of the npm package; the default is one that was tried."""
+    version: Version = LATEST
+    """Version of the npm package; the default is one that was tried. ``latest`` is looked up once a day."""
     base_url: Address | None = Field(default=None, examples=["http://model-server:8000"])
     """Address of the model's server as the container reaches it; None for the provider's own."""
     key_env: str | None = Field(default=None, min_length=1, examples=["MY_API_KEY"])
@@ -139,7 +141,17 @@ class InstalledAgent(ABC):
     @property
     def installation(self) -> Installation:
         """The npm package in the image; see :class:`~pytest_evocode.agents.protocol.Agent`."""
-        return replace(self.npm.installation(self.options.version), ca=self.options.ca)
+        found = replace(self.npm.installation(self.version), ca=self.options.ca)
+        if self.version != LATEST:
+            return found
+        # What is latest changes, and the image is named by the script.
+        return replace(found, script=f"# {LATEST} as of {time.strftime('%Y-%m-%d')}\n{found.script}")
+
+    @cached_property
+    def version(self) -> str:
+        """The version of the CLI; ``latest`` only where it cannot be looked up which that is."""
+        version = self.options.version
+        return (latest_version(self.npm.package) or version) if version == LATEST else version
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -159,7 +171,7 @@ class InstalledAgent(ABC):
     @property
     def harness(self) -> tuple[str, str]:
         """The CLI and its version; see :class:`~pytest_evocode.agents.protocol.Agent`."""
-        return self.name, self.options.version
+        return self.name, self.version
 
     @property
     @abstractmethod
@@ -241,7 +253,7 @@ class InstalledAgent(ABC):
     def run_round(self, context: RoundContext) -> RoundTranscript:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         recorder = context.recorder
-        recorder.agent = AgentInfo(name=self.name, version=self.options.version, model_name=self.model)
+        recorder.agent = AgentInfo(name=self.name, version=self.version, model_name=self.model)
         env = {**self.variables(*self.find_key(os.environ)), **self.options.variables(os.environ)}
         self.mcp_servers = (*context.mcp_servers, *servers_of_file(self.options.mcp, os.environ))
         with staged(context, self.text_for(context)) as stage:

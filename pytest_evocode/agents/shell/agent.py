@@ -204,7 +204,7 @@ class ShellAgent:
             prompt = self._system_prompt(context)
             self._conversation.add(Message("system", prompt))
             context.recorder.say("system", prompt)
-        if (earlier := read_task_trajectory(context.round)) is not None:
+        if not context.goes_on and (earlier := read_task_trajectory(context.round)) is not None:
             for message in earlier_messages(earlier):
                 self._conversation.add(message)
         self._conversation.add(Message("user", context.instruction))

@@ -166,7 +166,7 @@ class ModelTurn:
         if self._deadline.over:
             raise TimeoutError
         asked = partial(self._client.complete, messages, tools, timeout=self._deadline.left)
-        return _wait_for_reply(self._context.cancelled, asked, self._deadline)
+        return wait_for_reply(self._context.cancelled, asked, self._deadline)
 
     # Making room.
 
@@ -249,7 +249,7 @@ def _as_tool_call(call: RequestedCall) -> ToolCall:
     return ToolCall(tool_call_id=call.id, function_name=call.name, arguments=arguments)
 
 
-def _wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], deadline: Deadline) -> Reply:
+def wait_for_reply(cancelled: threading.Event, ask: Callable[[], Reply], deadline: Deadline) -> Reply:
     """Ask the model in a thread, and wait for its reply only while the session lasts.
 
     Raises:

@@ -33,6 +33,8 @@ class ContainerSettings:
     """The id of the task's image, with what an agent needs on top."""
     image_layers: int = 0
     """How many layers the task's image has."""
+    gpus: int = 0
+    """How many of the engine's GPUs it has."""
     entry_point: EntryPoint | None = None
     """The task's image's ENTRYPOINT, which no container has as its own: a snapshot's image has our PID 1 there."""
 

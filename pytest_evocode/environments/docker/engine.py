@@ -18,6 +18,7 @@ from pytest_evocode.environments.docker.change_lists import drop_lists_without_i
 from pytest_evocode.environments.docker.container_settings import ContainerSettings, entry_point_of
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.docker.faults import faults
+from pytest_evocode.environments.docker.gpus import gpus_of, has_gpus
 from pytest_evocode.environments.docker.images import DockerImages
 from pytest_evocode.environments.docker.networks import NetworkSettings
 from pytest_evocode.environments.docker.portable import export_image, import_image
@@ -61,7 +62,7 @@ class DockerEngine:
     """
 
     name = "docker"
-    without_effect: tuple[str, ...] = ("storage_mb", "storage")
+    without_effect: tuple[str, ...] = ("storage_mb", "storage", "gpu_types")
 
     def __init__(
         self,
@@ -78,6 +79,7 @@ class DockerEngine:
         # The kernel is that of the engine's machine, which may be another one.
         self.versions = {"Docker": str(info["ServerVersion"]), "kernel": str(info.get("KernelVersion", ""))}
         self.memory: int = info["MemTotal"]
+        self._has_gpus = has_gpus(info)
         logger.info("Docker %s, %d MiB of memory", self.description, self.memory // 2**20)
         self._own = {OWNER: str(Owner.this()), ENGINE: uuid.uuid4().hex}  # A process may have two engines.
         self._lock = threading.Lock()
@@ -96,6 +98,7 @@ class DockerEngine:
         installation: Installation | None = None,
     ) -> DockerEnvironment:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
+        gpus = gpus_of(task, self.description, available=self._has_gpus)
         image = self._images.ensure(task, installation)
         config = image.get("Config") or {}
         wanted = task.config.environment
@@ -113,6 +116,7 @@ class DockerEngine:
             image=image["Id"],
             image_layers=len(image["RootFS"]["Layers"]),
             entry_point=entry_point_of(config),
+            gpus=gpus,
         )
         if task.compose is not None:
             environment: DockerEnvironment = self._composed(task, settings, image, network, snapshot)

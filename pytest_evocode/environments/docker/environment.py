@@ -19,6 +19,7 @@ from pytest_evocode.environments.docker.container_settings import ContainerSetti
 from pytest_evocode.environments.docker.execs import EngineCommand, run_by_engine, run_on_terminal
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import ContainerFiles, batches
+from pytest_evocode.environments.docker.gpus import gpu_requests
 from pytest_evocode.environments.docker.killed import KILLED, naming_kills, refuse_if_killed
 from pytest_evocode.environments.docker.networks import ContainerNetwork
 from pytest_evocode.environments.docker.programs import ProgramContainer
@@ -145,6 +146,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
                 # Less than the memory: for files the kernel finds no process to blame, and would kill PID 1 in the end.
                 shm_size=None if settings.memory is None else settings.memory // 2,
                 mounts=mounts,
+                device_requests=gpu_requests(settings.gpus),
                 security_opt=["no-new-privileges:true"] if self._no_new_privileges else None,
                 log_config=LogConfig(type="none"),
                 **self._network.host_options,

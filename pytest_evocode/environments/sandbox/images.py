@@ -191,6 +191,11 @@ def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path
     if task.compose is not None:
         line = task.compose.line("services") or 1
         raise NeedsDocker(task.compose.path, line, "the sandbox starts no services of a compose file")
+    if gpus := task.config.environment.gpus:
+        raise BuildError(
+            f"{task.file}: this task needs Docker: environment.gpus = {gpus}, and the sandbox has no GPUs. Start "
+            "Docker and run with --evocode-env=docker."
+        )
     if task.dockerfile is None:
         raise BuildError(
             f"{task.file}: this task needs Docker: docker_image names a finished image, and the "

@@ -52,7 +52,7 @@ class RemoteTrial:
         """Return whether a round has a record from an earlier try, which is no error."""
         with self._lock:
             record = self._records.get(index)
-            return record is not None and record.outcome in ("passed", "failed")
+            return record is not None and record.outcome in ("passed", "failed", "undecided")
 
     def end(self, flags: Mapping[str, Sequence[str]] | None = None, fault: str = "") -> None:
         """Note that the attempt has ended."""

@@ -250,6 +250,9 @@ class ControllerPlugin:
             phases, shown = {"setup": "failed"}, record.cause
         elif record.outcome == "not reached":
             phases, shown = {"setup": "skipped"}, (str(path), 1, f"Skipped: {record.cause}")
+        elif record.outcome == "undecided":
+            phases = {"setup": "passed", "call": "skipped"}
+            shown = (str(path), 1, f"Skipped: undecided: {record.cause}")
         elif record.outcome == "failed":
             phases = {"setup": "passed", "call": "failed"}
             shown = self._session.describe_failure(record)

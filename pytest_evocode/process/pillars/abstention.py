@@ -121,6 +121,10 @@ def _reason_in(text: str, asked: set[str]) -> str | None:
 
 
 def _clarification(activity: RoundActivity, asked: set[str]) -> Measure:
+    if answered := next((each for each in activity.answered if specific_words(each.text) & asked), None):
+        before = [edit for edit in _kept_edits(activity) if edit.at < answered.at]
+        if not before:
+            return measured(1.0, "asks before it edits, and is answered", (answered.evidence("a question"),))
     question = _question(activity, asked)
     edits = _kept_edits(activity)
     last = activity.last_message

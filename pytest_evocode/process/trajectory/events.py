@@ -112,6 +112,8 @@ class RoundActivity:
     """Plans written with a planning tool, such as a to-do list."""
     questions: list[Statement] = field(default_factory=list)
     """Questions put to the user with a tool."""
+    answered: list[Statement] = field(default_factory=list)
+    """Messages that the task's simulated user has answered."""
     commits: list[Statement] = field(default_factory=list)
     """The messages of the agent's commits."""
     uses_git: bool = False

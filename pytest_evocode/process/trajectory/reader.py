@@ -104,6 +104,8 @@ class _RoundReader:
         for step in trajectory.steps:
             if step.source == "agent":
                 self._step(step)
+            elif (question := _answered(step)) and self.at:
+                self.activity.answered.append(Statement(step.step_id, self.at, question))
         texts = self.workspace.texts
         self.activity.after = {path: texts.get(path) for path in self.activity.before}
         self.activity.lost = frozenset(self.workspace.lost)
@@ -164,6 +166,14 @@ class _RoundReader:
         is_new = state not in self.states
         self.states.add(state)
         return is_new
+
+
+def _answered(step: Step) -> str:
+    """Return the question that the simulated user answers in a step; empty for any other step."""
+    ours = (step.extra or {}).get("evocode")
+    facts = ours.get("simulated_user") if isinstance(ours, dict) else None
+    question = facts.get("question") if isinstance(facts, dict) else None
+    return question if isinstance(question, str) else ""
 
 
 def _state_changes_of(at: int, edits: Sequence[FileEdit], tables: Sequence[Mapping[str, Any]]) -> Iterator[StateChange]:

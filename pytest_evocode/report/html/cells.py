@@ -57,7 +57,7 @@ def cell_of(record: RoundRecord, kinds: Collection[FailureKind]) -> str:
     """Return the character of a round with a record, given the kinds of its failing cases."""
     if record.outcome == "passed":
         return "p"
-    if record.outcome == "not reached":
+    if record.outcome in ("undecided", "not reached"):  # Neither has passed or failed; the round's page says why.
         return NOT_REACHED
     failure = round_failure(record)
     if failure == "cases":

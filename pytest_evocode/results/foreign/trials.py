@@ -20,8 +20,8 @@ from pytest_evocode.results.foreign.tasks import TaskLookup, old_round_name, tab
 from pytest_evocode.results.foreign.trial_files import TrialFiles
 from pytest_evocode.results.foreign.turns import ForeignTurn, read_turn, read_turns_by_round
 from pytest_evocode.results.plain_files import is_within
-from pytest_evocode.results.records import AttemptRecord, Case, Mode, RoundRecord, Verdict
-from pytest_evocode.results.rewards import REWARD_FILES, deciding_reward, trial_rewards
+from pytest_evocode.results.records import AttemptRecord, Case, Mode, Outcome, RoundRecord, Verdict
+from pytest_evocode.results.rewards import REWARD_FILES, deciding_reward, trial_rewards, why_undecided
 
 OLD_RESULTS = Path("verifier", "multiround_results.json")
 
@@ -308,9 +308,7 @@ def _record(
     )
 
 
-def _verdict(
-    evidence: _Evidence, key: str, *, cases: bool
-) -> tuple[Literal["passed", "failed", "error", "not reached"], str, Verdict | None]:
+def _verdict(evidence: _Evidence, key: str, *, cases: bool) -> tuple[Outcome, str, Verdict | None]:
     """Return a round's outcome, the cause of an error, and the verdict where there is one."""
     if not evidence.reached:
         return "not reached", "the trial ended before it", None
@@ -323,6 +321,8 @@ def _verdict(
         return "error", str(error), None
     found, counts = _cases(evidence, wanted=cases)
     verdict = Verdict(reward=reward, rewards=rewards, cases=found, counts=counts)
+    if reward is None:
+        return "undecided", why_undecided(rewards), verdict
     return "passed" if verdict.passed else "failed", "", verdict
 
 

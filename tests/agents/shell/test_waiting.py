@@ -24,7 +24,7 @@ def test_a_turn_ends_in_time_though_whoever_asks_the_model_does_not(monkeypatch:
     released = threading.Event()
     began = time.monotonic()
     with pytest.raises(TimeoutError):
-        model_turn._wait_for_reply(threading.Event(), lambda: never(released), Deadline(0.1))
+        model_turn.wait_for_reply(threading.Event(), lambda: never(released), Deadline(0.1))
     released.set()
     assert time.monotonic() - began < 20
 
@@ -33,7 +33,7 @@ def test_a_session_that_is_stopped_waits_for_no_answer() -> None:
     released, cancelled = threading.Event(), threading.Event()
     threading.Timer(0.2, cancelled.set).start()
     with pytest.raises(Cancelled):
-        model_turn._wait_for_reply(cancelled, lambda: never(released), Deadline(None))
+        model_turn.wait_for_reply(cancelled, lambda: never(released), Deadline(None))
     released.set()
 
 
@@ -49,7 +49,7 @@ def test_what_a_client_waits_for_in_its_thread_is_the_turns() -> None:
         return Reply("At last.")
 
     with counted_in(waiting):
-        assert model_turn._wait_for_reply(threading.Event(), ask, deadline).text == "At last."
+        assert model_turn.wait_for_reply(threading.Event(), ask, deadline).text == "At last."
     assert waiting.seconds == 100.0
     assert deadline.left is not None
     assert deadline.left > 100.0

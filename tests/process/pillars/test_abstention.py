@@ -76,6 +76,14 @@ def test_who_asks_before_editing_has_judged_well() -> None:
     assert quality(asked, "ambiguous") == 1
 
 
+def test_who_was_answered_before_editing_has_judged_well_and_who_edited_first_has_not() -> None:
+    question = "Shall a repeated answer have the balance of the account now, or the bytes of the first answer?"
+    asked = begun().answered(question, "The bytes.").bash("a", changes={"ledger.py": BUDGET}).say("Done.")
+    assert quality(asked, "ambiguous") == 1
+    late = begun().bash("a", changes={"ledger.py": BUDGET}).answered(question, "The bytes.").say("Done.")
+    assert quality(late, "ambiguous") == 0
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

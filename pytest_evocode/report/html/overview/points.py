@@ -52,5 +52,5 @@ def _points(
     best = front(rows, [amount]).front
     for id_, row in rows.items():
         taken: Taken = getattr(row, AMOUNTS[amount])
-        if taken.value is not None:
+        if taken.value is not None and row.score is not None:
             yield {"row": id_, "x": taken.value / tasks[id_], "y": row.score, "front": id_ in best}

@@ -1,0 +1,120 @@
+"""The simulated user of a round: a model on the host that answers the agent's questions from the task's notes."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from pytest_evocode.agents.journal import Journal
+from pytest_evocode.agents.protocol import Agent, RoundContext, RoundTranscript
+from pytest_evocode.agents.shell.bash_tool import Deadline
+from pytest_evocode.agents.shell.model_turn import wait_for_reply
+from pytest_evocode.agents.user_models import client_of
+from pytest_evocode.llm.protocol import Message, ModelClient
+from pytest_evocode.results.records import Usage, total_usage
+from pytest_evocode.tasks.users import UserConfig
+
+_PERSONA = "You are a busy colleague who knows the project's purpose and reads no code."
+_ROLE = (
+    "You play the user who made the request below to a software engineer. The engineer has stopped and asks you "
+    "something. Answer from the request and your notes alone, in a few sentences, as this user would. Where neither "
+    "says anything, say that you have no preference. Never offer to do their work, never write code, and never quote "
+    "the notes as a whole. Answer with the words that you say to the engineer and nothing else."
+)
+_QUESTION = re.compile(r"\?(?=[\s\"'`*_)\]]|$)")
+_LONGEST = 20_000  # characters of the engineer's message that the user reads
+
+
+@dataclass(slots=True)
+class SimulatedUser:
+    """The user of one round."""
+
+    config: UserConfig
+    request: str
+    cancelled: threading.Event
+    usages: list[Usage] = field(default_factory=list)
+    _client: ModelClient | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the user's model has used; None where it was not asked."""
+        return total_usage(self.usages)
+
+    def answer(self, said: Sequence[tuple[str, str]], question: str) -> tuple[str, Usage]:
+        """Return the answer to the agent's message, after the questions and answers before it."""
+        if self._client is None:
+            self._client = client_of(self.config)
+        system = f"{self.config.persona or _PERSONA}\n\n{_ROLE}\n\n# Your notes\n\n{self.config.notes}"
+        told = [f"# Your request\n\n{self.request}"]
+        told += [f"# The engineer\n\n{asked}\n\n# You\n\n{answered}" for asked, answered in said]
+        told.append(f"# The engineer\n\n{question[-_LONGEST:]}")
+        messages = (Message("system", system), Message("user", "\n\n".join(told)))
+        reply = wait_for_reply(
+            self.cancelled, partial(self._client.complete, messages, (), timeout=None), Deadline(None)
+        )
+        return reply.text.strip() or "I have no preference.", reply.usage
+
+    def close(self) -> None:
+        """Close the connection to the user's model."""
+        if self._client is not None:
+            self._client.close()
+
+
+def asks(message: str) -> bool:
+    """Return whether an agent's last message ends with a question: there is one in its last paragraph.
+
+    >>> asks("I looked. Which of the two? I wait."), asks("It is done.")
+    (True, False)
+    """
+    paragraphs = [each for each in re.split(r"\n\\s*\n", message.strip()) if each.strip()]
+    return bool(paragraphs) and bool(_QUESTION.search(paragraphs[-1]))
+
+
+def run_with_user(agent: Agent, context: RoundContext, user: SimulatedUser) -> RoundTranscript:
+    """Run an agent's turn, and go on with it after each answer of the user.
+
+    Answers of an earlier session are taken from the journal, where they separate the parts of the turn.
+    """
+    parts = context.journal.split("answer")
+    given = [entry for entry in context.journal.earlier if isinstance(entry, dict) and "answer" in entry]
+    said: list[tuple[str, str]] = []
+    part = replace(context, journal=parts[0])
+    while True:
+        transcript = agent.run_round(part)
+        ended = transcript.timed_out or transcript.stopped or transcript.refused
+        if ended or len(said) >= user.config.answers or not asks(transcript.output):
+            return transcript
+        number = len(said)
+        if paid_before := number < len(given):
+            answer, usage = given[number]["answer"], Usage.model_validate(given[number]["usage"])
+        else:
+            with context.spending.waiting.pausing(0.0, "provider"):
+                answer, usage = user.answer(said, transcript.output)
+            context.journal.add({"answer": answer, "usage": usage.model_dump()})
+            context.spending.charge_run(usage)
+        user.usages.append(usage)
+        said.append((transcript.output, answer))
+        _record(context, user.config, transcript.output, answer, usage, number=number + 1, paid_before=paid_before)
+        left = context.seconds_left()
+        journal = parts[number + 1] if number + 1 < len(parts) else Journal.following(context.journal)
+        part = replace(context, instruction=answer, timeout=left, journal=journal, goes_on=True)
+
+
+def _record(
+    context: RoundContext,
+    config: UserConfig,
+    question: str,
+    answer: str,
+    usage: Usage,
+    *,
+    number: int,
+    paid_before: bool,
+) -> None:
+    facts: dict[str, Any] = {"model": config.model, "question": question, "answer": answer}
+    facts |= {"usage": usage.model_dump(exclude_none=True)} | ({"paid_before": True} if paid_before else {})
+    told = f"The simulated user answers, {number} of at most {config.answers} times."
+    context.recorder.say("system", told, {"simulated_user": facts})
