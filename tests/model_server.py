@@ -155,6 +155,10 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.path.partition("?")[0].endswith("/models"):
             self._send_json(404, wire.error_body("chat", Fail(404, f"Invalid URL (GET {self.path})")))
             return
+        given = self.headers.get("x-api-key") or self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if self.model_server.key is not None and given != self.model_server.key:
+            self._send_json(401, wire.error_body("chat", Fail(401)))
+            return
         common = {
             "object": "model",
             "type": "model",

@@ -83,6 +83,8 @@ def _read_responses(asked: Asked) -> None:
     for tool in asked.body.get("tools") or ():
         if tool["type"] == "function":
             asked.tools[tool["name"]] = tool["parameters"]
+        elif tool["type"] == "namespace":
+            asked.tools |= {f"{tool['name']}/{each['name']}": each["parameters"] for each in tool["tools"]}
 
 
 def _read_messages(asked: Asked) -> None:
@@ -267,7 +269,9 @@ def _write_responses(asked: Asked, parts: Sequence[Part], tokens: Tokens, cut_of
                 output.append(item | {"status": "completed"})
             case Use(tool):
                 item = {"type": "function_call", "id": f"fc_{next(_ids)}", "call_id": f"call_{next(_ids)}"}
-                output.append(item | {"name": tool, "arguments": _arguments(part), "status": "completed"})
+                namespace, _, name = tool.rpartition("/")
+                item |= {"namespace": namespace} if namespace else {}
+                output.append(item | {"name": name, "arguments": _arguments(part), "status": "completed"})
     return {
         "id": f"resp_{next(_ids)}",
         "object": "response",

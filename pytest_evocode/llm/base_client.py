@@ -35,6 +35,10 @@ class BaseClient(ABC):
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
         self._connection.check()
 
+    def probe(self) -> None:
+        """Raise UsageError where one request, which costs nothing, tells that the model cannot be asked."""
+        self._connection.probe(self.model)
+
     def prepare(self) -> None:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`; importing the SDK takes a second."""
         self._connection.prepare(self._resource)

@@ -25,6 +25,7 @@ from pytest_evocode.errors import (
 )
 from pytest_evocode.llm.connection_limits import place_for_request
 from pytest_evocode.llm.model_options import ModelOptions
+from pytest_evocode.llm.model_probe import probe
 from pytest_evocode.llm.provider_errors import ProviderFault, from_answer
 from pytest_evocode.llm.providers import Access, Provider
 from pytest_evocode.llm.retries import RetrySchedule
@@ -92,6 +93,10 @@ class ProviderConnection:
         self._options.headers()
         if missing := provider.missing(self._access):
             raise UsageError(f"{self.label} needs {missing}")
+
+    def probe(self, model: str) -> None:
+        """Raise UsageError where the server, the key or the model is not there, as far as one request tells."""
+        probe(self._provider, model, self._access)
 
     def prepare(self, resource: Callable[[Any], Any]) -> None:
         """Import what requests need and make the SDK's client."""

@@ -63,6 +63,11 @@ def find_model_facts(
     return packaged or (own if standard else None)
 
 
+def known_models() -> list[str]:
+    """Return the names of the models in our table."""
+    return list(_own_table().models)
+
+
 def _in_table(model: str, table: Mapping[str, ModelFacts]) -> ModelFacts | None:
     return next((table[name] for name in names_of(model) if name in table), None)
 

@@ -65,6 +65,6 @@ def test_a_task_with_servers_of_tools_is_refused_by_their_names(run_tasks: RunTa
         '[[environment.mcp_servers]]\nname = "notes"\ntransport = "streamable-http"\nurl = "http://localhost:1/mcp"\n'
     )
     write_task("a", 1, toml=more)
-    session = run_tasks(f"--evocode-agent={SPEC}", TEXT, "--evocode-agent-option=base_url=http://localhost:1/v1",
-                        "tasks", agent=None)  # fmt: skip
+    with ModelServer([]) as server:
+        session = run_tasks(*at(server, SPEC), TEXT, "tasks", agent=None)
     session.has("*calls=text has no way to call tools of MCP servers, and there are notes; set calls=tools*")

@@ -162,10 +162,14 @@ class OpenCodeAgent(InstalledAgent):
         return {_KEY: key, "OPENCODE_CONFIG_CONTENT": json.dumps(config), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
 
 
+#: Its own limit is 5 seconds for a server to start, and then it does without.
+_AT_ONCE = {"enabled": True, "timeout": 60_000}
+
+
 def _settings_of(server: ToolServer) -> dict[str, Any]:
     """Return what OpenCode's configuration says of an MCP server."""
     if server.transport == "stdio":
         command = [server.command, *server.args]
-        return {"type": "local", "command": command, "environment": {**server.env}, "enabled": True}
+        return {"type": "local", "command": command, "environment": {**server.env}} | _AT_ONCE
     # It tries streamable HTTP, and then SSE.
-    return {"type": "remote", "url": server.url, "headers": {**server.headers}, "enabled": True}
+    return {"type": "remote", "url": server.url, "headers": {**server.headers}} | _AT_ONCE

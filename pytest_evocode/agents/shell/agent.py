@@ -102,6 +102,8 @@ class ShellAgent:
         check_files(self._options.rules, self._options.prompt, skills=self._options.skills)
         if servers_of_file(self._options.mcp, environ):
             check_sdk()
+        # Last, because it takes a request. Clients of other packages need not have it.
+        getattr(self._client, "probe", lambda: None)()
 
     def check_task(self, task: Task, engine: str) -> None:
         """See :class:`~pytest_evocode.agents.protocol.SelectiveAgent`."""

@@ -47,6 +47,10 @@ class TextCalls:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
         self.client.check()
 
+    def probe(self) -> None:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
+        getattr(self.client, "probe", lambda: None)()
+
     def prepare(self) -> None:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
         self.client.prepare()

@@ -1,0 +1,75 @@
+"""What one request tells before anything starts: the port, the key, the model."""
+
+from __future__ import annotations
+
+import re
+import socket
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.base_client import BaseClient
+from pytest_evocode.llm.client_factory import make_client
+from pytest_evocode.llm.model_options import ModelOptions
+from tests.model_server import ModelServer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+each_provider = pytest.mark.parametrize("provider", ["openai", "anthropic"])
+
+
+def probe(provider: str, url: str, model: str = "qwen3-coder") -> None:
+    base_url = f"{url}/v1" if provider == "openai" else url
+    with closing(make_client(provider, model, ModelOptions(base_url=base_url))) as client:
+        assert isinstance(client, BaseClient)
+        client.probe()
+
+
+@each_provider
+def test_a_port_where_nothing_listens_is_told(provider: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(UsageError, match=f"nothing listens at {url}.*; start the server, or correct base_url"):
+            probe(provider, url)
+
+
+@each_provider
+def test_a_key_that_is_refused_is_told(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "a-wrong-key-of-the-tests")
+    with ModelServer([], key="the-right-key") as server:
+        words = f"the server at {server.url}.* refuses the key in {provider.upper()}_API_KEY; set a valid one"
+        with pytest.raises(UsageError, match=words) as told:
+            probe(provider, server.url)
+    assert "a-wrong-key" not in str(told.value)
+
+
+@each_provider
+@pytest.mark.parametrize(
+    ("models", "words"),
+    [
+        (["qwen3-coder-30b", "llama"], "has no such model; did you mean 'qwen3-coder-30b'?"),
+        (["llama", "phi"], "has no such model; it has llama, phi"),
+    ],
+)
+def test_a_model_that_a_server_on_this_machine_does_not_have_is_told(
+    provider: str, models: Sequence[str], words: str
+) -> None:
+    with ModelServer([], models=models) as server, pytest.raises(UsageError, match=re.escape(words)):
+        probe(provider, server.url)
+
+
+@pytest.mark.parametrize("models", [[], ["qwen3-coder"], ["qwen3-coder:latest"], ["qwen*"]])
+def test_a_model_that_may_be_there_is_not_refused(models: Sequence[str]) -> None:
+    with ModelServer([], models=models) as server:
+        probe("openai", server.url)
+        assert server.asked == []
+        assert server.is_left()
+
+
+def test_a_server_without_a_list_says_nothing() -> None:
+    with ModelServer([]) as server:
+        probe("openai", f"{server.url}/elsewhere?x=")
