@@ -11,6 +11,8 @@ from pytest_evocode.errors import ConnectionBroken, RequestUnanswered
 from pytest_evocode.llm.provider_errors import ProviderFault, from_status
 
 _CONNECT = 30.0  # seconds
+_SHORTEST_CONNECT = 2.0
+"""Seconds for a connection where hardly any time is left: without one it is not the model that is late."""
 
 
 def send_request(
@@ -32,7 +34,7 @@ def send_request(
     sdk = importlib.import_module(module)
     if hasattr(resource, "send"):  # One of ours, for an SDK of another make.
         return resource.send(sdk, payload, seconds)  # type: ignore[no-any-return]
-    limits = sdk.Timeout(seconds, connect=_CONNECT)
+    limits = sdk.Timeout(seconds, connect=max(min(seconds, _CONNECT), _SHORTEST_CONNECT))
     try:
         return _read(resource, payload | {"timeout": limits}, until)
     except sdk.APIStatusError as error:

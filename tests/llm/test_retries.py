@@ -250,3 +250,28 @@ def test_what_is_sent_repeated_and_refused_is_logged_without_key_and_words(
         "openai/gpt-5.2: a request is sent",
         "openai/gpt-5.2: refused with status 400, request ...",
     ]
+
+
+def test_a_connection_that_is_not_made_in_time_is_the_networks_fault(
+    naps: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_evocode.llm.sdk_requests._SHORTEST_CONNECT", 0.1)
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        others = [socket.socket() for _ in range(4)]
+        for other in others:  # They fill its queue, so that nobody else is connected.
+            other.setblocking(False)
+            other.connect_ex(full.getsockname())
+        url = f"http://127.0.0.1:{full.getsockname()[1]}/v1"
+        waiting = Waiting()
+        with (
+            closing(make_client("openai", "gpt-5.2", ModelOptions(base_url=url, retries=1))) as client,
+            counted_in(waiting),
+            pytest.raises(ModelFault, match=r"cannot be reached, tried 2 times"),
+        ):
+            client.complete(ASK, [BASH], timeout=0.2)
+        for other in others:
+            other.close()
+    assert waiting.waits is not None
+    assert set(waiting.waits.seconds) == {"network"}
