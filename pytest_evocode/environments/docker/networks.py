@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_evocode.environments.docker.podman import is_podman
 from pytest_evocode.environments.egress import PROXY_VARIABLES, EgressGate
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Allowlist, Network
@@ -57,8 +58,8 @@ class ContainerNetwork:
 
     @property
     def has_hosts(self) -> bool:
-        """Whether the engine writes ``/etc/hosts``, which it does for a container with a network."""
-        return not self.is_none and self.gate is None
+        """Whether the engine writes ``/etc/hosts``: for a container with a network, and Podman for all."""
+        return (not self.is_none and self.gate is None) or is_podman(self._settings.client)
 
     # What a container in several networks has; see the services of compose files.
 
