@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 #: Longer lines are no events; the limit keeps a program from filling this process's memory.
 _LONGEST_LINE = 64 * 2**20  # bytes
 #: For a turn without a limit. A container sees the end of its session only during commands that may take long.
-_ENDLESS = 30 * 86400.0  # seconds
+_ENDLESS = 20 * 86400.0  # seconds; more than 2**31 milliseconds cannot be waited for at once
 
 
 @dataclass(frozen=True, slots=True)

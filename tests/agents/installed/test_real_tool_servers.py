@@ -77,7 +77,7 @@ def play(agent: Agent, task: Task, engine: DockerEngine, directory: AttemptDirec
     return [(record.outcome, record.cause) for record in trial.run()]
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
 def test_a_real_cli_uses_a_tasks_server(
     name: str, engine: DockerEngine, host: str, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
