@@ -213,7 +213,10 @@ FILES: Mapping[str, Support] = {
         "makes the image of a separate verifier, from the task's `tests/` or a step's; the sandbox replays it, too"
     ),
     "tests/test_*.py": Support("a [native suite](task-format.md#native-suites) where there is no `test.sh`"),
-    "/logs/verifier/reward.txt, reward.json": SAME,
+    "/logs/verifier/reward.txt, reward.json": Support(
+        "one reward decides whether a round passes; of several without a name for it none does, and the round is "
+        "[undecided](task-format.md#in-all-places)"
+    ),
     "solution/solve.bat, tests/test.bat": _refused(WINDOWS, for_good=True),
 }
 """The files of a task beside its ``task.toml``, or that it counts on."""
