@@ -72,26 +72,41 @@ def test_four_rounds_in_a_short_window_are_all_played_and_graded(
     assert {"outputs", "calls"} <= kinds
 
 
+KILLS = """
+    import os, signal
+    from pathlib import Path
+    from pytest_evocode.trajectories.recorder import Recorder
+
+    observe = Recorder.observe
+
+    def killing(self, call_id, content, *more):
+        if "here it ends" in str(content):
+            os.kill(os.getpid(), signal.SIGKILL)
+        observe(self, call_id, content, *more)
+
+    # The session that goes on shares its process, and so the recorder, with other tests.
+    if (Path(__file__).parent / "kill").exists():
+        Recorder.observe = killing
+"""
+
+
+def needs_a_summary(asked: Asked) -> Step:
+    """A model that says so much that nothing but a summary makes room, and then does what it was asked for."""
+    counted = Tokens(prompt=len(json.dumps(asked.body)) // 4, completion=10)
+    if asked.system.startswith("You write the summary"):
+        assert "[runs bash]" in asked.said[-1]
+        return [Say(SUMMARY), counted]
+    if SUMMARY in " ".join(asked.said):
+        assert "Append line-1" in " ".join(asked.said)  # The newest request is never left out.
+        done = asked.replies != 3
+        return [Say("Done.") if done else Run("echo line-1 >> log.txt; echo here it ends"), counted]
+    # Too short for anything but a summary.
+    return [Say("I think about it. " * 12), Run(f"echo {asked.replies}"), counted]
+
+
 def test_a_summary_is_paid_for_and_recorded_as_such(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    words = "I think about it. " * 12  # Too short for anything but a summary.
-    steps: list[list[Part]] = [[Say(words), Run(f"echo {n}")] for n in range(200)]
-
-    def answer(asked: Asked) -> Step:
-        counted = Tokens(prompt=len(json.dumps(asked.body)) // 4, completion=10)
-        if asked.system.startswith("You write the summary"):
-            assert "[runs bash]" in asked.said[-1]
-            return [Say(SUMMARY), counted]
-        if SUMMARY in " ".join(asked.said):
-            assert "Append line-1" in " ".join(asked.said)  # The newest request is never left out.
-            return [Run("echo line-1 >> log.txt"), counted] if asked.replies == 3 else [Say("Done."), counted]
-        return [*steps[asked.replies], counted]
-
-    with ModelServer(answer, context_tokens=WINDOW) as server:
-        options = [
-            *at(server, GPT),
-            f"--evocode-agent-option=context_tokens={WINDOW}",
-        ]
+    with ModelServer(needs_a_summary, context_tokens=WINDOW) as server:
+        options = [*at(server, GPT), f"--evocode-agent-option=context_tokens={WINDOW}"]
         write_task("a", 1, files={"steps/round-1/instruction.md": "Append line-1 to log.txt. " + "It matters. " * 9})
         session = run_tasks(*options, "tasks", agent=None)
         requests = len(server.asked)
@@ -106,6 +121,28 @@ def test_a_summary_is_paid_for_and_recorded_as_such(write_task: WriteTask, run_t
     usage = session.record(agent="gpt-5").rounds[0].usage
     assert usage is not None
     assert usage.requests == requests
+
+
+def test_a_killed_session_neither_pays_for_its_summary_twice_nor_goes_on_with_another_conversation(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1, files={"steps/round-1/instruction.md": "Append line-1 to log.txt."})
+    pytester.makeconftest(KILLS)
+    (pytester.path / "kill").touch()
+    with ModelServer(needs_a_summary, context_tokens=WINDOW) as server:
+        arguments = [*at(server, GPT), f"--evocode-agent-option=context_tokens={WINDOW}", "tasks"]
+        assert run_tasks(*arguments, agent=None, subprocess=True).exit_status == -9
+        before = list(server.asked)
+        (pytester.path / "kill").unlink()
+        session = run_tasks(*arguments, "--evocode-resume", agent=None)
+        [last] = server.asked[len(before) :]
+    assert session.outcomes == {"passed": 1}
+    assert sum(asked.system.startswith("You write the summary") for asked in before) == 1
+    sent = before[-1].body["messages"]
+    assert last.body["messages"][: len(sent)] == sent
+    usage = session.record(agent="gpt-5").rounds[0].usage
+    assert usage is not None
+    assert usage.requests == len(before) + 1
 
 
 def test_a_round_that_overflows_all_the_same_is_stopped_and_the_next_begins_with_a_short_conversation(
