@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.llm.packaged_prices import find_packaged_facts
+from pytest_evocode.llm.packaged_prices import PackagedFacts, find_packaged_facts
 from pytest_evocode.llm.prices import find_model_facts
 
 
@@ -123,6 +123,9 @@ def test_a_model_has_the_price_of_the_server_that_is_asked() -> None:
     own = find_model_facts("gpt-5-mini", base_url="https://api.openai.com/v1", provider="openai")
     routed = find_model_facts("qwen/qwen3-coder", base_url="https://openrouter.ai/api/v1", provider="openai")
     assert own == find_model_facts("gpt-5-mini")
+    # Our table has it, at OpenAI's own price.
+    elsewhere = find_model_facts("openai/gpt-5-mini", base_url="https://openrouter.ai/api/v1", provider="openai")
+    assert isinstance(elsewhere, PackagedFacts)
     assert routed is not None
     assert find_model_facts("qwen/qwen3-coder", base_url="http://localhost:8000/v1", provider="openai") is None
 
