@@ -280,6 +280,7 @@ def test_turns_and_tokens_are_columns_where_they_are_known(evocode: Evocode, tmp
 
 def test_tasks_that_no_reward_decides_and_suites_without_cases_are_named(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "c", "old", "uu")
+    write_attempt(tmp_path / "evocode-results", "c", "old", "uu", mode="single-round", run=NEW)
     notes = evocode("leaderboard").out.splitlines()
     assert "Case Score of old: over 2 of 3 tasks, those whose suites report cases" in notes
     left = "2 rounds are undecided for old, and left out; the other scores are over 2 of 3 tasks"
