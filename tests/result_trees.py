@@ -24,7 +24,7 @@ from pytest_evocode.results.rewards import trial_rewards
 from pytest_evocode.results.task_facts import TaskFacts
 
 RUN = "2026-01-02__03-04-05"
-OUTCOMES: dict[str, Outcome] = {"p": "passed", "f": "failed", "e": "error", "-": "not reached"}
+OUTCOMES: dict[str, Outcome] = {"p": "passed", "f": "failed", "e": "error", "u": "undecided", "-": "not reached"}
 STATUSES: dict[str, CaseStatus] = {"p": "passed", "f": "failed", "s": "skipped", "e": "error"}
 
 
@@ -49,7 +49,8 @@ def write_attempt(
     phases: Mapping[int, Phases] = {},
     **more: Any,
 ) -> Path:
-    """An attempt with a letter for each of its rounds from ``first`` on (passed, failed, error, - for not reached).
+    """An attempt with a letter for each of its rounds from ``first`` on (passed, failed, error, undecided, - for not
+    reached).
 
     ``cases`` has a letter per case by round, of cases c1, c2, ... with requirements R1, R2, ...; ``of`` is the number
     of declared rounds. Without ``finished`` there is no ``result.json``. ``changed`` has changed tools by round,
@@ -101,12 +102,12 @@ def write_attempt(
 
 
 def _verdict(outcome: Outcome, cases: str, changed: Sequence[str] = ()) -> Verdict | None:
-    if outcome not in ("passed", "failed"):
+    if outcome not in ("passed", "failed", "undecided"):
         return None
-    reward = float(outcome == "passed")
+    reward = None if outcome == "undecided" else float(outcome == "passed")
     return Verdict(
         reward=reward,
-        rewards={"reward": reward},
+        rewards={"style": 0.5, "tests": 1.0} if reward is None else {"reward": reward},
         cases=tuple(
             Case(id=f"c{place}", status=STATUSES[letter], requirement=f"R{place}")
             for place, letter in enumerate(cases, 1)

@@ -145,8 +145,18 @@ def unknown_agent(spec: str, declarations: Declarations) -> str:
     ]
     asked = f"{name}:" if colon else f"{provider}/" if slash else spec
     nearest = difflib.get_close_matches(asked, [*known, *_INSTALLED], n=1)
-    hint = f" did you mean '{nearest[0]}{(argument or model) if nearest[0][-1] in ':/' else ''}'?" if nearest else ""
+    hint = _hint(spec, nearest[0], argument or model) if nearest else ""
     return f"unknown agent {spec!r};{hint} known are {', '.join([*FORMS, *others])}"
+
+
+def _hint(spec: str, nearest: str, rest: str) -> str:
+    """Return what an unknown agent may be meant as, or that it lacks what follows its name."""
+    if rest or nearest[-1] not in ":/":
+        return f" did you mean '{nearest}{rest if nearest[-1] in ':/' else ''}'?"
+    form = next((form for form in FORMS if form.startswith(nearest)), f"{nearest}MODEL")
+    if spec.rstrip(":/") == nearest[:-1]:
+        return f" write {form};"
+    return f" did you mean '{form}'?"
 
 
 def checked_options(spec: str, kind: Kind, options: Mapping[str, Option]) -> dict[str, Any]:

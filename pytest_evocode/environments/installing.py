@@ -12,12 +12,16 @@ from pathlib import Path
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.protocol import Installation
 from pytest_evocode.errors import BuildError
+from pytest_evocode.secrets import Scrubber
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 #: Variables of this machine that name a file of certificates, the most general first.
 _CERTIFICATES = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 #: Where a script finds the certificates while it runs.
 CERTIFICATES = "/run/evocode-certificates.pem"
+_CERTIFICATE = re.compile(
+    rb"-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----.*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----", re.DOTALL
+)
 _SHOWN_LINES = 20
 #: What BuildKit prints of a step's own output: its number, and the seconds since its start.
 _OF_STEP = re.compile(r"^#\d+ \d+\.\d+ (.*)$")
@@ -71,9 +75,10 @@ def certificates(installation: Installation, environ: Mapping[str, str] = os.env
             text = Path(path).read_bytes()
         except OSError as error:
             raise BuildError(f"{where} names {path}, which cannot be read: {error.strerror}; correct it") from None
-        if b"-----BEGIN" not in text:
+        # A key beside them would be in a layer of the image.
+        if not (blocks := _CERTIFICATE.findall(text)):
             raise BuildError(f"{where} names {path}, which has no certificate in PEM form; correct it")
-        found[text.strip() + b"\n"] = None
+        found[b"".join(block + b"\n" for block in blocks)] = None
     return b"".join(found)
 
 
@@ -96,7 +101,7 @@ def failed_installation(installation: Installation, where: str, output: str) -> 
     directory.mkdir(exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9.-]+", "-", installation.name).strip("-")
     log = directory / f"{name}-{time.strftime('%Y-%m-%d__%H-%M-%S')}-{os.getpid()}.log"
-    log.write_text(output, encoding="utf-8")
+    log.write_text(Scrubber().text(output), encoding="utf-8")  # Such as the password of a proxy.
     last = "\n".join(line[:2000] for line in own_lines(output)[-_SHOWN_LINES:])
     return BuildError(
         f"{installation.name} could not be installed {where}. The whole log is {log}; its last lines are:\n{last}"

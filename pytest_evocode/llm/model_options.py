@@ -36,7 +36,8 @@ def _of_others(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _without_secrets(headers: dict[str, str]) -> dict[str, str]:
+def without_secrets(headers: dict[str, str]) -> dict[str, str]:
+    """Return headers or variables as they are; raises ValueError for a secret that would be recorded."""
     for name, value in headers.items():
         named = _VARIABLE.findall(value)
         if is_secret_name(name) and not named:
@@ -71,7 +72,7 @@ def _reachable(address: str) -> str:
 #: Address of a server, without a password.
 Address = Annotated[str, AfterValidator(_reachable)]
 _Json = Annotated[dict[str, Any], BeforeValidator(parsed), AfterValidator(_of_others)]
-_Headers = Annotated[dict[str, str], BeforeValidator(parsed), AfterValidator(_without_secrets)]
+_Headers = Annotated[dict[str, str], BeforeValidator(parsed), AfterValidator(without_secrets)]
 
 
 class ModelOptions(BaseModel):

@@ -115,7 +115,7 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
         avg_turns=avg_turns(either),
         output_tokens=output_tokens(either),
         on_changed_tools=sum(verdict.rests_on_changed_tools for verdict in verdicts),
-        undecided=sum(record.outcome == "undecided" for grid in (chain, single) for record in grid.records()),
+        undecided=sum(record.outcome == "undecided" for record in either.records()),
         decided_tasks=len(either.decided().tasks),
     )
 

@@ -59,6 +59,7 @@ class SessionRun:
         self._versions = _versions(versions)
         self._scrubber = scrubber
         self._is_used = False
+        self._is_stored = False
         self._storage = _storage_of(settings)
         self.record: RunRecord | None = None
         """The record as it was last read or written; None as long as it is not known which run is to be continued."""
@@ -189,6 +190,7 @@ class SessionRun:
         directory.write_run(self._results, self.record)
         if self._storage is not None:
             self._storage.save_run(self._results, self.record.run)
+            self._is_stored = True
         return resuming
 
     def _bring(self, selected: Sequence[SelectedAttempt]) -> None:
@@ -230,7 +232,7 @@ class SessionRun:
         ended_run = self.record.model_copy(update=ended)
         write_jobs(self._results, ended_run)
         directory.write_run(self._results, ended_run)
-        if self._storage is not None:
+        if self._storage is not None and self._is_stored:  # Else the session has not begun, and said why.
             try:
                 self._storage.save_run(self._results, self.record.run)
             except StorageFault as error:

@@ -16,7 +16,15 @@ from pytest_evocode.report.export import write_csv
 from pytest_evocode.report.faults import LEFT_OUT, SUFFIX, fault_lines
 from pytest_evocode.report.markdown import plain
 from pytest_evocode.report.rankings import ranking_notes, rankings, rounds_of
-from pytest_evocode.report.scores import MARK, format_interval, format_part, format_range, marked
+from pytest_evocode.report.scores import (
+    MARK,
+    case_lines,
+    format_interval,
+    format_part,
+    format_range,
+    marked,
+    undecided_lines,
+)
 from pytest_evocode.report.tables import NOT_MEASURED, format_number, format_thousands
 
 TITLES = {
@@ -85,8 +93,10 @@ def leaderboard(table: ScoreTable, *, with_intervals: bool) -> Leaderboard:
             }
             entries.append({"agent": row.name, **values, **about})
     singles = [table.grids(row)[1] for row in rows if row.mode != "single-round"]
-    notes = _notes(entries, [row for ranking in groups for row in ranking], faults, singles)
-    return Leaderboard(entries, tuple(notes))
+    ranked = [row for ranking in groups for row in ranking]
+    notes = _notes(entries, ranked, faults, singles)
+    undecided = undecided_lines(scores, {row.name: row.grid for row in ranked})
+    return Leaderboard(entries, (*notes, *case_lines(scores), *undecided))
 
 
 def _values(

@@ -15,6 +15,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from pytest_evocode.errors import RecordFault
 from pytest_evocode.results.parsing import parse_object, read_record
 from pytest_evocode.results.plain_files import open_plain
@@ -203,7 +205,60 @@ def _trial(directory: Path) -> dict[str, Any] | None:
             values = parse_object(file.read())
     except (OSError, RecordFault):
         return None
-    return values if {"trial_name", "config", "agent_info"} <= values.keys() else None
+    try:
+        _Trial.model_validate(values)
+    except ValidationError:
+        return None
+    return values
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Agent(_Form):
+    agent: dict[str, Any]
+
+
+class _Model(_Form):
+    name: str | None = None
+
+
+class _AgentInfo(_Form):
+    name: str
+    model_info: _Model | None = None
+
+
+class _Rewarded(_Form):
+    rewards: dict[str, float] | None = None
+
+
+class _Exception(_Form):
+    exception_type: str
+
+
+class _Used(_Form):
+    n_input_tokens: float | None = None
+    n_cache_tokens: float | None = None
+    n_output_tokens: float | None = None
+    cost_usd: float | None = None
+
+
+class _Step(_Form):
+    agent_result: _Used | None = None
+
+
+class _Trial(_Form):
+    """What a job is counted from; a file that somebody edited into another form is not counted."""
+
+    trial_name: str
+    config: _Agent
+    agent_info: _AgentInfo
+    verifier_result: _Rewarded | None
+    exception_info: _Exception | None
+    started_at: str | None = None
+    finished_at: str | None = None
+    step_results: list[_Step]
 
 
 def _stats(trials: Sequence[Mapping[str, Any]], of: int) -> dict[str, Any]:
@@ -222,7 +277,7 @@ def _stats(trials: Sequence[Mapping[str, Any]], of: int) -> dict[str, Any]:
     }
 
 
-_USED = ("n_input_tokens", "n_cache_tokens", "n_output_tokens", "cost_usd")
+_USED = tuple(_Used.model_fields)
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

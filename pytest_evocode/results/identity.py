@@ -22,7 +22,9 @@ SHORT_HASH = 7
 NOT_SAID = "not said"
 """What stands where a record does not say something."""
 #: How a model is reached and what it costs is not who the agent is.
-_NOT_WHO = frozenset({"base_url", "url", "host", "port", "key_env", "retries", "retry_seconds", "prices"})
+_NOT_WHO = frozenset({
+    "base_url", "ca", "host", "key_env", "max_connections", "port", "prices", "retries", "retry_seconds", "url",
+})  # fmt: skip
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"]+", re.IGNORECASE)
 _TEMPORARY = re.compile(r"(?<![\w.])(?:/private)?/(?:tmp|var/tmp|var/folders)/[^\s'\":]*")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")

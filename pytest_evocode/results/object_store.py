@@ -116,4 +116,6 @@ def _filesystem(url: str, options: _Options) -> tuple[Any, str]:
         raise UsageError(f"the storage {url}: {error}; for S3: pip install 'pytest-evocode[storage]'") from None
     except ValueError as error:
         raise UsageError(f"the storage {url}: {error}") from None
+    except Exception as error:  # Some implementations connect at once.
+        raise StorageFault(f"the storage {url} cannot be opened: {type(error).__name__}: {error}") from error
     return filesystem, str(root).rstrip("/")

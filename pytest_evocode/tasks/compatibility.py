@@ -129,7 +129,10 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Support]] = {
         "os": _unless(lambda system: system.lower() != "linux", "all but `linux`", WINDOWS, good=True),
         "cpus": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
         "memory_mb": Support("also says how many [slots](running.md#in-parallel) a suite takes"),
-        "storage_mb": Support("no limit is set; the session says so after the collection"),
+        "storage_mb": Support(
+            "no limit is set, and the session says so after the collection; on a cluster it decides "
+            "[where attempts go](scale.md#where-attempts-go)"
+        ),
         "gpus": Support(
             "needs Docker whose engine has NVIDIA's runtime, else one error says so. The forks of suites have as many"
         ),

@@ -152,6 +152,9 @@ def read_compose_file(path: Path) -> ComposeFile:
 def _check_files(path: Path, root: Path, seen: set[Path]) -> None:
     """Refuse a file that ``include`` or ``extends`` takes from outside of a directory."""
     values, lines = _read(path)
+    dotenv = path.parent / ".env"  # Compose reads it without being told to, also beside an included file.
+    if dotenv.is_symlink() and not dotenv.resolve().is_relative_to(root.resolve()):
+        raise TaskError("leads out of the task; copy the file", dotenv)
     for place, named in _taken_in(values):
         key = ".".join(map(str, place))
         line = next((lines[place[:length]] for length in range(len(place), 0, -1) if place[:length] in lines), None)

@@ -134,10 +134,23 @@ def test_a_killed_session_goes_on_from_a_bucket(pytester: pytest.Pytester, write
     assert all(b"open-sesame-0002" not in each for each in (*stored, *written, shown.encode()))
 
 
-def test_a_storage_that_cannot_be_had_is_one_message(pytester: pytest.Pytester, write_task: WriteTask) -> None:
+@pytest.mark.parametrize(
+    ("storage", "message"),
+    [
+        ("{here}/file/below", "the storage {here}/file/below: it cannot write runs/"),
+        ("nothing://known", "the storage nothing://known: Protocol not known: nothing"),
+        ("ftp://127.0.0.1:1/below", "the storage ftp://127.0.0.1:1/below cannot be opened: ConnectionRefusedError"),
+    ],
+)
+def test_a_storage_that_cannot_be_had_is_one_message(
+    pytester: pytest.Pytester, write_task: WriteTask, storage: str, message: str
+) -> None:
     write_task("a", 1)
     pytester.makeconftest(inspect.getsource(remembering_agent))
     (pytester.path / "file").touch()
-    ended = play(pytester, "first", str(pytester.path / "file" / "below"), env="sandbox")
+    ended = play(pytester, "first", storage.format(here=pytester.path), env="sandbox")
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR
-    assert f"evocode_storage: the storage {pytester.path}/file/below: it cannot write runs/" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    said = [line for line in (ended.stdout + ended.stderr).splitlines() if "the storage" in line]
+    assert len(said) == 1
+    assert said[0].startswith(f"ERROR: evocode_storage: {message.format(here=pytester.path)}")

@@ -25,10 +25,6 @@ MESSAGES = {
     f"echo 1 > /tmp/one; ln -s /tmp/one {REWARD}": r"reward\.txt is a symlink; a reward has to be a small regular file",
     f"mkfifo {REWARD}": r"reward\.txt is not a regular file; a reward has to be a small regular file",
     f"truncate -s 2M {REWARD}": r"reward\.txt is 2097152 bytes long, over the limit of \d+; a reward has to be a small",
-    """echo '{"style": 1, "speed": 0}' > /logs/verifier/reward.json""": (
-        r"reward\.json has several rewards \(speed, style\) and none named 'reward'; name the one that decides with "
-        r"reward_key below \[metadata\.evocode\] in task\.toml"
-    ),
     "echo '{}' > /logs/verifier/reward.json": rf"reward\.json holds '{{}}\\n', not a table with at least one.*{HINT}",
     "echo '[1]' > /logs/verifier/reward.json": rf"reward\.json holds '\[1\]\\n', not a table.*{HINT}",
     "echo '{' > /logs/verifier/reward.json": rf"reward\.json is not JSON \(.*\); {HINT}",

@@ -276,3 +276,13 @@ def test_turns_and_tokens_are_columns_where_they_are_known(evocode: Evocode, tmp
     assert (cells["Avg Turns"], cells["Output Tok."]) == ("60.0", "50.0K")
     (entry,) = evocode("leaderboard", "used", "--json").json
     assert (entry["avg_turns"], entry["output_tokens"]) == (60, 50_000)
+
+
+def test_tasks_that_no_reward_decides_and_suites_without_cases_are_named(evocode: Evocode, tmp_path: Path) -> None:
+    write_attempt(tmp_path / "evocode-results", "c", "old", "uu")
+    write_attempt(tmp_path / "evocode-results", "c", "old", "uu", mode="single-round", run=NEW)
+    notes = evocode("leaderboard").out.splitlines()
+    assert "Case Score of old: over 2 of 3 tasks, those whose suites report cases" in notes
+    left = "2 rounds are undecided for old, and left out; the other scores are over 2 of 3 tasks"
+    assert any(note.startswith(left) for note in notes)
+    assert any(note.startswith("mean rewards of old: ") for note in notes)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments.docker.compose.project import read_project
+from pytest_evocode.environments.docker.compose.project import plain, read_project
 from pytest_evocode.errors import TaskError
+from pytest_evocode.tasks.compose_file import read_compose_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from tests.environments.conftest import MakeTask
 
@@ -150,6 +152,43 @@ services:
     assert project.sidecars["db"].settings["environment"] == {
         "A": "given", "B": "default", "C": "own", "D": "a$$b", "E": "given",
     }  # fmt: skip
+
+
+def test_no_variable_of_a_task_says_what_docker_compose_runs_on_this_machine(
+    make_task: MakeTask, tmp_path: Path
+) -> None:
+    text = 'services:\n  db: {image: python, environment: {A: "${GIVEN}", B: "${DOCKER_CONFIG}"}}\n'
+    task = make_task(
+        files={"docker-compose.yaml": text, "cli-plugins/docker-compose": f"#!/bin/sh\n: > {tmp_path}/run"}
+    )
+    (task.environment_directory / "cli-plugins/docker-compose").chmod(0o755)
+    given = {"GIVEN": "1", "DOCKER_CONFIG": str(task.environment_directory), "LD_PRELOAD": "./x.so", "A=1\nB": "2"}
+    project = read_project(task, given)
+    assert not list(tmp_path.iterdir())
+    assert project.sidecars["db"].settings["environment"]["A"] == "1"
+
+
+@pytest.mark.parametrize(
+    "value", ["a$b", "'\"", "end\\", "$${GIVEN}", "one\ntwo", "# x", " x ", "", "\\0134\\n", "`id`"]
+)
+def test_values_of_variables_arrive_as_they_are(make_task: MakeTask, value: str) -> None:
+    text = 'services:\n  db: {image: python, environment: {A: "${GIVEN}"}}\n'
+    project = read_project(make_task(files={"docker-compose.yaml": text}), {"GIVEN": value})
+    assert plain(project.sidecars["db"].settings["environment"]["A"]) == value
+
+
+def test_the_env_file_beside_an_included_file_is_one_of_the_task(make_task: MakeTask) -> None:
+    files = {
+        "docker-compose.yaml": "services: {}\n",
+        "more/compose.yaml": 'services: {web: {image: python, environment: {A: "${THIS_MACHINES:-}"}}}\n',
+    }
+    task = make_task(files=files)
+    (task.directory / "elsewhere").write_text("THIS_MACHINES=secret\n")
+    (task.environment_directory / "more/.env").symlink_to("../../elsewhere")
+    compose = task.environment_directory / "docker-compose.yaml"
+    compose.write_text("include: [more/compose.yaml]\n")
+    with pytest.raises(TaskError, match="leads out of the task"):
+        read_compose_file(compose)
 
 
 def test_services_come_after_those_that_they_wait_for(make_task: MakeTask) -> None:

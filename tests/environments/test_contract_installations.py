@@ -12,6 +12,7 @@ import docker
 import pytest
 
 from pytest_evocode.environments import Engine, Environment, Installation
+from pytest_evocode.environments.installing import certificates
 from pytest_evocode.errors import BuildError
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import MakeTask
@@ -152,6 +153,17 @@ def test_the_machines_proxies_and_certificates_reach_the_script_and_stay_out_of_
         output(environment, "env | grep -i -e proxy -e CERT; grep -rls number-1 /run /tmp /opt /var /etc; true") == ""
     )
     environment.stop()
+
+
+def test_of_a_file_with_a_key_beside_certificates_only_these_are_taken(tmp_path: Path) -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----\n"
+    blocks = [f"-----BEGIN CERTIFICATE-----\n{number}\n-----END CERTIFICATE-----\n" for number in (1, 2)]
+    (tmp_path / "ca.pem").write_text(f"{blocks[0]}{key}{blocks[1]}")
+    installation = replace(installing("true"), ca=tmp_path / "ca.pem")
+    assert certificates(installation, {}).decode() == "".join(blocks)
+    (tmp_path / "ca.pem").write_text(key)
+    with pytest.raises(BuildError, match="which has no certificate in PEM form"):
+        certificates(installation, {})
 
 
 def test_a_file_of_certificates_that_is_none_is_named(engine: Engine, plain_task: Task, tmp_path: Path) -> None:

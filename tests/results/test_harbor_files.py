@@ -112,3 +112,23 @@ def test_a_job_is_written_beside_a_damaged_attempt(tmp_path: Path, contents: str
     write_jobs(tmp_path, run_of(write_session(tmp_path, {"ledger": {"gpt": [1, 2]}})))
     stats = read(job(tmp_path) / "result.json")["stats"]
     assert (stats["n_completed_trials"], stats["n_pending_trials"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        {"step_results": None},
+        {"step_results": "lost"},
+        {"step_results": [7]},
+        {"config": {"surprise": 1}},
+        {"agent_info": {"name": ["gpt"]}},
+        {"verifier_result": {"rewards": {"reward": "high"}}},
+        {"exception_info": {}},
+    ],
+)
+def test_a_job_is_written_beside_an_attempt_that_was_edited(tmp_path: Path, edited: dict[str, object]) -> None:
+    write_attempt(tmp_path, number=1, outcomes="p", made_by=MADE_BY)
+    file = write_attempt(tmp_path, number=2, outcomes="p", made_by=MADE_BY) / "result.json"
+    file.write_text(json.dumps({**read(file), **edited}))
+    write_jobs(tmp_path, run_of(write_session(tmp_path, {"ledger": {"gpt": [1, 2]}})))
+    assert read(job(tmp_path) / "result.json")["stats"]["n_completed_trials"] == 1

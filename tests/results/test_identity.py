@@ -137,3 +137,9 @@ def test_one_spec_with_other_options_is_told_apart_by_them() -> None:
     assert distinct_names([("gpt-5", declared), ("openai/gpt-5", plain)]) == ["gpt-5-temperature-0-2", "openai-gpt-5"]
     replays = [(f"replay:{place}/ledger__a1", identity_of({}, "replay")) for place in ("a", "b/c")]
     assert distinct_names(replays) == ["replay-a", "replay-b-c"]
+
+
+def test_how_a_model_is_reached_is_not_who_an_agent_is() -> None:
+    plain = identity_of({"spec": "openai/gpt-5"}, "gpt-5")
+    options = {"max_connections": 4, "base_url": "http://a", "ca": {"path": "ca.pem", "sha256": "0"}}
+    assert identity_of({"spec": "openai/gpt-5", "options": options}, "gpt-5") == plain

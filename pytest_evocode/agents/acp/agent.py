@@ -25,6 +25,7 @@ from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, Cancelled, UsageError
 from pytest_evocode.llm.budget import Budget
+from pytest_evocode.llm.model_options import parsed
 from pytest_evocode.names import agent_id
 from pytest_evocode.results.records import Usage
 from pytest_evocode.tasks import Task
@@ -40,10 +41,11 @@ _AUTHENTICATION = -32000  # the protocol's code for it
 _POLL = 0.05  # seconds
 _CANCELLING = 3.0  # seconds for an agent to stop when its time is over
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+_REFUSAL = "refusal"
 _STOPS = {
     "max_tokens": "the model was cut off at its limit of completion tokens (max_tokens)",
     "max_turn_requests": "the agent's own limit of requests in a turn",
-    "refusal": "the agent refused to go on",
+    _REFUSAL: "the agent refused to go on",
 }
 
 
@@ -58,7 +60,7 @@ class AcpOptions(HarnessOptions):
     """The way to authenticate, by the agent's own id, for one that asks for it."""
     secrets: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
     """Variables of this machine that the agent gets."""
-    env: dict[str, str] = {}
+    env: Annotated[dict[str, str], BeforeValidator(parsed)] = {}
     """Further variables for the agent; ``${NAME}`` stands for a variable of this machine."""
     hosts: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
     """Hosts that the agent calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
@@ -131,7 +133,7 @@ class AcpAgent:
         if options.skills is not None and not self.takes_skills:
             raise UsageError(f"{self.name}: say with skills_directory where the agent looks for skills")
         servers_of_file(options.mcp, environ)
-        if budget.limits_cost or budget.tokens is not None or budget.turns is not None:
+        if budget.limits_cost or budget.limits_tokens or budget.limits_turns:
             raise UsageError(
                 f"the budget limits tokens, turns or costs, and {self.name} need not tell what it uses before its turn "
                 "has ended; limit minutes only"
@@ -204,6 +206,8 @@ class AcpAgent:
             program.notify("session/cancel", {"sessionId": self._session})
             wait([asked], timeout=_CANCELLING)
             raise
+        except Cancelled:
+            raise
         except Exception as error:
             raise AgentFault(f"{self.name} could not do its turn: {_words(error)}{_after(program)}") from None
         finally:
@@ -212,8 +216,9 @@ class AcpAgent:
         self._count(reader, answer.get("usage"))
         if self._loads:
             self.close()
-        stopped = _STOPS.get(str(answer.get("stopReason")), "")
-        return RoundTranscript(stopped=f"{self.name}: {stopped}" if stopped else "", output=reader.final)
+        reason = str(answer.get("stopReason"))
+        stopped = f"{self.name}: {_STOPS[reason]}" if reason in _STOPS else ""
+        return RoundTranscript(stopped=stopped, output=reader.final, refused=reason == _REFUSAL)
 
     def _count(self, reader: AcpReader, usage: Mapping[str, Any] | None) -> None:
         """Charge what the agent tells of its turn."""

@@ -78,7 +78,11 @@ class AcpProgram:
         self._portal = self._stack.enter_context(anyio.from_thread.start_blocking_portal())
         self._container = ContainerSide(environment, user, self._portal)
         self._stack.callback(self._close)
-        self._stream, self._connection = self._portal.call(self._open, user, command, env)
+        try:
+            self._stream, self._connection = self._portal.call(self._open, user, command, env)
+        except BaseException:
+            self._stack.close()  # Or the thread of the event loop would live on, and the session with it.
+            raise
 
     async def _open(self, user: User | None, command: str, env: Mapping[str, str]) -> tuple[ProgramStream, Connection]:
         argv = ("bash", "-c", command)

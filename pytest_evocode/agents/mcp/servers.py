@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.model_options import without_secrets
 from pytest_evocode.tasks import Task, resolve_env
 
 Transport = Literal["stdio", "http", "sse"]
@@ -42,6 +43,12 @@ class ToolServer:
         return re.sub(r"[^A-Za-z0-9_-]", "_", self.name)
 
     @property
+    def shown(self) -> str:
+        """Its program, or its address without what may be secret in it: a password and the query."""
+        parts = urlsplit(self.url)
+        return self.command or parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+    @property
     def host(self) -> str:
         """The host of its address; empty for ``stdio``."""
         return urlsplit(self.url).hostname or ""
@@ -67,6 +74,8 @@ class _FileEntry(BaseModel):
             raise ValueError("it has to have either a command or a url")
         if (self.type == "stdio") != bool(self.command) and self.type is not None:
             raise ValueError(f"a server of type {self.type} has a {'url' if self.command else 'command'}")
+        without_secrets(self.env)
+        without_secrets(self.headers)
         return self
 
     @property

@@ -88,12 +88,13 @@ class ServerTools:
                 tools = self._sessions.start(server)
             except ConnectionError as error:
                 known = any(tool.server == server.name for tool in self._tools.values())
+                why = str(error).replace(server.url or server.shown, server.shown)
                 if not known:
                     self.close()
-                    how = server.command or server.url
-                    raise AgentFault(f"the MCP server {server.name!r} ({how}) could not be started: {error}") from None
-                self._failures[server.name] = str(error)
-                context.recorder.say("system", f"The MCP server {server.name!r} could not be started: {error}")
+                    how = server.shown
+                    raise AgentFault(f"the MCP server {server.name!r} ({how}) could not be started: {why}") from None
+                self._failures[server.name] = why
+                context.recorder.say("system", f"The MCP server {server.name!r} could not be started: {why}")
                 continue
             self._learn(server, [Tool(each.name, each.description or "", each.input_schema) for each in tools])
             logger.info("%s: the MCP server %r has %d tools", context.round.name, server.name, len(tools))

@@ -82,6 +82,7 @@ def test_the_blocks_of_one_answer_are_one_step_whose_tokens_count_once(told: Tel
         "cached_tokens": 85,
         "completion_tokens": 40,
         "cost_usd": pytest.approx(cost),
+        "extra": {"cache_write_tokens": 5},
     }
     assert second["metrics"]["completion_tokens"] == 7
     assert found.spending.spent.tokens == 247
@@ -152,6 +153,8 @@ def test_the_end_says_what_all_of_it_took_of_this_turn_alone(told: Tell) -> None
         "prompt_tokens": 280,
         "cached_tokens": 220,
         "completion_tokens": 61,
+        "cache_write_tokens": None,
+        "reasoning_tokens": None,
         "cost_usd": pytest.approx(0.3),
         "requests": 1,
     }

@@ -54,6 +54,8 @@ def test_what_was_thought_and_said_belongs_to_the_next_call(told: Tell) -> None:
         "prompt_tokens": 200,
         "cached_tokens": 100,
         "completion_tokens": 30,
+        "cache_write_tokens": 0,
+        "reasoning_tokens": None,
         "cost_usd": pytest.approx(cost),
         "requests": None,
     }

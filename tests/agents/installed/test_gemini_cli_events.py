@@ -57,6 +57,8 @@ def test_the_tokens_of_the_turn_count_its_thoughts(told: Tell) -> None:
         "prompt_tokens": 200,
         "cached_tokens": 100,
         "completion_tokens": 60,
+        "cache_write_tokens": 0,
+        "reasoning_tokens": None,
         "cost_usd": pytest.approx(cost),
         "requests": None,
     }

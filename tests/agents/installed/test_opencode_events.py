@@ -52,6 +52,7 @@ def test_the_parts_of_an_answer_are_one_step_with_its_tokens(told: Tell) -> None
         "cached_tokens": 10,
         "completion_tokens": 25,
         "cost_usd": pytest.approx(cost),
+        "extra": {"cache_write_tokens": 0},
     }
     assert last["message"] == found.reader.final == "Done."
     assert (found.spending.spent.tokens, found.spending.spent.turns) == (250, 2)
@@ -64,6 +65,8 @@ def test_a_cost_that_it_knows_is_taken_and_0_is_none(told: Tell) -> None:
         "prompt_tokens": 100,
         "cached_tokens": 10,
         "completion_tokens": 25,
+        "cache_write_tokens": 0,
+        "reasoning_tokens": None,
         "cost_usd": 0.25,
         "requests": 1,
     }

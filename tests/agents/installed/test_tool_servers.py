@@ -106,6 +106,14 @@ def test_codex_refuses_a_task_with_a_server_that_it_does_not_speak_to(make_task:
         ('{"mcpServers": {}}', "at least 1 item"),
         ('{"mcpServers": {"a": {"args": []}}}', "mcpServers.a: Value error, it has to have either a command or a url"),
         ('{"mcpServers": {"a": {"type": "http", "command": "x"}}}', "a server of type http has a url"),
+        (
+            '{"mcpServers": {"a": {"url": "http://a/", "headers": {"Authorization": "Bearer abcdefgh"}}}}',
+            r"Authorization holds a secret, which would be recorded; write \$\{AUTHORIZATION\}",
+        ),
+        (
+            '{"mcpServers": {"a": {"command": "a", "env": {"A_TOKEN": "${SOMETHING}"}}}}',
+            "the variable SOMETHING does not count as a secret",
+        ),
         ('{"mcpServers": {"a": {"url": "http://${NO_SUCH_THING}/"}}}', r"\$\{NO_SUCH_THING\} is not set"),
     ],
 )
@@ -130,3 +138,8 @@ def test_one_name_for_two_servers_is_refused(make_task: MakeTask, tmp_path: Path
     agent = OpenCodeAgent("openai/gpt-5", OpenCodeAgent.options_type(mcp=path))
     with pytest.raises(UsageError, match="has an MCP server 'notes', too; give this one another name"):
         check_task(agent, make_task("say: x", toml=TOML), "docker")
+
+
+def test_an_address_is_shown_without_what_may_be_secret() -> None:
+    assert ToolServer("a", "http", url="http://me:pass@a:80/mcp?token=x#y").shown == "http://a:80/mcp"
+    assert ToolServer("a", "stdio", command="a-server").shown == "a-server"

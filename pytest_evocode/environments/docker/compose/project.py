@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from pytest_evocode.tasks.model import SidecarStart
 _TIMEOUT = 120.0  # seconds for `docker compose` to read a file, or to make containers
 _UNSET = re.compile(r'The \\?"(?P<name>[^"\\]+)\\?" variable is not set')
 _OF_ENGINE = ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "HOME", "PATH")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""The names that a compose file can refer to."""
+_NO_REMOTES = {"COMPOSE_EXPERIMENTAL_GIT_REMOTE": "false", "COMPOSE_EXPERIMENTAL_OCI_REMOTE": "false"}
+"""Of an included file, no name that also is that of a repository is fetched."""
 _DROPPED = {
     *("build", "ports", "expose", "container_name", "logging", "labels", "annotations", "depends_on", "networks"),
     *("profiles", "attach", "scale", "env_file", "configs", "secrets", "volumes", "pull_policy"),
@@ -106,7 +111,6 @@ def read_project(task: Task, env: Mapping[str, str]) -> ComposeProject:
     file = task.compose
     assert file is not None
     rules = Rules(file)
-    _check_dotenv(file)
     model = _resolve(file, {**_variables_of_harbor(task), **env}, rules)
     rules.check(model)
     _fill_in(file, model, env, rules)
@@ -174,12 +178,40 @@ def engine_variables() -> dict[str, str]:
 
 
 def _read_by_compose(file: ComposeFile, env: Mapping[str, str], *options: str) -> subprocess.CompletedProcess[str]:
-    # Reading needs no engine, but Docker's configuration has the place of its plugins. PATH and HOME are not the task's
-    # to see. A file need not say what main is made from, so another one before it does.
+    # A file need not say what main is made from, so another one before it does.
     where = ["--project-name", "evocode", "--project-directory", str(file.path.parent)]
-    arguments = [*where, "--file", "-", "--file", str(file.path), "config", *options, "--format", "json"]
+    dotenv = file.path.parent / ".env"
+    given = ["--env-file", str(dotenv)] if dotenv.is_file() else []
     base = json.dumps({"services": {MAIN: {"image": "evocode-main"}}})
-    return run_compose(arguments, {"DOCKER_CONFIG": _docker_config(), **env}, file.path.parent, base)
+    with _as_env_file(env) as variables:
+        arguments = [*where, *given, "--env-file", variables, "--file", "-", "--file", str(file.path)]
+        arguments += ["config", *options, "--format", "json"]
+        return run_compose(arguments, {"DOCKER_CONFIG": _docker_config(), **_NO_REMOTES}, file.path.parent, base)
+
+
+@contextlib.contextmanager
+def _as_env_file(env: Mapping[str, str]) -> Iterator[str]:
+    """Yield the path of a file in memory with variables.
+
+    They are the task's: as variables of the command itself they could name a program for it to run on the host, as
+    DOCKER_CONFIG and LD_PRELOAD do.
+    """
+    with open(os.memfd_create("evocode-variables"), "wb") as written:
+        lines = (f"{name}={_quoted(value)}\n" for name, value in env.items() if _NAME.fullmatch(name))
+        written.write("".join(lines).encode())
+        written.flush()
+        yield f"/proc/{os.getpid()}/fd/{written.fileno()}"
+
+
+def _quoted(value: str) -> str:
+    r"""Return a value as ``docker compose`` reads it from a file of variables.
+
+    >>> print(_quoted('5$ "a"'))
+    "5\$ \"a\""
+    """
+    # A backslash before the last quotation mark would be taken to belong to that one.
+    escapes = {"\\": r"\0134", '"': r"\"", "$": r"\$", "\n": r"\n", "\r": r"\r"}
+    return '"' + "".join(escapes.get(each, each) for each in value) + '"'
 
 
 def _docker_config() -> str:
@@ -218,12 +250,6 @@ def _variables_of_harbor(task: Task) -> dict[str, str]:
         "HOST_AGENT_LOGS_PATH": f"{LOGS_MARK}agent",
         "HOST_ARTIFACTS_PATH": f"{LOGS_MARK}artifacts",
     }
-
-
-def _check_dotenv(file: ComposeFile) -> None:
-    dotenv = file.path.parent / ".env"
-    if dotenv.is_symlink() and not dotenv.resolve().is_relative_to(file.path.parent.resolve()):
-        raise TaskError("leads out of the task; copy the file", dotenv)
 
 
 def _fill_in(file: ComposeFile, model: Mapping[str, Any], env: Mapping[str, str], rules: Rules) -> None:

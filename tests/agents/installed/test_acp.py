@@ -1,0 +1,56 @@
+"""Agents that speak the Agent Client Protocol, with a program in the sandbox."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_evocode.agents.acp.agent import AcpAgent, AcpOptions
+from pytest_evocode.agents.specs import Option, make_agent
+from pytest_evocode.environments import Environment
+from pytest_evocode.errors import EnvironmentFault, UsageError
+from pytest_evocode.llm.budget import parse_budget
+from tests.agents.installed.conftest import Attempt, MakeTask
+
+PROGRAM = Path(__file__).parents[2] / "acceptance" / "acp_program.py"
+FILES = {"agent.py": PROGRAM.read_text()}
+
+
+def agent() -> AcpAgent:
+    return AcpAgent("python3 agent.py", AcpOptions())
+
+
+@pytest.mark.parametrize("limit", ["turns=30/round", "tokens=100/round", "turns=30", "cost=1/round"])
+def test_a_limit_that_cannot_be_kept_to_is_refused(limit: str) -> None:
+    with pytest.raises(UsageError, match="limit minutes only"):
+        agent().check({}, parse_budget(limit))
+    agent().check({}, parse_budget("minutes=5/round"))
+
+
+def test_variables_are_given_as_json() -> None:
+    made: Any = make_agent("acp:agent", {"env": Option('{"A": "b"}', "--evocode-agent-option", Path())})
+    assert made._options.env == {"A": "b"}
+
+
+def test_a_refusal_counts_as_one(make_task: MakeTask, attempt: Attempt) -> None:
+    (record,) = attempt(agent(), make_task("stop: refusal\n", files=FILES))
+    assert record.refused
+    assert "refused to go on" in record.stopped
+
+
+def test_no_thread_is_left_where_a_program_cannot_be_started(
+    make_task: MakeTask, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
+
+    def fail(self: Environment, *given: Any) -> None:
+        raise EnvironmentFault("the engine is down")
+
+    monkeypatch.setattr(SandboxEnvironment, "open_program", fail)
+    before = threading.active_count()
+    (record,) = attempt(agent(), make_task("say: x\n", files=FILES))
+    assert record.outcome == "error"
+    assert threading.active_count() == before
