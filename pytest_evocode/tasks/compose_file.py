@@ -98,7 +98,11 @@ class ComposeFile:
         for variable in ("${CONTEXT_DIR}", "$CONTEXT_DIR"):
             table = {k: each.replace(variable, ".") if isinstance(each, str) else each for k, each in table.items()}
         args = table.get("args") or {}
-        pairs = args if isinstance(args, list) else [f"{name}={value}" for name, value in args.items()]
+        pairs = (
+            args
+            if isinstance(args, list)
+            else [name if value is None else f"{name}={value}" for name, value in args.items()]
+        )
         root = self.path.parent
         context = (root / str(table.get("context", "."))).resolve()
         dockerfile = (context / str(table.get("dockerfile", "Dockerfile"))).resolve()

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_evocode.environments.docker.compose.making import program_of
 from pytest_evocode.environments.docker.compose.project import plain, read_project
+from pytest_evocode.environments.entry_points import EntryPoint
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.compose_file import read_compose_file
 
@@ -59,6 +61,7 @@ REFUSED = [
     ("sysctls: {kernel.msgmax: 1}", "only those of the network"),
     ("env_file: ../secret.env", "is outside of"),
     ("env_file: [{path: /etc/environment}]", "is outside of"),
+    ("volumes: [{type: tmpfs, target: /x, tmpfs: {mode: 511}}]", "only its size"),
     ("label_file: ./link", "is outside of"),
     ("build: ..", "is outside of"),
     ("build: 'https://example.org/x.git'", "is outside of"),
@@ -114,6 +117,65 @@ def test_the_other_tables_reach_nothing_either(make_task: MakeTask, more: str, w
     service = {"": "volumes: ['data:/d']" if "data" in more else "init: true"}.get(named, f"{named}: [s]")
     with pytest.raises(TaskError, match=why):
         compose(make_task, service, more)
+
+
+@pytest.mark.parametrize("given", ["uid", "gid"])
+def test_files_of_the_task_belong_to_root(make_task: MakeTask, given: str) -> None:
+    with pytest.raises(TaskError, match=rf"services\.db\.secrets\.0\.{given}: files of the task belong to root"):
+        compose(make_task, f"secrets: [{{source: s, {given}: '1000'}}]", "secrets: {s: {environment: GIVEN}}")
+
+
+@pytest.mark.parametrize(
+    ("mounts", "refused"),
+    [
+        ("volumes: ['data:/logs/verifier']", "/logs/verifier"),
+        ("volumes: ['data:/logs']", "/logs/verifier"),
+        ("volumes: ['data:/tests/data/']", "/tests"),
+        ("tmpfs: ['/tests:size=1m']", "/tests"),
+        ("volumes: [{type: tmpfs, target: /solution}]", "/solution"),
+        ("volumes: ['data:/logs/artifacts', 'own:/logs/verifier']", None),
+    ],
+)
+def test_no_service_writes_where_suites_keep_their_files(make_task: MakeTask, mounts: str, refused: str | None) -> None:
+    other = "db: {image: python, volumes: ['data:/d']}"
+    text = f"services:\n  main:\n    {mounts}\n  {other}\nvolumes: {{data: {{}}, own: {{}}}}\n"
+    task = make_task(files={"docker-compose.yaml": text})
+    if refused is None:
+        assert read_project(task, {}).shared_volumes.keys() == {"/logs/artifacts"}
+        return
+    with pytest.raises(TaskError, match=f"{refused} is for suites alone") as caught:
+        read_project(task, {})
+    assert caught.value.line == 3
+
+
+def test_a_tmpfs_has_its_size_and_a_link_to_a_file_is_that_file(make_task: MakeTask) -> None:
+    text = "services:\n  db: {image: python, volumes: [{type: tmpfs, target: /x, tmpfs: {size: 1m}}, './link:/file']}\n"
+    task = make_task(files={"docker-compose.yaml": text, "data": "x"})
+    (task.environment_directory / "link").symlink_to("data")
+    db = read_project(task, {}).sidecars["db"]
+    assert db.settings["tmpfs"] == ["/x:size=1048576"]
+    assert [each.source for each in db.copies] == [(task.environment_directory / "data").resolve()]
+
+
+@pytest.mark.parametrize(
+    ("said", "runs"),
+    [
+        ("", ("/entry",)),
+        ("command: sleep infinity", ("/entry",)),
+        ("command: serve", ("sh", "-c", "exec /entry serve", "main")),
+        ("entrypoint: []", None),
+        ("entrypoint: [sleep, infinity]", None),
+        ("entrypoint: [own, x]", ("sh", "-c", "exec own x", "main")),
+    ],
+)
+def test_an_entry_point_in_the_file_takes_the_place_of_the_images(
+    make_task: MakeTask, said: str, runs: tuple[str, ...] | None
+) -> None:
+    text = f"services:\n  main:\n    working_dir: /own\n    {said}\n"
+    main = read_project(make_task(files={"docker-compose.yaml": text}), {}).main
+    entered = program_of(main, {"Entrypoint": ["/entry"], "WorkingDir": "/"}, EntryPoint(("/entry",), "/"))
+    assert (entered.argv if entered is not None else None) == runs
+    assert entered is None or runs == ("/entry",) or entered.cwd == "/own"
 
 
 def test_anchors_and_extensions_do_not_get_around_the_rules(make_task: MakeTask) -> None:

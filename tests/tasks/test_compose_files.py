@@ -45,6 +45,13 @@ def test_main_is_built_as_the_compose_file_says(write_task: WriteTask) -> None:
     assert task.main_build.options == ("--build-arg", "A=1", "--target", "last")
 
 
+def test_a_build_argument_of_main_has_a_value(write_task: WriteTask) -> None:
+    text = "services:\n  main:\n    build:\n      args:\n        A:\n"
+    with pytest.raises(TaskError, match="A: write the value out") as caught:
+        load_task(write_task(files={FILE: text}))
+    assert caught.value.line == 4
+
+
 def test_harbors_own_words_for_main_mean_the_task(write_task: WriteTask) -> None:
     text = 'services: {main: {build: {context: "${CONTEXT_DIR}"}, image: "${MAIN_IMAGE_NAME}"}}'
     task = load_task(write_task(files={FILE: text}))

@@ -237,6 +237,8 @@ class ShellAgent:
 
     def _nudge(self, context: RoundContext, nudges: Nudges, reply: Reply) -> bool:
         """Tell the model to go on where its reply was none, and return whether it was told."""
+        if self._options.calls == "text":  # Its replies are answered by their form, and this one has ended the turn.
+            return False
         why, told = nudges.after(reply)
         if told:
             self._conversation.add(Message("user", told, is_nudge=True))

@@ -89,11 +89,9 @@ def create_by_compose(client: APIClient, name: str, model: Mapping[str, Any]) ->
     Raises EnvironmentFault; what was made by then has its labels.
     """
     with tempfile.TemporaryDirectory(prefix="evocode-compose-") as directory:
-        file = Path(directory, "compose.json")
-        file.write_text(json.dumps(model))
-        file.chmod(0o600)
-        arguments = ["--project-name", name, "--file", str(file), "create", "--no-build", "--pull", "never"]
-        done = run_compose(arguments, engine_variables(), Path(directory))
+        # Given as its input: a session that is killed leaves no file with the task's secrets.
+        arguments = ["--project-name", name, "--file", "-", "create", "--no-build", "--pull", "never"]
+        done = run_compose(arguments, engine_variables(), Path(directory), json.dumps(model))
     if done.returncode != 0:
         raise EnvironmentFault(f"docker compose could not make the services: {done.stderr.strip()[-2000:]}")
     with faults("looking for services"):

@@ -122,19 +122,23 @@ def _with_main(
         cpus=float(bounds["cpus"]) if wanted.cpus is None and "cpus" in bounds else settings.cpus,
         memory=_bytes(bounds["memory"]) if wanted.memory_mb is None and "memory" in bounds else settings.memory,
         processes=int(said.get("pids_limit") or 0) or settings.processes,
-        entry_point=_program_of(main, config) or settings.entry_point,
+        entry_point=program_of(main, config, settings.entry_point),
     )
 
 
-def _program_of(main: Service, config: Mapping[str, Any]) -> EntryPoint | None:
-    """Return what a compose file has ``main`` run; None where that only keeps its container alive."""
-    entrypoint, command = _words(main.settings.get("entrypoint")), _words(main.settings.get("command"))
-    if is_idle(entrypoint + command) or (not entrypoint and is_idle(command)):
+def program_of(main: Service, config: Mapping[str, Any], of_image: EntryPoint | None) -> EntryPoint | None:
+    """Return what ``main`` runs, by its compose file and image; None where that only keeps its container alive."""
+    entrypoint, command = main.settings.get("entrypoint"), _words(main.settings.get("command"))
+    if entrypoint is None and is_idle(command):
+        return of_image
+    # An entry point in the file takes the place of the image's, even if it is empty.
+    words = [*(_words(entrypoint) if entrypoint is not None else config.get("Entrypoint") or ()), *command]
+    if is_idle(words):
         return None
-    words = [*(entrypoint or config.get("Entrypoint") or ()), *(command or ())]
     # What is added to the arguments of an entry point is not to reach a program that does not expect it.
     line = shlex.join(words)
-    return EntryPoint(("sh", "-c", f"exec {line}", "main"), config.get("WorkingDir") or "/")
+    cwd = main.settings.get("working_dir") or config.get("WorkingDir") or "/"
+    return EntryPoint(("sh", "-c", f"exec {line}", "main"), cwd)
 
 
 def _words(said: Any) -> list[str]:

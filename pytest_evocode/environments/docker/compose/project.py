@@ -272,9 +272,10 @@ def _service(name: str, found: Mapping[str, Any], model: Mapping[str, Any], star
         if each["type"] == "volume":
             mounts.append(VolumeMount(each["target"], each.get("source"), bool(each.get("read_only"))))
         elif each["type"] == "tmpfs":
-            tmpfs.append(each["target"])
+            size = (each.get("tmpfs") or {}).get("size")
+            tmpfs.append(f"{each['target']}:size={size}" if size else each["target"])
         elif not each["source"].startswith(LOGS_MARK):
-            copies.append(CopiedFiles(Path(each["source"]), each["target"]))
+            copies.append(CopiedFiles(Path(each["source"]).resolve(), each["target"]))
     settings = {key: value for key, value in found.items() if key not in _DROPPED and not key.startswith("x-")}
     if tmpfs:
         settings["tmpfs"] = tmpfs
@@ -300,7 +301,7 @@ def _given_files(found: Mapping[str, Any], model: Mapping[str, Any]) -> list[Cop
             target = target if target.startswith("/") else place + target
             mode = int(str(entry["mode"]), 8) if entry.get("mode") else 0o444
             if "file" in source:
-                copies.append(CopiedFiles(Path(source["file"]), target, mode))
+                copies.append(CopiedFiles(Path(source["file"]).resolve(), target, mode))
             else:
                 text = plain(source.get("content") or "")
                 copies.append(CopiedFiles(text.encode(), target, mode))

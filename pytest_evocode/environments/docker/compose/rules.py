@@ -6,6 +6,7 @@ known here to be harmless passes.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ _BUILD = {"context", "dockerfile", "args", "target", "labels", "pull", "no_cache
 _VOLUME = {"type", "source", "target", "read_only", "volume", "bind", "tmpfs", "consistency"}
 _NETWORK = {"aliases", "priority", "gw_priority", "interface_name"}
 _CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
+_OF_SUITES = ("/tests", "/solution", "/logs/verifier")
 _HOST_WHY = "it reaches the host, or other attempts; remove it"
 
 
@@ -70,6 +72,7 @@ class Rules:
         services = model.get("services") or {}
         for name, service in services.items():
             self._service(name, service, services.keys())
+        self._places_of_suites(services)
 
     def _service(self, name: str, service: Mapping[str, Any], names: Iterable[str]) -> None:
         place = ("services", name)
@@ -101,6 +104,10 @@ class Rules:
         self._build(service.get("build"), place)
         self._volumes(service.get("volumes") or (), name, place)
         self._depends(service.get("depends_on") or {}, name, names)
+        for kind in ("configs", "secrets"):
+            for index, given in enumerate(service.get(kind) or ()):
+                if owner := next((key for key in ("uid", "gid") if given.get(key) not in (None, "0")), None):
+                    raise self._error("files of the task belong to root; remove it", *place, kind, index, owner)
         for network, settings in (service.get("networks") or {}).items():
             self._only(settings or {}, _NETWORK, (*place, "networks", network))
 
@@ -117,6 +124,8 @@ class Rules:
         for index, volume in enumerate(volumes):
             here: tuple[str | int, ...] = (*place, "volumes", index)
             self._only(volume, _VOLUME, here)
+            if (volume.get("tmpfs") or {}).keys() - {"size"}:
+                raise self._error("of a tmpfs only its size can be set; remove the rest", *here)
             if volume["type"] not in ("volume", "bind", "tmpfs"):
                 raise self._error(f"a mount of the type {volume['type']} is not supported", *here)
             if (volume.get("volume") or {}).keys() - {"nocopy"}:
@@ -126,6 +135,19 @@ class Rules:
             of_harbor = name == MAIN and volume["source"].startswith(LOGS_MARK) if volume["type"] == "bind" else True
             if not of_harbor and not self.inside(volume["source"], *here).exists():
                 raise self._error(f"there is no {volume['source']}; correct the path", *here)
+
+    def _places_of_suites(self, services: Mapping[str, Mapping[str, Any]]) -> None:
+        """Refuse what another service could write in the directories of suites, and what hides them."""
+        main = services.get(MAIN) or {}
+        others = [volume for name, each in services.items() if name != MAIN for volume in each.get("volumes") or ()]
+        written = {volume.get("source") for volume in others if volume["type"] == "volume"} - {None}
+        found = [("tmpfs", index, each.partition(":")[0]) for index, each in enumerate(main.get("tmpfs") or ())]
+        for index, volume in enumerate(main.get("volumes") or ()):
+            if volume["type"] == "tmpfs" or (volume["type"] == "volume" and volume.get("source") in written):
+                found.append(("volumes", index, volume["target"]))
+        for key, index, target in found:
+            if (directory := _of_suites(target)) is not None:
+                raise self._error(f"{directory} is for suites alone; remove it", "services", MAIN, key, index)
 
     def _depends(self, depends: Mapping[str, Any], name: str, names: Iterable[str]) -> None:
         for other, how in depends.items():
@@ -163,3 +185,9 @@ class Rules:
 
     def _error(self, message: str, *place: str | int) -> TaskError:
         return self._file.error(message, *place)
+
+
+def _of_suites(target: str) -> str | None:
+    """Return the directory of suites or solutions that is in a mount, or has it; None without one."""
+    path = posixpath.normpath(target).rstrip("/") + "/"
+    return next((each for each in _OF_SUITES if f"{each}/".startswith(path) or path.startswith(f"{each}/")), None)
