@@ -14,6 +14,7 @@ from pytest_evocode.agents.protocol import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import Deadline
 from pytest_evocode.agents.shell.model_turn import wait_for_reply
 from pytest_evocode.agents.user_models import client_of
+from pytest_evocode.errors import AgentFault, ContextOverflow, ModelFault
 from pytest_evocode.llm.protocol import Message, ModelClient
 from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.tasks.users import UserConfig
@@ -53,9 +54,12 @@ class SimulatedUser:
         told += [f"# The engineer\n\n{asked}\n\n# You\n\n{answered}" for asked, answered in said]
         told.append(f"# The engineer\n\n{question[-_LONGEST:]}")
         messages = (Message("system", system), Message("user", "\n\n".join(told)))
-        reply = wait_for_reply(
-            self.cancelled, partial(self._client.complete, messages, (), timeout=None), Deadline(None)
-        )
+        try:
+            reply = wait_for_reply(
+                self.cancelled, partial(self._client.complete, messages, (), timeout=None), Deadline(None)
+            )
+        except (AgentFault, ContextOverflow) as error:  # The agent is not to blame for the user's model.
+            raise ModelFault(f"the simulated user ({self.config.model}) cannot answer: {error}") from None
         return reply.text.strip() or "I have no preference.", reply.usage
 
     def close(self) -> None:
@@ -65,12 +69,12 @@ class SimulatedUser:
 
 
 def asks(message: str) -> bool:
-    """Return whether an agent's last message ends with a question: there is one in its last paragraph.
+    r"""Return whether an agent's last message ends with a question: there is one in its last paragraph.
 
-    >>> asks("I looked. Which of the two? I wait."), asks("It is done.")
+    >>> asks("I looked. Which of the two? I wait."), asks("Which one is it? The second.\n\nIt is done.")
     (True, False)
     """
-    paragraphs = [each for each in re.split(r"\n\\s*\n", message.strip()) if each.strip()]
+    paragraphs = [each for each in re.split(r"\n\s*\n", message.strip()) if each.strip()]
     return bool(paragraphs) and bool(_QUESTION.search(paragraphs[-1]))
 
 
