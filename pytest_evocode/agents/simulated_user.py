@@ -100,6 +100,8 @@ def run_with_user(agent: Agent, context: RoundContext, user: SimulatedUser) -> R
         if paid_before := number < len(given):
             answer, usage = given[number]["answer"], Usage.model_validate(given[number]["usage"])
         else:
+            if spent := context.spending.exhausted:  # The turn could not go on with an answer.
+                return replace(transcript, stopped=spent)
             with context.spending.waiting.pausing(0.0, "provider"):
                 answer, usage = user.answer(said, transcript.output)
             context.journal.add({"question": transcript.output, "answer": answer, "usage": usage.model_dump()})

@@ -148,6 +148,15 @@ def test_a_server_that_does_not_answer_at_the_turns_end_is_not_waited_for(
     assert seconds < 30
 
 
+def test_a_malformed_answer_is_told_to_the_model(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1, toml=STDIO, dockerfile=IMAGE, files=FILES)
+    with ModelServer(in_rounds([note("malformed"), note("line-1")])) as server:
+        session = run_tasks(*at(server, GPT), "tasks", agent=None)
+        told = server.asked[1].last_result
+    assert session.outcomes == {"passed": 1}
+    assert told.startswith("[MCP server notes: the server's answer is of no known form: ")
+
+
 def test_a_harness_may_have_servers_of_its_own(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

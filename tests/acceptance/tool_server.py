@@ -35,6 +35,8 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
         with open("log.txt", "a") as file:
             print(text, file=file)
         result = {"content": [{"type": "text", "text": f"noted {text} as {os.getuid()}"}]}
+        if text == "malformed":
+            result = {"content": 5}
     else:
         return {"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": f"there is no {method}"}}
     return {"jsonrpc": "2.0", "id": number, "result": result}

@@ -14,7 +14,8 @@ import pytest
 from pytest_evocode.agents.journal import Journal
 from pytest_evocode.agents.protocol import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.simulated_user import SimulatedUser, asks, run_with_user
-from pytest_evocode.errors import AgentFault, ContextOverflow, ModelFault
+from pytest_evocode.errors import AgentFault, ContextOverflow, ModelFault, RunLimitReached
+from pytest_evocode.llm.budget import AttemptSpending, RunSpending, parse_budget
 from pytest_evocode.llm.protocol import ModelClient, Reply
 from pytest_evocode.results.records import Usage
 from pytest_evocode.tasks.users import UserConfig
@@ -80,7 +81,9 @@ class Answering:
         return Reply(answer, usage=Usage(prompt_tokens=10, completion_tokens=1, requests=1))
 
 
-def play(path: Path, *says: str) -> tuple[Asking, Answering, SimulatedUser, Callable[[], RoundTranscript]]:
+def play(
+    path: Path, *says: str, spending: AttemptSpending | None = None
+) -> tuple[Asking, Answering, SimulatedUser, Callable[[], RoundTranscript]]:
     config = UserConfig.model_validate({"model": "openai/gpt-5-mini", "notes": "Port 1, and blue."})
     agent, model = Asking(list(says)), Answering()
     user = SimulatedUser(config, "Do it.", threading.Event(), _client=cast(ModelClient, model))
@@ -91,7 +94,7 @@ def play(path: Path, *says: str) -> tuple[Asking, Answering, SimulatedUser, Call
         environment=cast(Any, None),
         solution_env={},
         timeout=None,
-        recorder=Recorder(AgentInfo(name="a-program", version="1"), "a-session"),
+        recorder=Recorder(AgentInfo(name="a-program", version="1"), "a-session", spending=spending),
         journal=Journal(path),
     )
     return agent, model, user, lambda: run_with_user(cast(Agent, agent), context, user)
@@ -112,3 +115,21 @@ def test_an_answer_of_an_earlier_session_is_given_to_the_same_question_alone(
     assert model.asked == asked
     assert user.usage is not None
     assert user.usage.requests == 1 + asked  # What was paid for in vain counts.
+
+
+def test_the_user_is_not_asked_once_the_run_has_cost_what_it_may(tmp_path: Path) -> None:
+    run = RunSpending(tmp_path / "spent")
+    run.add(1.0)
+    spending = AttemptSpending(parse_budget("total-cost=1"), run=run)
+    _, model, _, begin = play(tmp_path / "journal", "Which port?", spending=spending)
+    with pytest.raises(RunLimitReached):
+        begin()
+    assert model.asked == 0
+
+
+def test_the_user_is_not_asked_when_the_agent_may_not_go_on(tmp_path: Path) -> None:
+    spending = AttemptSpending(parse_budget("turns=1/round"))
+    spending.charge(None)
+    _, model, _, begin = play(tmp_path / "journal", "Which port?", spending=spending)
+    assert begin().stopped == "budget: turns 1 of 1 used in the round"
+    assert model.asked == 0

@@ -155,6 +155,8 @@ class ServerSession:
             raise ConnectionError(f"the server answers with an error: {error.message}") from None
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, OSError) as error:
             raise ConnectionError(self._failure or _words(error)) from None
+        except ValueError as error:
+            raise ConnectionError(f"the server's answer is of no known form: {error}") from None
 
     async def end(self) -> None:
         """End the session, and the server where it was started for it."""
