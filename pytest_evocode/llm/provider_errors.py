@@ -102,7 +102,7 @@ def from_answer(body: Mapping[str, Any], request_id: str) -> ProviderFault | Non
         return None
     error = error if isinstance(error, dict) else {"message": str(error)}
     code = error.get("code")
-    number = int(code) if str(code).isdecimal() else None  # Some routers write it as text.
+    number = int(str(code)) if str(code).isdecimal() else None  # Some routers write it as text.
     status = number or _STATUS_OF_NAME.get(str(code or error.get("type")), 400)
     words = _words(error, error) or "the answer has an error"
     return ProviderFault(words, status, str(code or ""), str(error.get("param") or ""), request_id)
