@@ -81,7 +81,8 @@ def asks(message: str) -> bool:
 def run_with_user(agent: Agent, context: RoundContext, user: SimulatedUser) -> RoundTranscript:
     """Run an agent's turn, and go on with it after each answer of the user.
 
-    Answers of an earlier session are taken from the journal, where they separate the parts of the turn.
+    Answers of an earlier session are taken from the journal, where they separate the parts of the turn, as long as the
+    same is asked: a program in the container begins its turn anew, and may ask for something else.
     """
     parts = context.journal.split("answer")
     given = [entry for entry in context.journal.earlier if isinstance(entry, dict) and "answer" in entry]
@@ -93,12 +94,17 @@ def run_with_user(agent: Agent, context: RoundContext, user: SimulatedUser) -> R
         if ended or len(said) >= user.config.answers or not asks(transcript.output):
             return transcript
         number = len(said)
+        if number < len(given) and given[number]["question"] != transcript.output:
+            user.usages += [Usage.model_validate(entry["usage"]) for entry in given[number:]]  # Paid for all the same.
+            del given[number:], parts[number + 1 :]
         if paid_before := number < len(given):
             answer, usage = given[number]["answer"], Usage.model_validate(given[number]["usage"])
         else:
+            if spent := context.spending.exhausted:  # The turn could not go on with an answer.
+                return replace(transcript, stopped=spent)
             with context.spending.waiting.pausing(0.0, "provider"):
                 answer, usage = user.answer(said, transcript.output)
-            context.journal.add({"answer": answer, "usage": usage.model_dump()})
+            context.journal.add({"question": transcript.output, "answer": answer, "usage": usage.model_dump()})
             context.spending.charge_run(usage)
         user.usages.append(usage)
         said.append((transcript.output, answer))
