@@ -38,6 +38,7 @@ from pytest_evocode.trajectories.diffs import unified_diff
 CORPUS = Path(__file__).parents[1] / "tests" / "process" / "corpus"
 EXAMPLES = Path(__file__).parents[1] / "example_tasks"
 EXTRACTORS = ("plan", "run", "failure", "recovery", "abstention", "commit")
+HALVES = ("tuned", "held back", "held back, blind")
 #: The label of an event in which there is nothing to find.
 NONE = "none"
 
@@ -63,6 +64,13 @@ class LabelledEvent:
     """The file and the number of the event in it."""
     table: Mapping[str, Any]
     held_back: bool
+    blind: bool
+    """Written by somebody who had not read the rules."""
+
+    @property
+    def half(self) -> str:
+        """One of ``HALVES``."""
+        return "tuned" if not self.held_back else "held back, blind" if self.blind else "held back"
 
     @property
     def extractor(self) -> str:
@@ -76,13 +84,16 @@ class LabelledEvent:
 
 
 def labelled_events(directory: Path = CORPUS) -> Iterator[LabelledEvent]:
-    """Yield all events of the corpus; those in files called ``*.held.toml`` are held back from tuning."""
+    """Yield all events of the corpus; those in files called ``*.held.toml`` are held back from tuning.
+
+    Those in files called ``*.blind.held.toml`` were written without knowledge of the rules.
+    """
     for path in sorted(directory.glob("*.toml")):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         for number, table in enumerate(content["event"], 1):
             request = content["requests"].get(table.get("request", ""), "Do what is to be done.")
-            held = path.name.endswith(".held.toml")
-            yield LabelledEvent(f"{path.name}:{number}", {**table, "request": request}, held)
+            held, blind = path.name.endswith(".held.toml"), path.name.endswith(".blind.held.toml")
+            yield LabelledEvent(f"{path.name}:{number}", {**table, "request": request}, held, blind)
 
 
 def found_in(event: LabelledEvent) -> str:
@@ -227,9 +238,9 @@ def measure(runs: int) -> Table:
     """Shares from 0 to 1; the number of runs does not matter, since nothing is timed."""
     events = list(labelled_events())
     table = Table("how often the rules are right", "from 0 to 1", ("precision", "recall"), digits=2)
-    for held, half in ((False, "tuned"), (True, "held back")):
+    for half in HALVES:
         for extractor in EXTRACTORS:
-            some = [each for each in events if each.extractor == extractor and each.held_back is held]
+            some = [each for each in events if each.extractor == extractor and each.half == half]
             precision, recall = precision_and_recall(some)
             table.add(f"{extractor}, {half} ({len(some)} events)", "precision", [precision])
             table.add(f"{extractor}, {half} ({len(some)} events)", "recall", [recall])

@@ -14,6 +14,7 @@ from pytest_evocode.agents.protocol import Agent, RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import Deadline
 from pytest_evocode.agents.shell.model_turn import wait_for_reply
 from pytest_evocode.agents.user_models import client_of
+from pytest_evocode.errors import AgentFault, ContextOverflow, ModelFault
 from pytest_evocode.llm.protocol import Message, ModelClient
 from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.tasks.users import UserConfig
@@ -53,9 +54,12 @@ class SimulatedUser:
         told += [f"# The engineer\n\n{asked}\n\n# You\n\n{answered}" for asked, answered in said]
         told.append(f"# The engineer\n\n{question[-_LONGEST:]}")
         messages = (Message("system", system), Message("user", "\n\n".join(told)))
-        reply = wait_for_reply(
-            self.cancelled, partial(self._client.complete, messages, (), timeout=None), Deadline(None)
-        )
+        try:
+            reply = wait_for_reply(
+                self.cancelled, partial(self._client.complete, messages, (), timeout=None), Deadline(None)
+            )
+        except (AgentFault, ContextOverflow) as error:  # The agent is not to blame for the user's model.
+            raise ModelFault(f"the simulated user ({self.config.model}) cannot answer: {error}") from None
         return reply.text.strip() or "I have no preference.", reply.usage
 
     def close(self) -> None:
@@ -65,19 +69,20 @@ class SimulatedUser:
 
 
 def asks(message: str) -> bool:
-    """Return whether an agent's last message ends with a question: there is one in its last paragraph.
+    r"""Return whether an agent's last message ends with a question: there is one in its last paragraph.
 
-    >>> asks("I looked. Which of the two? I wait."), asks("It is done.")
+    >>> asks("I looked. Which of the two? I wait."), asks("Which one is it? The second.\n\nIt is done.")
     (True, False)
     """
-    paragraphs = [each for each in re.split(r"\n\\s*\n", message.strip()) if each.strip()]
+    paragraphs = [each for each in re.split(r"\n\s*\n", message.strip()) if each.strip()]
     return bool(paragraphs) and bool(_QUESTION.search(paragraphs[-1]))
 
 
 def run_with_user(agent: Agent, context: RoundContext, user: SimulatedUser) -> RoundTranscript:
     """Run an agent's turn, and go on with it after each answer of the user.
 
-    Answers of an earlier session are taken from the journal, where they separate the parts of the turn.
+    Answers of an earlier session are taken from the journal, where they separate the parts of the turn, as long as the
+    same is asked: a program in the container begins its turn anew, and may ask for something else.
     """
     parts = context.journal.split("answer")
     given = [entry for entry in context.journal.earlier if isinstance(entry, dict) and "answer" in entry]
@@ -89,12 +94,17 @@ def run_with_user(agent: Agent, context: RoundContext, user: SimulatedUser) -> R
         if ended or len(said) >= user.config.answers or not asks(transcript.output):
             return transcript
         number = len(said)
+        if number < len(given) and given[number]["question"] != transcript.output:
+            user.usages += [Usage.model_validate(entry["usage"]) for entry in given[number:]]  # Paid for all the same.
+            del given[number:], parts[number + 1 :]
         if paid_before := number < len(given):
             answer, usage = given[number]["answer"], Usage.model_validate(given[number]["usage"])
         else:
+            if spent := context.spending.exhausted:  # The turn could not go on with an answer.
+                return replace(transcript, stopped=spent)
             with context.spending.waiting.pausing(0.0, "provider"):
                 answer, usage = user.answer(said, transcript.output)
-            context.journal.add({"answer": answer, "usage": usage.model_dump()})
+            context.journal.add({"question": transcript.output, "answer": answer, "usage": usage.model_dump()})
             context.spending.charge_run(usage)
         user.usages.append(usage)
         said.append((transcript.output, answer))

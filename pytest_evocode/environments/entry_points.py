@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import threading
 import time
 import uuid
@@ -31,6 +32,16 @@ class EntryPoint:
     argv: tuple[str, ...]
     cwd: str
     """The image's own WORKDIR."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The absolute paths that its words name, if there are such files.
+
+        >>> EntryPoint(("sh", "-c", "exec ./start.sh /srv"), "/app").files
+        ('/app/sh', '/app/exec', '/app/start.sh', '/srv')
+        """
+        words = (part for word in self.argv for part in word.split() if not part.startswith("-"))
+        return tuple(posixpath.normpath(posixpath.join(self.cwd, word.strip("'\""))) for word in words)
 
 
 class EnteredProgram:
@@ -190,6 +201,12 @@ class EntryPointEnvironment(CommandEnvironment):
 def enter(environment: Environment, *, killed: bool = False) -> EnteredProgram | None:
     """Start the ENTRYPOINT of an environment's image, if it has one; see :meth:`EnterableEnvironment.enter`."""
     return environment.enter(killed=killed) if isinstance(environment, EnterableEnvironment) else None
+
+
+def entry_files(environment: Environment) -> tuple[str, ...]:
+    """Return the files that an environment's ENTRYPOINT may be started from; none where it has no ENTRYPOINT."""
+    found = environment.entry_point if isinstance(environment, EnterableEnvironment) else None
+    return () if found is None else found.files
 
 
 def entered_program(environment: Environment) -> EnteredProgram | None:

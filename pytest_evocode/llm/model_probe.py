@@ -7,6 +7,7 @@ import json
 import logging
 import urllib.error
 import urllib.request
+from http.client import BadStatusLine, HTTPException
 from typing import Any
 from urllib.parse import quote
 
@@ -44,8 +45,12 @@ def probe(provider: Provider, model: str, access: Access) -> None:
         if error.code == 404 and official:
             raise UsageError(f"{label}: the provider has no such model{_near(model, known_models())}") from None
         return
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
+        if isinstance(error, BadStatusLine) and not isinstance(error, OSError) and access.base_url is not None:
+            raise UsageError(
+                f"{label}: what answers at {access.base_url} does not speak HTTP; correct base_url"
+            ) from None
         if isinstance(reason, ConnectionRefusedError) and access.base_url is not None:
             raise UsageError(
                 f"{label}: nothing listens at {access.base_url}; start the server, or correct base_url"

@@ -73,7 +73,7 @@ class Message:
     native: Any = None
     """The assistant's message in the provider's format, which is sent back unchanged (it may have signed reasoning)."""
     is_nudge: bool = False
-    """Whether a user's message is of the agent's own making, and no request."""
+    """Whether a user's message is no request: the agent's own making, or the answer to a question."""
     images: tuple[ShownImage, ...] = ()
     """What a tool's result shows beside its text."""
 

@@ -13,6 +13,15 @@ from typing import Any, Literal
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "credits_exhausted"})
 _RETRIED = frozenset({408, 409})
 _RATE_LIMITS = frozenset({429, 529})
+_STATUS_OF_NAME = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "server_error": 500,
+    "internal_server_error": 500,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
 # How OpenAI, Anthropic, vLLM, SGLang, llama.cpp, TGI, LM Studio, Mistral, Gemini, xAI and Bedrock say that a
 # conversation is too long.
 _TOO_LONG = re.compile(
@@ -93,8 +102,8 @@ def from_answer(body: Mapping[str, Any], request_id: str) -> ProviderFault | Non
         return None
     error = error if isinstance(error, dict) else {"message": str(error)}
     code = error.get("code")
-    by_name = {"rate_limit_exceeded": 429, "server_error": 500, "overloaded_error": 529, "api_error": 500}
-    status = code if isinstance(code, int) else by_name.get(str(code or error.get("type")), 400)
+    number = int(str(code)) if str(code).isdecimal() else None  # Some routers write it as text.
+    status = number or _STATUS_OF_NAME.get(str(code or error.get("type")), 400)
     words = _words(error, error) or "the answer has an error"
     return ProviderFault(words, status, str(code or ""), str(error.get("param") or ""), request_id)
 

@@ -88,6 +88,8 @@ class SharedConnections:
                 pace = RequestPace.from_json(json.load(file))
             except (ValueError, KeyError, TypeError):  # It is new, or whoever wrote it was killed.
                 pace = RequestPace()
+            if pace.refused_at > self._clock():  # Before the machine was started again, or on another machine.
+                pace = RequestPace()
             before = pace.as_json()
             yield pace
             if (now := pace.as_json()) != before:

@@ -52,7 +52,8 @@ class Waiting:
         """Count a request that failed after so many seconds and is sent again."""
         with self._lock:
             self._retries += 1
-            self._seconds[cause] = self._seconds.get(cause, 0.0) + seconds
+            if self._since is None:  # Else the block that is under way counts them.
+                self._seconds[cause] = self._seconds.get(cause, 0.0) + seconds
 
     @contextlib.contextmanager
     def pausing(self, seconds: float, cause: WaitCause) -> Iterator[None]:

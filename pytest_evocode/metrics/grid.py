@@ -43,10 +43,7 @@ class TaskRounds:
         Such a round has not failed, so that it counts nowhere where passes do. But it counts as not passed in an
         attempt whose suite gave none that decides, where that of the same round did in any other.
         """
-        undecided = {
-            number: {index for index, record in attempt.items() if record.outcome == "undecided"}
-            for number, attempt in self.attempts.items()
-        }
+        undecided = self._undecided()
         if not any(undecided.values()):
             return self
         known = self.known_suites.decided
@@ -66,6 +63,18 @@ class TaskRounds:
             attempts={number: self.attempts[number] for number in counting},
             partial={number: part for number, part in counting.items() if part != chain},
         )
+
+    def undecided_failed(self) -> int:
+        """Return how many rounds that no reward decides count as not passed all the same."""
+        known = self.known_suites.decided
+        return sum(len(indices & known) for indices in self._undecided().values())
+
+    def _undecided(self) -> dict[int, set[int]]:
+        """Return the indices of the rounds that no reward decides, by number of the attempt."""
+        return {
+            number: {index for index, record in attempt.items() if record.outcome == "undecided"}
+            for number, attempt in self.attempts.items()
+        }
 
     @property
     def known_suites(self) -> SuiteFacts:

@@ -68,7 +68,9 @@ class Scores:
     on_changed_tools: int = 0
     """How many rounds, passed or not, have a verdict that rests on tools of the image which the agent had changed."""
     undecided: int = 0
-    """How many rounds have rewards of which none decides, and count nowhere where passed rounds do."""
+    """How many rounds have rewards of which none decides; they count nowhere where passed rounds do, but for these:"""
+    undecided_failed: int = 0
+    """How many of them count as not passed, because the same round was decided in another attempt."""
     decided_tasks: int = 0
     """How many tasks the Dataset Score or SR is over: those with rounds that a reward decides."""
 
@@ -116,6 +118,7 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
         output_tokens=output_tokens(either),
         on_changed_tools=sum(verdict.rests_on_changed_tools for verdict in verdicts),
         undecided=sum(record.outcome == "undecided" for record in either.records()),
+        undecided_failed=sum(task.undecided_failed() for task in either.tasks),
         decided_tasks=len(either.decided().tasks),
     )
 

@@ -168,10 +168,21 @@ def undecided_lines(scores: Mapping[str, Scores], rounds: Mapping[str, Rounds]) 
     for name, row in scores.items():
         if row.undecided:
             number = "1 round is" if row.undecided == 1 else f"{row.undecided} rounds are"
-            left = f"left out; the other scores are over {row.decided_tasks} of {row.tasks} tasks"
-            yield f"{number} undecided for {name}, and {left}: name the reward that decides with --evocode-reward-key"
+            yield (
+                f"{number} undecided for {name}, and {_counted_as(row)}; "
+                f"the other scores are over {row.decided_tasks} of {row.tasks} tasks: "
+                "name the reward that decides with --evocode-reward-key"
+            )
             means = mean_rewards(rounds.get(name, ())).items()
             yield f"mean rewards of {name}: {', '.join(f'{key} {format_number(mean)}' for key, mean in means)}"
+
+
+def _counted_as(row: Scores) -> str:
+    """Return how the undecided rounds of a row count."""
+    if not row.undecided_failed:
+        return "left out"
+    some = "" if row.undecided_failed == row.undecided else f"left out, but for {row.undecided_failed} "
+    return f"{some}counted as not passed, because the same was decided in another attempt"
 
 
 def attempts_lines(scores: Mapping[str, Scores]) -> Iterator[str]:

@@ -58,7 +58,8 @@ class AgentTurns:
         """What the last turn was denied of the network."""
         self.waits: Waits | None = None
         """What the last turn waited for because of its model's provider."""
-        self._user_usage: Usage | None = None
+        self.user_usage: Usage | None = None
+        """What the model of the last turn's simulated user has used."""
         self.taking = False
         """Whether a round is prepared, or the agent works on it."""
         self._workspace: WorkspaceChanges | None = None
@@ -85,7 +86,7 @@ class AgentTurns:
         """
         self._stage = Progress("preparing", round_.index)
         self.unrecorded = None
-        self.seconds = self.denied = self.waits = None
+        self.seconds = self.denied = self.waits = self.user_usage = None
         self.stopwatch = Stopwatch()
         self.stopwatch.begin("setup")
         self.taking = True
@@ -150,7 +151,7 @@ class AgentTurns:
 
     def _run(self, context: RoundContext) -> RoundTranscript:
         """Let the agent work, with a user who answers its questions where the task declares one."""
-        self._user_usage = None
+        self.user_usage = None
         config = self._context.task.config.metadata.evocode.users.get(context.round.name)
         if config is None:
             return self._agent.run_round(context)
@@ -160,7 +161,7 @@ class AgentTurns:
         try:
             return run_with_user(self._agent, context, user)
         finally:
-            self._user_usage = user.usage
+            self.user_usage = user.usage
             user.close()
 
     def _round_context(self, environment: Environment, round_: Round, recorder: Recorder) -> RoundContext:
@@ -196,7 +197,7 @@ class AgentTurns:
             usage=usage,
             stopped=transcript.stopped,
             refused=transcript.refused,
-            user_usage=self._user_usage,
+            user_usage=self.user_usage,
             agent_seconds=seconds,
             phases=self.stopwatch.phases,
             denied=self.denied,

@@ -216,6 +216,7 @@ class RoundRecords:
             if isinstance(error, RunLimitReached):
                 self.waits = True
                 taken = {"usage": turns.unrecorded, "agent_seconds": turns.seconds, "provider_waits": turns.waits}
+                taken |= {"user_usage": turns.user_usage}
                 self._leave_waiting(index, str(error), taken)
             elif first is not None:
                 round_, cause = self._rounds[first], describe_error(error)

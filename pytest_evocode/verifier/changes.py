@@ -84,18 +84,22 @@ def listed(paths: Sequence[str]) -> tuple[str, ...]:
     return shown if len(paths) <= _LISTED else (*shown, f"and {len(paths) - _LISTED} more")
 
 
-def classify(paths: Iterable[str], image: ImageFacts, workdir: str) -> Changes:
+def classify(paths: Iterable[str], image: ImageFacts, workdir: str, entry: Sequence[str] = ()) -> Changes:
     """Return the paths by class, without those in the workspace that are nothing of the image's.
 
     Args:
         paths: Paths that are not as in the image, those of :func:`looked_at` in the workspace among them.
         image: What the image was like as built.
         workdir: The workspace.
+        entry: Files of the image's ENTRYPOINT, which a fork starts beside its suite wherever they lie.
     """
     found: dict[ChangeClass, list[str]] = {}
     inside = [workdir.rstrip("/")] if workdir.strip("/") else []
     for path in sorted(paths):
-        kind = _class_inside(path, image) if is_below(path, inside) else _class_outside(path, image)
+        if path in entry and is_below(path, inside):
+            kind: ChangeClass | None = "interpreters"
+        else:
+            kind = _class_inside(path, image) if is_below(path, inside) else _class_outside(path, image)
         if kind is not None:
             found.setdefault(kind, []).append(path)
     return Changes({kind: tuple(of_kind) for kind, of_kind in found.items()})

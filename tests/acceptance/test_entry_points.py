@@ -109,6 +109,25 @@ def test_one_that_the_agent_changed_marks_the_verdict(write_task: WriteTask, run
     assert strict.outcomes == {"failed": 1}
 
 
+@pytest.mark.parametrize("entry", ['["/app/start.sh"]', '["bash", "start.sh"]', "exec ./start.sh"])
+def test_one_in_the_workspace_that_forges_a_reward_marks_the_verdict(
+    write_task: WriteTask, run_tasks: RunTasks, entry: str
+) -> None:
+    forge = "while :; do echo 1 > /logs/verifier/reward.txt; sleep 0.02; done > /dev/null 2>&1 &"
+    write_task(
+        "a",
+        1,
+        dockerfile=f"{PYTHON}WORKDIR /app\nCOPY start.sh start.sh\nRUN chmod 755 start.sh\nENTRYPOINT {entry}\n",
+        solve={1: f"echo '{forge}' >> start.sh"},
+        test={1: "echo 0 > /logs/verifier/reward.txt; sleep 0.3"},
+        files={"environment/start.sh": "#!/bin/bash\n"},
+    )
+    verdict = run_tasks("tasks").record().rounds[0].verdict
+    assert verdict is not None
+    assert verdict.changed_tools == ("/app/start.sh",)
+    assert run_tasks("tasks", "--evocode-strict").outcomes == {"failed": 1}
+
+
 def test_what_comes_from_a_failing_service_is_a_flag_of_the_verdict(write_task: WriteTask, run_tasks: RunTasks) -> None:
     solve = "echo line-1 >> log.txt; printf '#!/bin/bash\\necho closed; exit 4\\n' > /opt/start.sh"
     write_task("a", 1, dockerfile=ENTERED, solve={1: solve}, files=FILES)

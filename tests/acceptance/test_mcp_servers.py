@@ -132,6 +132,31 @@ def test_a_server_over_http_is_reached_from_the_container_with_its_headers(
     assert session.outcomes == {"passed": 2}
 
 
+def test_a_server_that_does_not_answer_at_the_turns_end_is_not_waited_for(
+    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SESAME", "sesame")
+    toml = '[[environment.mcp_servers]]\nname = "notes"\n'
+    toml += 'transport = "streamable-http"\nurl = "http://127.0.0.1:8078/mcp"\nheaders = { X-Key = "${SESAME}" }\n'
+    start = "cd /app && rm -f setup.sh && (python3 /srv/server.py 8078 sessions >/tmp/server.log 2>&1 &)\n"
+    write_task("a", 1, toml=toml, dockerfile=IMAGE, files=FILES, workdir={1: {"setup.sh": start}})
+    with ModelServer(in_rounds([note("line-1")])) as server:
+        session = run_tasks(*at(server, GPT), "tasks", agent=None)
+    assert session.outcomes == {"passed": 1}
+    seconds = session.record(agent="gpt-5").rounds[0].agent_seconds
+    assert seconds is not None
+    assert seconds < 30
+
+
+def test_a_malformed_answer_is_told_to_the_model(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1, toml=STDIO, dockerfile=IMAGE, files=FILES)
+    with ModelServer(in_rounds([note("malformed"), note("line-1")])) as server:
+        session = run_tasks(*at(server, GPT), "tasks", agent=None)
+        told = server.asked[1].last_result
+    assert session.outcomes == {"passed": 1}
+    assert told.startswith("[MCP server notes: the server's answer is of no known form: ")
+
+
 def test_a_harness_may_have_servers_of_its_own(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

@@ -47,6 +47,15 @@ def test_a_model_without_tool_calls_solves_a_task_and_its_failures_are_recorded(
     assert "'format_error': '2 blocks'" in second
 
 
+def test_a_last_reply_that_shows_a_script_to_the_user_ends_the_turn(run_tasks: RunTasks, write_task: WriteTask) -> None:
+    write_task("a", 1)
+    script: list[Step] = [block("echo line-1 >> log.txt"), Say("Look:\n\n```console\n$ cat log.txt\n```\n\nDONE")]
+    with ModelServer(script) as server:
+        session = run_tasks(*at(server, SPEC), TEXT, "tasks", agent=None)
+    assert session.outcomes == {"passed": 1}
+    assert len(server.asked) == 2
+
+
 def test_a_model_that_never_keeps_to_it_is_stopped(run_tasks: RunTasks, write_task: WriteTask) -> None:
     write_task("a", 1)
 

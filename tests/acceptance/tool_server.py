@@ -1,6 +1,7 @@
 """An MCP server of the tests in plain Python, over stdio or, with a port as its argument, over HTTP.
 
-``note`` appends a text to log.txt, ``die`` ends the server. Over HTTP, ``X-Key: sesame`` has to be among the headers.
+``note`` appends a text to log.txt, ``die`` ends the server. Over HTTP, ``X-Key: sesame`` has to be among the headers;
+with ``sessions`` as a second argument it has sessions, and does not answer whoever ends one.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+SESSIONS = "sessions" in sys.argv
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
 
@@ -32,6 +35,8 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
         with open("log.txt", "a") as file:
             print(text, file=file)
         result = {"content": [{"type": "text", "text": f"noted {text} as {os.getuid()}"}]}
+        if text == "malformed":
+            result = {"content": 5}
     else:
         return {"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": f"there is no {method}"}}
     return {"jsonrpc": "2.0", "id": number, "result": result}
@@ -42,6 +47,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_error(405)
 
     def do_DELETE(self) -> None:
+        if SESSIONS:
+            time.sleep(600)
         self.send_error(405)
 
     def do_POST(self) -> None:
@@ -53,6 +60,8 @@ class Handler(BaseHTTPRequestHandler):
         body = b"" if said is None else json.dumps(said).encode()
         self.send_response(202 if said is None else 200)
         self.send_header("Content-Type", "application/json")
+        if SESSIONS:
+            self.send_header("Mcp-Session-Id", "one")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

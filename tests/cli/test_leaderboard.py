@@ -286,3 +286,14 @@ def test_tasks_that_no_reward_decides_and_suites_without_cases_are_named(evocode
     left = "2 rounds are undecided for old, and left out; the other scores are over 2 of 3 tasks"
     assert any(note.startswith(left) for note in notes)
     assert any(note.startswith("mean rewards of old: ") for note in notes)
+
+
+def test_rounds_that_only_other_attempts_decide_are_said_to_count_as_not_passed(
+    evocode: Evocode, tmp_path: Path
+) -> None:
+    write_attempt(tmp_path / "both", "c", "old", "uu")
+    write_attempt(tmp_path / "both", "c", "new", "pu")
+    lines = evocode("leaderboard", "both").out.splitlines()
+    why = "counted as not passed, because the same was decided in another attempt"
+    assert any(line.startswith(f"2 rounds are undecided for old, and left out, but for 1 {why}; ") for line in lines)
+    assert any(line.startswith("1 round is undecided for new, and left out; ") for line in lines)

@@ -124,6 +124,14 @@ def test_a_pace_that_was_cut_off_in_writing_begins_anew(tmp_path: Path) -> None:
     assert limits.reserve("a")[0] == 0
 
 
+def test_a_pace_from_before_the_machine_was_started_again_does_not_hold(tmp_path: Path) -> None:
+    before = SharedConnections(tmp_path, clock=lambda: 1_000_000.0)
+    before.refused("openai-a", before.reserve("openai-a")[1], 50.0)
+    assert before.reserve("openai-a")[0] == pytest.approx(50.0)
+    after = SharedConnections(tmp_path, clock=lambda: 100.0)
+    assert after.reserve("openai-a") == (0.0, 100.0)
+
+
 def test_clients_ask_a_provider_no_more_at_once_than_they_may() -> None:
     at_once, most = 0, 0
     lock, release = threading.Condition(), threading.Event()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import socket
-from contextlib import closing
+import threading
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,7 @@ from pytest_evocode.llm.model_options import ModelOptions
 from tests.model_server import ModelServer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 each_provider = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 
@@ -35,6 +36,45 @@ def test_a_port_where_nothing_listens_is_told(provider: str) -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(UsageError, match=f"nothing listens at {url}.*; start the server, or correct base_url"):
             probe(provider, url)
+
+
+@contextmanager
+def answering(answer: str) -> Iterator[tuple[str, list[bytes]]]:
+    """Yield the URL of a port that gives every connection one answer, and what it was sent."""
+    asked: list[bytes] = []
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                with connection:
+                    asked.append(connection.recv(65536))
+                    connection.sendall(answer.encode())
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+@each_provider
+def test_a_port_that_does_not_speak_http_is_told(provider: str) -> None:
+    words = "what answers at http://.* does not speak HTTP; correct base_url"
+    with answering("SSH-2.0-OpenSSH\r\n") as (url, _), pytest.raises(UsageError, match=words):
+        probe(provider, url)
+
+
+@each_provider
+def test_a_redirection_is_not_given_the_key(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "a-key-of-the-tests")
+    with answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n") as (elsewhere, asked):
+        moved = f"HTTP/1.1 302 Found\r\nLocation: {elsewhere}/v1/models\r\nContent-Length: 0\r\n\r\n"
+        with answering(moved) as (url, first):
+            probe(provider, url)
+    assert b"a-key-of-the-tests" in first[0]
+    assert asked == []
 
 
 @each_provider

@@ -264,6 +264,7 @@ def scores(chain: list[Values], single: list[Values], final: Callable[[str], boo
         "output_tokens": scaled(either, "completion_tokens"),
         "on_changed_tools": sum(verdict["rests_on"] != "separate" for verdict in changed),
         "undecided": 0,
+        "undecided_failed": 0,
         "decided_tasks": len(either),
     }
 

@@ -215,5 +215,9 @@ def test_an_agent_gains_nothing_by_suites_that_leave_the_deciding_reward_out(rec
     known = suite_facts([*mine, *oracle])
     assert dataset_score(Grid.of(mine, suites=known)) == 0.0
     assert perfect_tasks(Grid.of(mine, suites=known)) == 0
+    row = scores(Grid.of(mine, suites=known))
+    assert (row.undecided, row.undecided_failed) == (2, 2)
     again = [*mine, record("t", 1, of=2, attempt=2), undecided(record, 2, 2, attempt=2)]
     assert dataset_score(again) == 50.0, "the first attempt at the round that the second decides"
+    row = scores(again)
+    assert (row.undecided, row.undecided_failed) == (3, 1)

@@ -15,6 +15,8 @@ TARGET = 0.9
 @pytest.mark.parametrize("extractor", EXTRACTORS)
 def test_an_extractor_is_right_nine_times_of_ten(extractor: str, held_back: bool) -> None:
     events = [each for each in EVENTS if each.extractor == extractor and each.held_back is held_back]
+    # Nobody has looked at what the rules say of the blind events yet: their bound follows.
+    events = [each for each in events if not each.blind]
     precision, recall = precision_and_recall(events)
     # Of what is held back only the shares are told, so that nobody tunes a rule on it.
     why = "held back" if held_back else "\n".join(misread(events))

@@ -23,6 +23,7 @@ class AcpReader(EventReader):
         """What the session has cost so far in US dollars, where the agent says so."""
         self._terminals = terminals if terminals is not None else {}
         self._calls: dict[str, dict[str, Any]] = {}
+        self._ended: set[str] = set()
         self._plans = 0
 
     def take(self, event: Event) -> None:
@@ -54,11 +55,14 @@ class AcpReader(EventReader):
 
     def _merge(self, event: Event) -> None:
         number = str(event["toolCallId"])
+        if event["sessionUpdate"] == "tool_call_update" and number in self._ended and number not in self._calls:
+            return  # It was recorded when it had ended.
         call = self._calls.setdefault(number, {"toolCallId": number})
         call |= {name: value for name, value in event.items() if value is not None}
         if call.get("status") not in _ENDED:
             return
         self._record(self._calls.pop(number))
+        self._ended.add(number)
         shown, exit_code = self._outcome(call)
         if call["status"] == "failed" and exit_code is None:
             shown = f"[failed]\n{shown}" if shown else "[failed]"

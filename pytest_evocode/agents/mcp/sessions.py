@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any
 
 import anyio
@@ -26,6 +26,7 @@ from pytest_evocode.environments.protocol import User
 _STARTING = 60.0  # seconds for a server to start and to list its tools
 _LISTENING = 20.0  # seconds in which a server that takes no connection yet may come up
 _PAUSE = 0.5  # seconds between two attempts
+_CLOSING = 5.0  # seconds for a server to take that its session has ended
 _LONGEST_LINE = 64 * 2**20  # bytes
 _PAGES = 100  # of a list of tools
 _SHOWN_LINES = 10  # of what a server printed to stderr
@@ -154,6 +155,8 @@ class ServerSession:
             raise ConnectionError(f"the server answers with an error: {error.message}") from None
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, OSError) as error:
             raise ConnectionError(self._failure or _words(error)) from None
+        except ValueError as error:
+            raise ConnectionError(f"the server's answer is of no known form: {error}") from None
 
     async def end(self) -> None:
         """End the session, and the server where it was started for it."""
@@ -197,10 +200,12 @@ class TurnSessions:
 
     def close(self) -> None:
         """End all sessions."""
-        for session, future in self._sessions.values():
+        for session, _ in self._sessions.values():
             self._portal.call(session.end)
-            with contextlib.suppress(Exception):
-                future.result()
+        # One that is busy, or that the agent has stopped, answers nothing.
+        _, late = wait([future for _, future in self._sessions.values()], timeout=_CLOSING)
+        for future in late:
+            future.cancel()
         self._stack.close()
 
 

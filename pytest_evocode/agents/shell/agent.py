@@ -209,7 +209,8 @@ class ShellAgent:
         if not context.goes_on and (earlier := read_task_trajectory(context.round)) is not None:
             for message in earlier_messages(earlier):
                 self._conversation.add(message)
-        self._conversation.add(Message("user", context.instruction))
+        # The answer to a question is no request of its own: compaction keeps the one that was asked about.
+        self._conversation.add(Message("user", context.instruction, is_nudge=context.goes_on))
         context.recorder.say("user", context.instruction)
 
     def _system_prompt(self, context: RoundContext) -> str:
@@ -237,6 +238,8 @@ class ShellAgent:
 
     def _nudge(self, context: RoundContext, nudges: Nudges, reply: Reply) -> bool:
         """Tell the model to go on where its reply was none, and return whether it was told."""
+        if self._options.calls == "text":  # Its replies are answered by their form, and this one has ended the turn.
+            return False
         why, told = nudges.after(reply)
         if told:
             self._conversation.add(Message("user", told, is_nudge=True))

@@ -84,8 +84,8 @@ class ModelTurn:
             TurnStopped: A limit is reached, or the conversation is too long and cannot be made shorter.
             TimeoutError: The turn's time is over.
         """
-        while self._earlier and "shorten" in self._earlier[0]:
-            self._shorten_as_before(self._earlier.pop(0))
+        if self._earlier and "shorten" in self._earlier[0]:
+            self._make_room_as_before()
         entry = self._earlier.pop(0) if self._earlier else None
         if entry is not None:
             reply, seconds, retries = reply_from_json(entry["reply"]), entry["seconds"], entry.get("retries", 0)
@@ -197,6 +197,16 @@ class ModelTurn:
             self._note(step, changed)
         return bool(changed)
 
+    def _make_room_as_before(self) -> None:
+        """Shorten the conversation as an earlier session did, and know how long it is then, as that one did."""
+        before, filled = size(self._conversation), self._conversation.filled
+        window = self._client.context_tokens
+        if window is not None and filled <= self._compact_at * window:
+            filled = max(filled, window)  # It was the provider who found it too long.
+        while self._earlier and "shorten" in self._earlier[0]:
+            self._shorten_as_before(self._earlier.pop(0))
+        self._conversation.filled = int(filled * size(self._conversation) / max(1, before))
+
     def _shorten_as_before(self, entry: Mapping[str, Any]) -> None:
         step: Step = entry["shorten"]
         if step == "summary":
@@ -226,7 +236,7 @@ class ModelTurn:
         self._refuse_uncounted(reply.usage, self._context.spending.budget)
         extra = {"compaction": "summary", "summary": reply.text, **_facts_of(reply)}
         self._context.recorder.pay(_TOLD["summary"], reply.usage, extra, paid_before=paid_before)
-        if not reply.text.strip():
+        if reply.refused or not reply.text.strip():
             return False
         put_summary(self._conversation, reply.text.strip())
         return True

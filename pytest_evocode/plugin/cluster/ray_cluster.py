@@ -7,10 +7,12 @@ import importlib.util
 import logging
 import os
 import signal
+import socket
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.plugin.cluster.broker import Broker, Sent
@@ -25,7 +27,25 @@ _TRIES = 2
 """How often the start of a cluster is tried again."""
 STORAGE = "storage_mb"
 """The resource by which nodes declare to Ray how much disk they have, in MiB, if they do."""
+_CONNECTING = 15.0  # seconds
 _LONGEST_CAUSE = 300  # characters
+
+
+def check_address(address: str) -> None:
+    """Raise UsageError where nothing listens at ``HOST:PORT`` or ``ray://HOST:PORT``; Ray itself tries for minutes."""
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return  # Ray says what is wrong with it.
+    if not host or not port:
+        return
+    try:
+        socket.create_connection((host, port), timeout=_CONNECTING).close()
+    except OSError as error:
+        raise UsageError(
+            f"--evocode-cluster=ray:{address}: nothing answers there ({error}); start Ray there, or correct the address"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +69,7 @@ class RayCluster:
         if importlib.util.find_spec("ray") is None:
             raise UsageError("--evocode-cluster=ray needs the package ray: pip install 'pytest-evocode[ray]'")
         self.address = address
+        check_address(address)
         with _quiet():
             import ray
 

@@ -144,7 +144,7 @@ class SuiteRunner:
         with self._order.place(rank, stopped) as turn, contextlib.ExitStack() as until_ready:
             until_ready.enter_context(turn.making())
             stopwatch.begin("fork")
-            changes = self._system.find(snapshot, environment.workdir)
+            changes = self._system.find(snapshot, environment)
             settings = replace(self._suite_settings(round_), stopwatch=stopwatch, **changed_settings)
             left = LeftFork(self._context, self._fork(environment, snapshot, round_), round_, settings)
             try:
@@ -290,7 +290,7 @@ class SuiteRunner:
                 self._clear(environment)
                 snapshot = environment.snapshot()
                 try:
-                    changes = self._system.find(snapshot, environment.workdir)
+                    changes = self._system.find(snapshot, environment)
                 finally:
                     snapshot.discard()
                 environment.make_directories(VERIFIER_DIRECTORIES)

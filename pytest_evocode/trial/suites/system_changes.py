@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from pytest_evocode.environments import Environment, Snapshot
+from pytest_evocode.environments.entry_points import entry_files
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.changes import recorded_changes, write_changes
 from pytest_evocode.tasks import VerifyIn
@@ -36,11 +37,16 @@ class SystemChanges:
         self._lock = threading.Lock()
         self._caches = ImageCaches(context.engine, context.task)
 
-    def find(self, snapshot: Snapshot, workdir: str) -> Changes:
-        """Return what differs from the image in a snapshot, outside of the workspace and of the task's ``state``."""
+    def find(self, snapshot: Snapshot, environment: Environment) -> Changes:
+        """Return what differs from the image in a snapshot, outside of the workspace and of the task's ``state``.
+
+        What the ENTRYPOINT of the environment is started from is looked at in the workspace, too.
+        """
+        workdir = environment.workdir
+        entry = tuple(path for path in entry_files(environment) if path.startswith(f"{workdir.rstrip('/')}/"))
         image = self._image_once()
         outside = (workdir, *self._context.task.config.metadata.evocode.state, *_OWN_DIRECTORIES)
-        return classify(snapshot.changed_paths(outside, looked_at(image)), image, workdir)
+        return classify(snapshot.changed_paths(outside, (*looked_at(image), *entry)), image, workdir, entry)
 
     def put_right(self, place: Environment, changes: Changes, rests_on: VerifyIn) -> None:
         """Put right in the place of a suite what it would trust there without knowing."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_evocode.agents.acp.agent import AcpAgent, AcpOptions
+from pytest_evocode.agents.acp.updates import AcpReader
 from pytest_evocode.agents.specs import Option, make_agent
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import EnvironmentFault, UsageError
 from pytest_evocode.llm.budget import parse_budget
-from tests.agents.installed.conftest import Attempt, MakeTask
+from tests.agents.installed.conftest import Attempt, MakeTask, Told
 
 PROGRAM = Path(__file__).parents[2] / "acceptance" / "acp_program.py"
 FILES = {"agent.py": PROGRAM.read_text()}
@@ -39,6 +41,15 @@ def test_a_refusal_counts_as_one(make_task: MakeTask, attempt: Attempt) -> None:
     (record,) = attempt(agent(), make_task("stop: refusal\n", files=FILES))
     assert record.refused
     assert "refused to go on" in record.stopped
+
+
+def test_what_comes_of_a_call_after_its_end_is_no_second_call(told: Callable[..., Told]) -> None:
+    begun = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls", "kind": "execute"}
+    ended = {"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed"}
+    found = told(AcpReader, begun, ended, ended)
+    assert [len(step["tool_calls"]) for step in found.steps] == [1]
+    found = told(AcpReader, begun, ended, begun, ended)
+    assert sum(len(step["tool_calls"]) for step in found.steps) == 2
 
 
 def test_no_thread_is_left_where_a_program_cannot_be_started(

@@ -53,3 +53,14 @@ def test_what_a_client_waits_for_in_its_thread_is_the_turns() -> None:
     assert waiting.seconds == 100.0
     assert deadline.left is not None
     assert deadline.left > 100.0
+
+
+def test_a_request_that_fails_while_the_turn_waits_anyhow_is_not_waited_for_twice() -> None:
+    now = [0.0]
+    waiting = Waiting(clock=lambda: now[0])
+    with waiting.pausing(0.0, "provider"):  # As for the simulated user's model.
+        now[0] += 30.0
+        waiting.retry("network", 30.0)
+    assert waiting.seconds == 30.0
+    assert waiting.waits is not None
+    assert waiting.waits.retries == 1

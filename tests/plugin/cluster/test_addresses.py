@@ -1,0 +1,27 @@
+"""An address at which no cluster is, is one message at once, where Ray itself tries for minutes."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from pytest_evocode.errors import UsageError
+from pytest_evocode.plugin.cluster.ray_cluster import check_address
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{}", "ray://127.0.0.1:{}"])
+def test_an_address_where_nothing_listens_is_refused(address: str) -> None:
+    with socket.socket() as bound:  # Nobody else can have the port, and nothing listens.
+        bound.bind(("127.0.0.1", 0))
+        named = address.format(bound.getsockname()[1])
+        with pytest.raises(UsageError) as refused:
+            check_address(named)
+        assert str(refused.value).startswith(f"--evocode-cluster=ray:{named}: nothing answers there (")
+        bound.listen()
+        check_address(named)
+
+
+@pytest.mark.parametrize("address", ["", "auto", "local", "127.0.0.1:none"])
+def test_other_addresses_are_left_to_ray(address: str) -> None:
+    check_address(address)
