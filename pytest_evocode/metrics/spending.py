@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pytest_evocode.results.records import RoundRecord, Usage
@@ -25,11 +25,13 @@ class Amount:
     """The sum over the rounds where it is known, and so a lower bound where it is not known of all."""
     known: int
     of: int
+    at_least: bool = field(default=False, repr=False)
+    """Whether a round took more than is known of it, because an agent's program was killed in mid-turn."""
 
     @property
     def complete(self) -> bool:
-        """Whether it is known of all rounds."""
-        return self.known == self.of
+        """Whether all of it is known of all rounds."""
+        return self.known == self.of and not self.at_least
 
     @property
     def mean(self) -> float:
@@ -76,7 +78,10 @@ def spending(records: Iterable[RoundRecord]) -> Spending:
     ]
 
     def usage(name: str) -> Amount | None:
-        return _amount([None if used is None else getattr(used, name) for _, used in begun])
+        found = _amount([None if used is None else getattr(used, name) for _, used in begun])
+        return found and replace(
+            found, at_least=any(used is not None and used.at_least is not None for _, used in begun)
+        )
 
     return Spending(
         rounds=len(begun),

@@ -97,6 +97,7 @@ def benchmark_lines(
         refused = [record for record in records if record.agent == agent and record.refused]
         names = (f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}" for record in refused)
         yield f"refused: {len(refused)} rounds of {agent} ({rate:.1f} %): {join_first(sorted(names))}"
+    yield from lower_bound_lines(agents)
     if grid:
         yield ""
         yield from _grid(records)
@@ -130,6 +131,14 @@ def unpriced_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]
             f"the cost of {join_first(unpriced)} is not known: give the model's prices with --evocode-agent-option "
             "prices=FILE"
         )
+
+
+def lower_bound_lines(agents: Mapping[str, Sequence[RoundRecord]]) -> Iterator[str]:
+    """Yield, in a line for each agent, the rounds that took more than is known."""
+    for agent, records in agents.items():
+        if killed := [each for each in records if each.usage is not None and each.usage.at_least]:
+            names = sorted(f"{each.task} {attempt_name(agent, each.attempt)} {each.round}" for each in killed)
+            yield f"at least: {agent} was killed in mid-turn and used more than is known, in {join_first(names)}"
 
 
 #: The columns of a session's table, without what was spent.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, field_validator
 
@@ -28,6 +28,8 @@ class Usage(ResultsRecord):
     """The part of the completion tokens that was reasoning."""
     cost_usd: float | None = None
     requests: int | None = None
+    at_least: Literal[True] | None = None
+    """Set where more was used than is known: an agent's program was killed in mid-turn."""
 
     @field_validator("cost_usd")
     @classmethod
@@ -49,14 +51,14 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage | None:
     A number that is unknown in one of them is unknown in the sum.
 
     >>> total = total_usage([Usage(prompt_tokens=1, cost_usd=0.5), None, Usage(prompt_tokens=2)])
-    >>> total.prompt_tokens, total.cost_usd
-    (3, None)
+    >>> total.prompt_tokens, total.cost_usd, total.at_least
+    (3, None, None)
     """
     known = [usage for usage in usages if usage is not None]
     if not known:
         return None
-    sums: dict[str, Any] = {}
-    for name in Usage.model_fields:
+    sums: dict[str, Any] = {"at_least": True if any(usage.at_least for usage in known) else None}
+    for name in Usage.model_fields.keys() - sums.keys():
         values = [getattr(usage, name) for usage in known]
         sums[name] = None if None in values else sum(values)
     return Usage(**sums)

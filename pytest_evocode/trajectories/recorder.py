@@ -88,6 +88,7 @@ class Recorder:
         self._keep = keep
         self._steps: list[Step] = []
         self._usages: list[Usage] = []
+        self._lost: Usage | None = None
         self._next_write = 0.0
         self._writing = threading.Lock()
         self._late: threading.Timer | None = None
@@ -97,8 +98,23 @@ class Recorder:
 
     @property
     def usage(self) -> Usage | None:
-        """Usage of all steps so far; None where no step has any."""
-        return total_usage(self._usages)
+        """Usage of all steps so far, and of what was lost; None where none has any."""
+        return total_usage([self._lost, *self._usages])
+
+    def lose(self, usage: Usage) -> None:
+        """Count what an earlier session is known to have used in the turn, whose steps are lost.
+
+        It is a lower bound, the first session has counted it for the run, and limits of the attempt leave it out: what
+        killed the session is not the agent's doing.
+        """
+        self._lost = usage.model_copy(update={"at_least": True})
+        shown = self._lost.model_dump(exclude_none=True)
+        self._add("system", "An earlier session was killed in this turn, which begins again.", {"lost_usage": shown})
+
+    def break_off(self, usage: Usage | None) -> None:
+        """Take ``usage`` as what the turn so far has used at least, because its program was killed in the middle."""
+        if usage is not None:
+            self._lost, self._usages = usage.model_copy(update={"at_least": True}), []
 
     def leave_out(self, *paths: str) -> None:
         """Do not count files as the agent's work, because they were given to it; paths are relative to the workdir."""
@@ -239,7 +255,7 @@ class Recorder:
 
     def settle(self, usage: Usage) -> None:
         """Set the usage of the whole turn so far in place of the steps' sum, and charge the difference."""
-        self.spending.correct(self.usage, usage)
+        self.spending.correct(total_usage(self._usages), usage)
         self._usages = [usage]
         self._written()
 

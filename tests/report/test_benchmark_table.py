@@ -9,7 +9,7 @@ from pytest_evocode.metrics.grid import by_agent
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.report.benchmark import benchmark_lines, lowest_score
 from pytest_evocode.report.flaky import flaky_lines
-from pytest_evocode.results.records import Case, Outcome, RoundRecord, Verdict
+from pytest_evocode.results.records import Case, Outcome, RoundRecord, Usage, Verdict
 
 LEGEND = ". passed   F failed   E error   - not reached"
 LETTERS: dict[str, Outcome] = {".": "passed", "F": "failed", "E": "error", "-": "not reached"}
@@ -221,3 +221,15 @@ def test_of_many_flaky_rounds_a_screenful_is_shown() -> None:
     lines = list(flaky_lines([found] * 23))
     assert lines[1] == "  ledger gpt.2 round-3: 1 of 3 runs of its suite passed (differing: a, b, c and more)"
     assert (len(lines), lines[-1]) == (22, "  and 3 more")
+
+
+def test_amounts_that_are_lower_bounds_are_marked_and_their_rounds_named() -> None:
+    first, second = rounds("ledger", "..")
+    usage = Usage(prompt_tokens=10, completion_tokens=5, cost_usd=0.5)
+    killed = usage.model_copy(update={"at_least": True})
+    records = [first.model_copy(update={"usage": usage}), second.model_copy(update={"usage": killed})]
+    lines = list(benchmark_lines(records, grid=False))
+    assert lines[1].split()[-3:] == ["20+", "10+", "$1.0000+"]
+    assert lines[2:] == [
+        "at least: oracle was killed in mid-turn and used more than is known, in ledger oracle round-2"
+    ]

@@ -16,7 +16,7 @@ from pytest_evocode.agents.installed.staged_files import SERVERS, StagedFiles, U
 from pytest_evocode.agents.mcp.servers import as_json
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.llm.prices import find_model_facts
-from pytest_evocode.results.records import Usage
+from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
@@ -68,6 +68,12 @@ class ClaudeCodeReader(EventReader):
         super().__init__(*arguments, **named)
         self._begun: dict[str | None, _Message] = {}
         self._recorded: set[str] = set()
+
+    @property
+    def used(self) -> Usage | None:
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
+        begun = [self._usage(each) for each in self._begun.values() if each.usage and each.id not in self._recorded]
+        return total_usage([self.recorder.usage, *begun])
 
     def take(self, event: Event) -> None:
         """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""

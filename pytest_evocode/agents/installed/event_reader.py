@@ -50,6 +50,11 @@ class EventReader(ABC):
         """Calls of the last reply without a result; None where it had none."""
 
     @property
+    def used(self) -> Usage | None:
+        """What the turn has used by now, replies included that have only begun."""
+        return self.recorder.usage
+
+    @property
     def between(self) -> bool:
         """Whether all calls of the last reply are done, so that the model is about to be asked again."""
         return self._waiting is not None and not self._waiting

@@ -14,6 +14,7 @@ from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import ExecResult
 from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.results.records import Usage
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +52,15 @@ def run_program(
     turn = f"{context.task.name} {context.round.name}"
     logger.info("%s: the agent's program is started", turn)
     reading = _Reading(context, reader)
-    with reading.pipe() as sink:
-        result = context.environment.exec(
-            command, user=context.round.agent_user, env=env, timeout=context.timeout or _ENDLESS, stdout=sink
-        )
+    try:
+        with reading.pipe() as sink:
+            result = context.environment.exec(
+                command, user=context.round.agent_user, env=env, timeout=context.timeout or _ENDLESS, stdout=sink
+            )
+    except BaseException:
+        if reader is not None:
+            context.recorder.break_off(reader.used)
+        raise
     ending = "was killed at its deadline" if result.timed_out else f"ended with exit code {result.exit_code}"
     logger.info("%s: the agent's program %s after %.1f s", turn, ending, result.seconds)
     return ProgramRun(result, reading.stopped)
@@ -68,6 +74,7 @@ class _Reading:
         self._reader = reader
         self._error: BaseException | None = None
         self._ended = False
+        self._used: Usage | None = None if reader is None else reader.used
         self.stopped = ""
 
     @contextlib.contextmanager
@@ -98,6 +105,9 @@ class _Reading:
 
     def _take(self, reader: EventReader, line: bytes) -> None:
         reader.read(line)
+        if (used := reader.used) is not None and used != self._used:
+            self._used = used
+            self._context.journal.add_used(used)
         if reader.between:
             self.stopped = self._context.spending.exhausted
         if self.stopped or reader.failure:

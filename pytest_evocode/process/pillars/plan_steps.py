@@ -15,8 +15,12 @@ from dataclasses import dataclass
 SHINGLE = 6
 
 _ITEM = re.compile(
-    r"^(?P<indent>\s*)(?:[-*+\u2022]|\d+[.)]|\(\d+\)|step \d+[:.)])\s+(?:\[[ xX]\]\s*)?(?P<text>\S.*)$", re.I
+    r"^(?P<indent>\s*)(?:[-*+\u2022]|\d+[.)]|\(\d+\)|(?:step|phase|part) \d+[:.)])\s+(?:\[[ xX]\]\s*)?"
+    r"(?P<text>\S.*)$",
+    re.I,
 )
+#: A list within a sentence: (1) this; (2) that.
+_INLINE_LIST = re.compile(r"^.*(?<!\S)\(1\) .*(?<!\S)\(2\) .*$", re.MULTILINE)
 FILE_PATH = re.compile(
     r"(?<![\w/.-])(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,6}\b(?!\()|(?<![\w/.-])(?:[A-Za-z_][\w-]*/)+[A-Za-z_][\w-]*\b"
 )
@@ -119,6 +123,7 @@ def plan_steps(text: str) -> list[PlanStep]:
     >>> [(step.text, step.verb) for step in plan_steps("I'll add parse() to a.py and then run pytest.")]
     [('add parse() to a.py', 'add'), ('run pytest', 'run')]
     """
+    text = _INLINE_LIST.sub(_items_on_lines, text)
     items = [match for line in text.splitlines() if (match := _ITEM.match(line))]
     depths = [len(item["indent"]) for item in items]
     leaves = [
@@ -127,6 +132,10 @@ def plan_steps(text: str) -> list[PlanStep]:
     if leaves:
         return [_listed(item["text"].strip()) for item in leaves]
     return list(_clauses(text))
+
+
+def _items_on_lines(line: re.Match[str]) -> str:
+    return re.sub(r"(?<!\S)(?=\(\d+\) )", "\n", line[0])
 
 
 def _listed(text: str) -> PlanStep:

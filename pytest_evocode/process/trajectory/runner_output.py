@@ -24,8 +24,8 @@ _SKIPPED = {"SKIPPED"}
 
 #: Lines with totals, either in the groups ``passed`` and ``failed`` or to be counted in the group ``line``.
 _TOTALS = (
-    re.compile(r"^=*\s*(?=.*\b(?:passed|failed|errors?)\b.* in [\d.]+ ?s)(?P<line>.+)$", re.MULTILINE),  # pytest
     re.compile(r"^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed", re.MULTILINE),
+    re.compile(r"^=*\s*(?=.*\b(?:passed|failed|errors?)\b.* in [\d.]+ ?s)(?P<line>.+)$", re.MULTILINE),  # pytest
     re.compile(r"^Tests:\s+(?P<line>.*\d+ total)", re.MULTILINE),  # jest
     re.compile(r"^\s*Tests\s+(?P<line>.*\d+ (?:passed|failed).*)$", re.MULTILINE),  # vitest
     re.compile(r"^\s*(?P<passed>\d+) passing\b(?:[\s\S]*?^\s*(?P<failed>\d+) failing\b)?", re.MULTILINE),  # mocha
@@ -59,7 +59,9 @@ _BROKEN_BUILD = re.compile(
 )
 _DONE_BUILD = re.compile(
     r"^\s*Finished .*(?:target|profile)|BUILD SUCCESS|Build succeeded|compiled successfully|^Compiled |"
-    r"\bbuilt in [\d.]+ ?m?s",
+    r"\bbuilt in [\d.]+ ?m?s|"
+    # Nothing follows the linker's line if it went well.
+    r"^(?:\S*-)?(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+|ld) .*-o \S.*\s*\Z",
     re.MULTILINE | re.IGNORECASE,
 )
 _TOOK = re.compile(r" \(?\d+(?:\.\d+)? ?m?s\)?$")

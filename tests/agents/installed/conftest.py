@@ -84,7 +84,7 @@ class Told:
     def used(self) -> dict[str, Any]:
         """What all of it took."""
         assert self.recorder.usage is not None
-        return self.recorder.usage.model_dump()
+        return self.recorder.usage.model_dump(exclude={"at_least"})
 
     @property
     def actions(self) -> list[dict[str, Any]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from pytest_evocode.agents.installed.claude_code import ClaudeCodeReader
+from pytest_evocode.trajectories.atif import AgentInfo
+from pytest_evocode.trajectories.recorder import Recorder
 from tests.agents.installed.conftest import Told
 
 Tell = Callable[..., Told]
@@ -90,6 +93,15 @@ def test_the_blocks_of_one_answer_are_one_step_whose_tokens_count_once(told: Tel
     assert found.reader.session == "s-1"
     assert found.recorder.agent.model_name == "claude-sonnet-4-5-20250929"
     assert found.recorder.agent.version == "2.1.330"
+
+
+def test_a_reply_that_has_only_begun_is_known_to_be_used() -> None:
+    reader = ClaudeCodeReader(Recorder(AgentInfo(name="a", version="0"), "session"))
+    for each in (begin("m-1"), block("m-1", call("c-1")), *finish(20), begin("m-2")):
+        reader.read(json.dumps(each).encode())
+    assert reader.used is not None
+    assert (reader.used.prompt_tokens, reader.used.completion_tokens, reader.used.requests) == (200, 21, 2)
+    assert reader.replies == 1
 
 
 def test_exit_codes_are_those_of_commands(told: Tell) -> None:

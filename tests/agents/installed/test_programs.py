@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.agents.installed.claude_code import ClaudeCodeOptions
+from pytest_evocode.agents.installed.claude_code import ClaudeCodeOptions, ClaudeCodeReader
 from pytest_evocode.environments import Engine
-from pytest_evocode.errors import UsageError
+from pytest_evocode.errors import EnvironmentFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.records import RoundRecord
-from pytest_evocode.trial.trial import Trial
+from pytest_evocode.trial.trial import Trial, TrialOptions
 from tests import atif
 from tests.agents.installed.conftest import KEY, PASS, Attempt, FakeClaude, MakeTask
 
@@ -64,6 +64,49 @@ def test_an_attempt_that_is_resumed_goes_on_in_its_session(
     assert first["said"] == ["say: one"]
     assert "--resume" in second["arguments"]
     assert (directory.artifacts("round-2") / "CLAUDE.md").read_text() == "Be kind.\n"
+
+
+def test_what_a_killed_program_is_known_to_have_used_is_counted_at_least_and_not_for_limits_of_the_attempt(
+    engine: Engine, make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory
+) -> None:
+    task = make_task("run: true\nrun: sleep ${SLOW:-0}\nsay: Done.\n", "say: two\n")
+    journal = directory.journal("round-1")
+    for session in (1, 2):
+        with Trial(task, fake(env={"SLOW": "600"}), engine, directory=directory, options=TrialOptions(resume=True)):
+            while not journal.exists() or f'"prompt_tokens": {session * 160}' not in journal.read_text():
+                time.sleep(0.01)
+    first, second = attempt(fake(), task, resume=True, budget=Budget(turns=4, tokens=500))
+    assert endings([first, second]) == [("passed", "")] * 2
+    assert not first.stopped
+    assert not second.stopped
+    assert first.usage is not None
+    assert second.usage is not None
+    assert (first.usage.tokens, first.usage.requests, first.usage.at_least) == (2 * 200 + 300, 7, True)
+    assert (second.usage.tokens, second.usage.at_least) == (100, None)
+    note, *_ = steps(directory, "round-1")
+    assert note["extra"]["evocode"]["lost_usage"]["prompt_tokens"] == 2 * 160
+    assert not directory.journal("round-1").exists()
+
+
+def test_an_attempt_whose_container_goes_away_has_what_was_used_until_then(
+    make_task: MakeTask, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(reader: ClaudeCodeReader, line: bytes) -> None:
+        read(reader, line)
+        if reader.replies == 2:
+            raise EnvironmentFault("the container is gone")
+
+    read = ClaudeCodeReader.read
+    monkeypatch.setattr(ClaudeCodeReader, "read", ended)
+    task = make_task("run: true\nrun: true\nsay: Done.\n")
+    (record,) = attempt(fake(), task)
+    assert (record.outcome, record.cause) == ("error", "the container is gone")
+    assert record.usage is not None
+    assert (record.usage.tokens, record.usage.at_least) == (200, True)
+    monkeypatch.setattr(ClaudeCodeReader, "read", read)
+    (record,) = attempt(fake(), task, resume=True)
+    assert record.usage is not None
+    assert (record.outcome, record.usage.tokens, record.usage.at_least) == ("passed", 500, True)
 
 
 def test_steps_have_what_the_program_said_ran_and_changed(
