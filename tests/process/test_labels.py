@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.process_labels import EXTRACTORS, HALVES, NONE, labelled_events, misread, precision_and_recall
+from tests.process.labelled_events import EXTRACTORS, HALVES, NONE, labelled_events, misread, precision_and_recall
 
 EVENTS = list(labelled_events())
 #: Least precision and recall of each extractor.
