@@ -54,14 +54,31 @@ _ACTING = frozenset(_ACTS.split())
 _LEAD = re.compile(
     r"^(?:(?:then|next|first(?:ly)?|second(?:ly)?|third(?:ly)?|finally|lastly|last|after that|afterwards|also|and|now|"
     r"so|step \d+|in [`\w./-]+|to [^,]{3,40},|(?:i|we)(?:'ll| will| would| shall| am going to|'m going to| need to| "
-    r"have to| should| want to|'d)|let me|let's|need to|want to|going to|will|would|must|should|only|simply|just|"
+    r"have to| should| want to|'d| intend to| plan to| propose to| aim to)|"
+    r"(?:i am|i'm|we are|we're) planning to|(?:the|my|our) (?:plan|idea|approach|strategy|intention) is(?: to)?|"
+    r"(?:(?:my|our) )?(?:plan|approach|strategy|next steps?)(?=:)|let me|let's|need to|"
+    r"want to|going to|will|would|must|should|only|simply|just|"
     r"plan to|to have|begin(?:s)? by|start(?:s)? by|carefully|instead)\b[\s,:.-]*)+",
     re.IGNORECASE,
 )
 _INTENT = re.compile(
-    r"\b(?:i|we)(?:'ll| will| would| shall| am going to|'m going to| need to|'d)\b|\blet me\b|\bmy (?:plan|approach)\b",
+    r"\b(?:i|we)(?:'ll| will| would| shall| am going to|'m going to| need to|'d| intend to| plan to|"
+    r" propose to| aim to)\b|(?:\bi am|\bi'm|\bwe are|\bwe're) planning to\b|\blet me\b|"
+    r"\b(?:my|our) (?:plan|approach|strategy|intention)\b|\bthe (?:plan|idea|approach|intention) is(?: to)?\b|"
+    r"^\W*(?:plan|approach|strategy|next steps?):",
     re.IGNORECASE,
 )
+#: A heading over what will be done.
+_TO_DO = re.compile(
+    r"^[\s#*_]*(?:(?:the |my |our )?(?:plan|approach|strategy|to-?do|tasks?|steps?|next steps?|work plan|"
+    r"implementation plan)(?: (?:for|of|to) .{3,60})?|"
+    r"(?:what|how) (?:i|we)(?:'ll| will| am going to| intend to| plan to) (?:do|change|build|write|make|go)\b.{0,60}|"
+    r"(?:i|we)(?:'ll| will| am going to| intend to| plan to) (?:do|change|build|write|make)\b.{0,40}|"
+    r"what (?:has to|must|needs to|is to) "
+    r"(?:be done|change|happen).{0,40}|(?:files|things|changes) to (?:change|do|make|touch|write).{0,40})\s*[:*_]*\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CHECKBOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[ \]\s", re.MULTILINE)
 #: Words of a finding, an observation or a description.
 _FINDING = re.compile(
     r"\b(?:is|are|was|were|does|do|did|has|have)(?: not|n't)?\b|\bnever\b|\bmissing\b|\bwrong(?:ly)?\b|\bbugs?\b|"
@@ -72,6 +89,11 @@ _TARGET_FIRST = re.compile(
     r"^(?P<target>`[^`]+`|[\w./-]*\w[./]\w[\w./-]*(?:\(\))?)\s*(?:\([^)]*\))?\s*(?::|-|--|\u2013|\u2014|=>|->)\s+(?P<what>\S.*)$"
 )
 _THIRD_PERSON = re.compile(r"^(?:[a-z]+(?<!s)s|contains?|holds?|has|is|are)\b", re.IGNORECASE)
+_COMMAND = re.compile(
+    r"`?(?:make|python3?|npm|npx|yarn|pnpm|go|cargo|pytest|tox|mvn|gradle|\./gradlew|bundle|rake|ctest|cmake|dotnet|mix)\b"
+)
+#: An item that begins with a name, behind three words at most.
+_NAMED_FIRST = re.compile(r"(?:[a-z]+ ){0,3}(?:`[^`]+`|[\w./:-]*\w[./_:(]+\w[\w./-]*(?:\(\))?)", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"(?<=[a-z0-9`)])[.;!?]+(?:\s+|$)|,?\s+(?:and )?(?:then|finally|after that|next)\b|,\s+(?:and\s+)?|\s+and\s+|\n+",
     re.I,
@@ -111,10 +133,11 @@ class PlanStep:
         return self.verb in ("run", "rerun", "re-run", "test") and RUNS_TESTS.search(self.text) is not None
 
 
-def plan_steps(text: str) -> list[PlanStep]:
+def plan_steps(text: str, *, is_to_do: bool = False) -> list[PlanStep]:
     r"""Return the steps of a plan in order: its list items or, without a list, the clauses that announce something.
 
-    An item that only heads a nested list is left out.
+    An item that only heads a nested list is left out. In a list of what is to be done (``is_to_do``, or by its heading
+    or boxes to tick) an item that only names a file, a function or a command announces a change or a run.
 
     >>> [step.text for step in plan_steps("Plan:\n1. Read a.py\n2. Fix b.py\n")]
     ['Read a.py', 'Fix b.py']
@@ -128,7 +151,8 @@ def plan_steps(text: str) -> list[PlanStep]:
         item for item, depth, following in zip(items, depths, [*depths[1:], 0], strict=False) if following <= depth
     ]
     if leaves:
-        return [_listed(item["text"].strip()) for item in leaves]
+        is_to_do = is_to_do or _CHECKBOX.search(text) is not None or _is_headed(text)
+        return [_listed(item["text"].strip(), is_to_do) for item in leaves]
     return list(_clauses(text))
 
 
@@ -137,15 +161,33 @@ def _items_on_lines(line: str) -> str:
     return re.sub(r"(?<!\S)(?=\(\d+\) )", "\n", line) if "(1) " in line and "(2) " in line else line
 
 
-def _listed(text: str) -> PlanStep:
+def _is_headed(text: str) -> bool:
+    """Return whether the first list has a heading that says that this will be done."""
+    lines = text.splitlines()
+    first = next(number for number, line in enumerate(lines) if _ITEM.match(line))
+    return any(_TO_DO.search(line) for line in lines[:first])
+
+
+def _listed(text: str, is_to_do: bool) -> PlanStep:
     plain = _MARKS.sub("", text).strip()
     target = _TARGET_FIRST.match(plain)
     if target is not None and (what := target["what"]):
         verb = _verb(what)
-        if not verb and not _FINDING.search(what) and not _THIRD_PERSON.match(what):
+        if not verb and not _FINDING.search(what) and (is_to_do or not _THIRD_PERSON.match(what)):
             verb = "change"  # `path: what is to be there`.
         return PlanStep(text, names_in(plain), verb)
-    return PlanStep(text, names_in(plain), _verb(plain))
+    return PlanStep(text, names_in(plain), _verb(plain) or (_verb_of_target(plain) if is_to_do else ""))
+
+
+def _verb_of_target(plain: str) -> str:
+    """Return what is to be done with what an item names, where it has no verb of its own."""
+    names = names_in(plain)
+    if not names or _FINDING.search(plain):
+        return ""
+    if RUNS_TESTS.search(plain) or _COMMAND.match(plain):
+        return "run"
+    starts = _NAMED_FIRST.match(plain) is not None
+    return "change" if starts and not _THIRD_PERSON.match(plain) else ""
 
 
 def _clauses(text: str) -> Iterator[PlanStep]:

@@ -170,7 +170,7 @@ def _as_plan(activity: RoundActivity, event: Event, form: PlanForm, text: str) -
     shared = asked & specific_words(own)
     if len(shared) < min(LEAST_WORDS, max(1, len(asked))):
         return None
-    steps = tuple(step for step in plan_steps(own) if step.acts and _is_about(step, asked))
+    steps = tuple(step for step in plan_steps(own, is_to_do=form == "tool") if step.acts and _is_about(step, asked))
     changing = [step for step in steps if not step.looks and not step.runs_tests]
     if not changing or len(steps) < LEAST_STEPS:
         return None
@@ -192,7 +192,7 @@ def decomposition(plan: FoundPlan, known: set[str]) -> tuple[float, str]:
     if len(steps) < LEAST_STEPS:
         return 1 / 3, "one block"
     vague = [step for step in steps if not (step.atomic and any(_is_known(name, known) for name in step.names))]
-    idle = len([step for step in plan_steps(plan.text) if step.listed]) - len(steps)
+    idle = len([step for step in plan_steps(plan.text, is_to_do=plan.form == "tool") if step.listed]) - len(steps)
     if vague or idle:
         less = f", {len(vague)} of them without one thing that is there" if vague else ""
         return 2 / 3, f"{len(steps)} listed steps{less}{f', and {idle} items that are none' if idle else ''}"

@@ -38,9 +38,14 @@ def tool_use(name: str, arguments: Arguments) -> ToolUse:
     >>> tool_use("Read", {"file_path": "/app/a.py"}).reads, tool_use("bash", {"command": "ls"}).line
     (('/app/a.py',), 'ls')
     """
-    key = re.sub(r"[^a-z0-9]", "", name.lower().rpartition("__")[2] or name.lower())
-    reader = _TOOLS.get(key) or _reader_for(key, arguments)
+    key = _plain(name.rpartition("__")[2] or name)
+    # A server's name may be half of the tool's: todo__write.
+    reader = _TOOLS.get(_plain(name)) or _TOOLS.get(key) or _reader_for(key, arguments)
     return reader(arguments)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _reader_for(key: str, arguments: Arguments) -> Callable[[Arguments], ToolUse]:

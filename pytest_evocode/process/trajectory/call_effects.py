@@ -13,7 +13,12 @@ from pytest_evocode.process.trajectory.call_results import CallResult
 from pytest_evocode.process.trajectory.events import CommandRun
 from pytest_evocode.process.trajectory.failure_causes import FailureCause, crashed, failure_cause
 from pytest_evocode.process.trajectory.file_roles import may_be_output, relative
-from pytest_evocode.process.trajectory.runner_output import RunnerOutcome, read_build_output, read_runner_output
+from pytest_evocode.process.trajectory.runner_output import (
+    RunnerOutcome,
+    read_build_output,
+    read_runner_output,
+    tests_failed,
+)
 from pytest_evocode.process.trajectory.shell.command_lines import parse_line
 from pytest_evocode.process.trajectory.shell.files import shown_files, touched_by
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurpose, CommandPurposes
@@ -205,6 +210,8 @@ def _passed(
         return None  # No test failed, and none passed.
     if purpose == "build" and exit_code is None and alone:
         return read_build_output(result.output)
+    if purpose == "test" and exit_code is None and alone and tests_failed(result.output):
+        return False
     return None if exit_code is None else exit_code == 0
 
 

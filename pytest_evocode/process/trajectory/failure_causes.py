@@ -30,6 +30,13 @@ _TYPOS = (
         r"No rule to make target|no (?:test|bench|bin|example) target named|"
         r"Missing script: |Start directory is not importable|flag provided but not defined"
     ),
+    # A package or a directory that is not there.
+    re.compile(
+        r"^pattern \S+: (?:lstat|directory|stat) |^(?:stat|no Go files in) \S+|directory not found$|"
+        r"package ID specification `.*` did not match|manifest path `.*` does not exist|"
+        r"^make(?:\[\d+\])?: \*\*\* .*: No such file or directory\.|No workspaces found",
+        re.MULTILINE,
+    ),
     re.compile(r"Unknown (?:command|argument|option)|invalid choice: |no such command", re.IGNORECASE),
 )
 #: Programs that an image may lack; any other that is not found was mistyped.
@@ -49,7 +56,13 @@ _ENVIRONMENT = (
     re.compile(r"(executable file|program|compiler|interpreter) not found|is not installed\b", re.IGNORECASE),
     re.compile(r"^make(?:\[\d+\])?: [\w.+-]+: (?:No such file or directory|(?:Command )?not found)$", re.MULTILINE),
     re.compile(r"no required module provides package|failed to (download|get) ", re.IGNORECASE),
+    re.compile(r"\bdial tcp\b|no such host$|server misbehaving|i/o timeout|TLS handshake timeout", re.MULTILINE),
+    re.compile(r"Couldn't (?:resolve|connect to) |Failed to establish a new connection|spurious network error"),
+    # A plug-in that the configuration asks for.
+    re.compile(r"Missing required plugins: |Error importing plugin "),
 )
+#: Options of a plug-in that pytest does not know, and the file they stand in.
+_CONFIGURED_OPTION = re.compile(r"unrecognized arguments: (\S+).*\n\s+inifile: (?!None)")
 #: What says that a checkout is not set up; found in the output of tests, too.
 _NOT_SET_UP = re.compile(
     r"without building the extension modules|extension modules? (?:has|have) not been (?:built|compiled)|build_ext|"
@@ -135,6 +148,9 @@ def failure_cause(
     if not has_run:
         if exit_code in (126, 127) or any(pattern.search(output) for pattern in _TYPOS):
             missing = _MISSING_TOOL.search(output)
+            option = _CONFIGURED_OPTION.search(output)
+            if option and command and option[1] not in command:
+                return "environment"
             called_within = missing is not None and bool(command) and missing[1] not in command
             return "environment" if called_within or _TOOL_NOT_FOUND.search(output) else "shell typo"
         if any(pattern.search(output) for pattern in _ENVIRONMENT):

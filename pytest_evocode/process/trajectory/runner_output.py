@@ -66,6 +66,13 @@ _DONE_BUILD = re.compile(
     r"^(?:\S*-)?(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+|ld) .*-o \S.*\n*\Z",
     re.MULTILINE | re.IGNORECASE,
 )
+#: The last words of tests whose runner is not known, and of what called them.
+_FAILED_TESTS = re.compile(
+    r"^make(?:\[\d+\])?: \*\*\* .*\bError \d+|\b[1-9]\d* (?:of|out of|/) \d+ (?:\w+ )?(?:tests?|checks?|cases?) fail|"
+    r"(?<!of )\b[1-9]\d* (?:tests? )?fail(?:ed|ures?)\b|^npm (?:ERR!|error) Test failed|"
+    r"\b[1-9]\d* tests failed out of \d+|^(?:exit|rc|status|exit status|exited)[:= ]+[1-9]\d*$",
+    re.MULTILINE | re.IGNORECASE,
+)
 _TOOK = re.compile(r" \(?\d+(?:\.\d+)? ?m?s\)?$")
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?)")
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in .*\n\n(OK|FAILED)(?: \((.*)\))?", re.MULTILINE)
@@ -128,6 +135,15 @@ def read_build_output(output: str) -> bool | None:
     if _BROKEN_BUILD.search(output):
         return False
     return True if _DONE_BUILD.search(output) else None
+
+
+def tests_failed(output: str) -> bool:
+    r"""Return whether tests failed by what an unknown runner printed, or by what called it.
+
+    >>> tests_failed("1 of 4 tests failed\nexit 2"), tests_failed("0 of 4 tests failed"), tests_failed("exit 0")
+    (True, False, False)
+    """
+    return _FAILED_TESTS.search(_ESCAPES.sub("", output)) is not None
 
 
 def _totals(output: str) -> tuple[int, int] | None:

@@ -108,3 +108,23 @@ def test_whose_fault_a_failed_test_is(output: str, expected: str) -> None:
 )
 def test_a_program_that_refuses_has_not_crashed(output: str, exit_code: int, expected: bool) -> None:
     assert crashed(output, exit_code) is expected
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "expected"),
+    [
+        ("pytest", "pytest: error: unrecognized arguments: --cov=a\n  inifile: /app/pyproject.toml\n", "environment"),
+        ("pytest --cof=a", "pytest: error: unrecognized arguments: --cof=a\n  inifile: /app/tox.ini\n", "shell typo"),
+        (
+            "go build ./...",
+            'a.go:3:8: Get "https://x.example": dial tcp: lookup x.example: no such host',
+            "environment",
+        ),
+        ("go test ./wlak/...", "pattern ./wlak/...: lstat ./wlak/: no such file or directory", "shell typo"),
+        ("make -C srcc test", "make: *** srcc: No such file or directory.  Stop.", "shell typo"),
+        ("go build ./...", "a.go:3:8: undefined: parse", "product"),
+    ],
+)
+def test_whose_fault_it_is_that_nothing_was_run(command: str, output: str, expected: str) -> None:
+    cause = failure_cause(output, exit_code=1, has_run=False, is_ours=lambda module: False, command=command)
+    assert cause == expected

@@ -73,12 +73,20 @@ class CommandPurposes:
         declared = parse_line(self.test).commands if self.test else ()
         keys = {self.key(each) for each in declared}
         key = self.key(command)
-        return key in keys or key in _ALL_TESTS
+        return key in keys or _RUN_OPTION.sub("", key) in _ALL_TESTS
 
 
+#: Options that change how tests are run, but not which.
+_RUN_OPTION = re.compile(
+    r" (?:-race|-count=\d+|--offline|--locked|--workspace|--all|--run|--runInBand|--ci|--noinput|--keepdb|"
+    r"--parallel(?:=\w+)?|-j\d*|-n ?(?:auto|\d+)|-B|-f)(?= |$)"
+)
 _ALL_TESTS = {
     "pytest", "pytest tests", "pytest tests/", "pytest .", "unittest", "unittest discover", "npm test", "npm run test",
     "yarn test", "pnpm test", "go test ./...", "cargo test", "make test", "make check", "ctest", "tox", "bun test",
+    "python manage.py test", "manage.py test", "python ./manage.py test", "cargo nextest run", "npx jest", "jest",
+    "npx vitest run", "vitest run", "npx mocha", "mocha", "node --test", "nox", "mvn test", "mvn verify", "gradle test",
+    "gradlew test", "dotnet test", "mix test", "swift test", "rspec", "bundle exec rspec", "phpunit", "deno test",
 }  # fmt: skip
 
 
