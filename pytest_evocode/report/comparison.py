@@ -83,6 +83,13 @@ def comparison_lines(
     yield from _tests_of_flips(headline)
     yield from _flips("passed in A, not in B", [flip for flip in headline.flips if flip.lost])
     yield from _flips("passed in B, not in A", [flip for flip in headline.flips if not flip.lost])
+    if headline.undecided:
+        number = len(headline.undecided)
+        yield ""
+        yield (
+            f"{number} {'task' if number == 1 else 'tasks'} not compared, because no reward decides any round in A or "
+            f"in B: {', '.join(headline.undecided)}; name the reward that decides with --evocode-reward-key"
+        )
     for side, tasks in (("A", headline.only_first), ("B", headline.only_second)):
         if tasks:
             yield ""
