@@ -94,8 +94,8 @@ def _undecided(tasks: Sequence[str]) -> Iterator[str]:
     if tasks:
         yield ""
         yield (
-            f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} not compared, because no reward decides any round in "
-            f"A or in B: {', '.join(tasks)}; name the reward that decides with --evocode-reward-key"
+            f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} not compared, because no reward decides any round "
+            f"in A or in B: {', '.join(tasks)}; name the reward that decides with --evocode-reward-key"
         )
 
 
