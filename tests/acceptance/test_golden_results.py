@@ -27,6 +27,7 @@ COMMANDS = {
 #: machine what programs leave in the caches of its Python, which is recorded among the changes.
 VARYING = [
     (r"\d{4}-\d\d-\d\d__\d\d-\d\d-\d\d(-\d+)?", "RUN"),
+    (r'("id": )"[0-9a-f-]{36}"', r'\1"ID"'),  # Of a trial for Harbor, made from when it began.
     (r"\d{4}-\d\d-\d\dT[\d:.]+(\+00:00|Z)", "TIME"),
     (r'("\w*seconds": )[\d.e-]+', r"\1SECONDS"),
     (r'("(start|stop|duration)": )[\d.e-]+', r"\1TIME"),  # In the report of a suite's own runner.

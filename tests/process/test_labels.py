@@ -4,34 +4,53 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.process_labels import EXTRACTORS, NONE, labelled_events, misread, precision_and_recall
+from tests.process.labelled_events import EXTRACTORS, HALVES, NONE, labelled_events, misread, precision_and_recall
 
 EVENTS = list(labelled_events())
 #: Least precision and recall of each extractor.
-TARGET = 0.9
+TARGET = (0.9, 0.9)
+#: The blind events show what the rules do not know yet: docs/process.md says why. Raise these, never lower them.
+REACHED = {
+    # Plans in unknown words and tools are missed.
+    ("plan", "held back, blind"): (0.9, 0.8),
+    ("failure", "held back, blind"): (0.88, 0.88),
+    # Nine events, each of which needs the causes of several failures.
+    ("recovery", "held back, blind"): (0.66, 0.66),
+    # Refusals in unknown words have no value without a judge.
+    ("abstention", "held back, blind"): (0.83, 0.45),
+}
+#: Tuned events that are read otherwise on purpose: an exit code alone may be what a program is meant to end with.
+READ_OTHERWISE = {"goose-shell.toml:4"}
 
 
-@pytest.mark.parametrize("held_back", [False, True], ids=["tuned", "held-back"])
+@pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("extractor", EXTRACTORS)
-def test_an_extractor_is_right_nine_times_of_ten(extractor: str, held_back: bool) -> None:
-    events = [each for each in EVENTS if each.extractor == extractor and each.held_back is held_back]
-    # Nobody has looked at what the rules say of the blind events yet: their bound follows.
-    events = [each for each in events if not each.blind]
+def test_an_extractor_is_right_as_often_as_the_documentation_says(extractor: str, half: str) -> None:
+    events = [each for each in EVENTS if each.extractor == extractor and each.half == half]
     precision, recall = precision_and_recall(events)
+    least_precision, least_recall = REACHED.get((extractor, half), TARGET)
     # Of what is held back only the shares are told, so that nobody tunes a rule on it.
-    why = "held back" if held_back else "\n".join(misread(events))
-    assert precision >= TARGET, why
-    assert recall >= TARGET, why
+    why = "held back" if half != "tuned" else "\n".join(misread(events))
+    assert precision >= least_precision, why
+    assert recall >= least_recall, why
+
+
+def test_tuned_events_are_read_as_labelled() -> None:
+    lines = list(misread(each for each in EVENTS if each.half == "tuned"))
+    assert {line.partition(" ")[0] for line in lines} == READ_OTHERWISE, "\n".join(lines)
 
 
 def test_the_corpus_has_events_of_each_kind_with_a_reason() -> None:
-    assert len(EVENTS) >= 200
-    for held_back in (False, True):
-        half = [each for each in EVENTS if each.held_back is held_back]
-        assert len(half) >= 90
+    assert len(EVENTS) >= 370
+    held = sum(each.held_back for each in EVENTS)
+    assert 0.4 <= held / len(EVENTS) <= 0.6
+    for half in HALVES:
+        events = [each for each in EVENTS if each.half == half]
+        assert len(events) >= 80
         for extractor in EXTRACTORS:
-            labels = [each.label for each in half if each.extractor == extractor]
-            assert NONE in labels or extractor == "abstention", extractor
+            labels = [each.label for each in events if each.extractor == extractor]
+            optional = extractor == "abstention" or (extractor == "failure" and half == "held back, blind")
+            assert NONE in labels or optional, extractor
             assert len(labels) > labels.count(NONE), extractor
     assert all(str(each.table["why"]).endswith(".") for each in EVENTS)
     clis = {each.table["cli"] for each in EVENTS}

@@ -207,7 +207,8 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         if self._running is None:
             raise EnvironmentFault("the container was stopped while a command ran")
         if exit_code == KILLED and not timed_out:
-            self._refuse_if_killed()
+            with self._killing:  # Not while another command's deadline starts the container anew, which kills it, too.
+                self._refuse_if_killed()
         return None if timed_out else exit_code
 
     def _filled_in(self, command: Command, deadline: float | None = None) -> EngineCommand:
@@ -303,11 +304,11 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         with self._killing:  # By starting PID 1 anew, perhaps: another thread may have killed the command.
             if not here.channel.closed:
                 return
-        logger.info("PID 1 of a container has ended under a command; starting the container again")
-        self._refuse_if_killed()
-        with self._killing, faults("starting a container again after it stopped under a command"):
-            self._client.start(here.container)
-            here.channel.attach_again()
+            logger.info("PID 1 of a container has ended under a command; starting the container again")
+            self._refuse_if_killed()
+            with faults("starting a container again after it stopped under a command"):
+                self._client.start(here.container)
+                here.channel.attach_again()
 
     def _refuse_if_killed(self) -> None:
         refuse_if_killed(self._client, self._running)

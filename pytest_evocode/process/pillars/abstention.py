@@ -53,7 +53,8 @@ _ASSUMES = re.compile(r"\b(?:I|we) (?:will )?(?:assumed?|take it|took it|suppose
 #: Words of somebody who waits for an answer.
 _WAITS = re.compile(
     r"\b(?:cannot tell|can't tell|unclear|ambiguous|not clear|please (?:say|tell|clarify|confirm|let me know)|"
-    r"wait(?:ing)? for|need to know|two (?:readings|meanings|ways)|before I (?:edit|change|build|write))\b",
+    r"wait(?:ing)? for|hold(?:ing)? off|need to know|two (?:readings|meanings|ways)|"
+    r"before I (?:edit|change|build|write))\b",
     re.IGNORECASE,
 )
 #: Why AQ has no value where the rules are not sure; a judge is asked then.
@@ -149,8 +150,15 @@ def _question(activity: RoundActivity, asked: set[str]) -> Event | None:
     last = activity.last_message
     if last is None:
         return None
-    questions = " ".join(_QUESTION.findall(last.text))
-    return last if len(specific_words(questions) & asked) >= min(2, len(asked) or 1) else None
+    asking = about = set[str]()
+    before = ""
+    for sentence in _sentences(last.text):
+        if _QUESTION.search(sentence) and (words := specific_words(sentence) & asked):
+            asking = asking | words
+            # The sentence before a question says what it is about.
+            about = about | words | (specific_words(before) & asked)
+        before = sentence
+    return last if asking and len(about) >= min(2, len(asked) or 1) else None
 
 
 def _kept_edits(activity: RoundActivity) -> list[FileEdit]:

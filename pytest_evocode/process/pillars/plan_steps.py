@@ -15,7 +15,9 @@ from dataclasses import dataclass
 SHINGLE = 6
 
 _ITEM = re.compile(
-    r"^(?P<indent>\s*)(?:[-*+\u2022]|\d+[.)]|\(\d+\)|step \d+[:.)])\s+(?:\[[ xX]\]\s*)?(?P<text>\S.*)$", re.I
+    r"^(?P<indent>\s*)(?:[-*+\u2022]|\d+[.)]|\(\d+\)|(?:step|phase|part) \d+[:.)])\s+(?:\[[ xX]\]\s*)?"
+    r"(?P<text>\S.*)$",
+    re.I,
 )
 FILE_PATH = re.compile(
     r"(?<![\w/.-])(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,6}\b(?!\()|(?<![\w/.-])(?:[A-Za-z_][\w-]*/)+[A-Za-z_][\w-]*\b"
@@ -119,6 +121,7 @@ def plan_steps(text: str) -> list[PlanStep]:
     >>> [(step.text, step.verb) for step in plan_steps("I'll add parse() to a.py and then run pytest.")]
     [('add parse() to a.py', 'add'), ('run pytest', 'run')]
     """
+    text = "\n".join(map(_items_on_lines, text.splitlines()))
     items = [match for line in text.splitlines() if (match := _ITEM.match(line))]
     depths = [len(item["indent"]) for item in items]
     leaves = [
@@ -127,6 +130,11 @@ def plan_steps(text: str) -> list[PlanStep]:
     if leaves:
         return [_listed(item["text"].strip()) for item in leaves]
     return list(_clauses(text))
+
+
+def _items_on_lines(line: str) -> str:
+    """Divide a line with a list in it: (1) this; (2) that."""
+    return re.sub(r"(?<!\S)(?=\(\d+\) )", "\n", line) if "(1) " in line and "(2) " in line else line
 
 
 def _listed(text: str) -> PlanStep:

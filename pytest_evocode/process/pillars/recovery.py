@@ -193,13 +193,15 @@ def find_cycles(activity: RoundActivity) -> list[RecoveryCycle]:
     """Return the recovery cycles of a round, in the order in which they began.
 
     A cycle begins when a build, a test run or a program fails because of the product. It ends when the same command
-    passes or, for tests, when a run of all tests does. Further failing test runs belong to the cycle that is under
-    way, whichever tests they select; the same holds for builds.
+    passes or, for tests and builds, when a run of all tests does. Further failing test runs belong to the cycle that is
+    under way, whichever tests they select; the same holds for builds.
     """
     families: dict[str, list[CommandRun]] = {}
     for run in activity.runs:
         if run.passed is not None:
             families.setdefault(run.key if run.purpose == "program" else run.purpose, []).append(run)
+            if run.purpose == "test" and run.whole and run.passed and "build" in families:
+                families["build"].append(run)  # What passes all tests has been built.
     cycles = [cycle for runs in families.values() for cycle in _cycles(activity, runs)]
     return sorted(cycles, key=lambda cycle: cycle.failure.at)
 

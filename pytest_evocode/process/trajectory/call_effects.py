@@ -21,6 +21,10 @@ from pytest_evocode.process.trajectory.shell.syntax import EMPTY_LINE, CommandLi
 from pytest_evocode.process.trajectory.text_changes import TextChange
 
 _COMMITTED = re.compile(r"^\[[^\]\n]+ [0-9a-f]{4,40}\] (.*)$", re.MULTILINE)
+#: A commit that a script has made.
+_COMMITTED_BY_SCRIPT = re.compile(
+    r"^\[[^\]\n]+ [0-9a-f]{4,40}\] (.*)\n(?: (?:Author|Date): .*\n)* \d+ files? changed\b", re.MULTILINE
+)
 _NOT_FOUND = re.compile(
     r"no such file|not found|does not exist|cannot access|cannot open|is a directory", re.IGNORECASE
 )
@@ -180,9 +184,11 @@ class CallReader:
             effects.uses_git |= exit_code in (0, 1, None) and "not a git repository" not in result.output
             if result.commits or verb != "commit" or "--dry-run" in words:
                 continue
-            printed = _COMMITTED.search(result.output)
-            if exit_code == 0 or printed:
-                effects.commits.append(_commit_message(command) or (printed[1] if printed else ""))
+            printed, message = _COMMITTED.search(result.output), _commit_message(command)
+            if exit_code == 0 or printed or (exit_code is None and _is_logged(message, result.output)):
+                effects.commits.append(message or (printed[1] if printed else ""))
+        if not effects.commits and any(self._purpose(command, result) == "program" for command in line.commands):
+            effects.commits += (match[1] for match in _COMMITTED_BY_SCRIPT.finditer(result.output))
 
 
 def _passed(
@@ -218,6 +224,14 @@ def _verb_of_git(words: list[str]) -> str:
     while rest and rest[0].startswith("-"):
         rest = rest[2:] if rest[0] in ("-c", "-C", "--git-dir", "--work-tree", "--namespace") else rest[1:]
     return rest[0] if rest else ""
+
+
+def _is_logged(message: str, output: str) -> bool:
+    """Return whether a log in the output has a commit with the subject of a message."""
+    subject = message.partition("\n")[0]
+    return bool(subject) and bool(
+        re.search(rf"^[^\w\n]*[0-9a-f]{{7,40}} (?:\([^)]*\) )?{re.escape(subject)}$", output, re.MULTILINE)
+    )
 
 
 def _commit_message(command: SimpleCommand) -> str:

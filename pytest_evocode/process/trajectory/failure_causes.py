@@ -5,6 +5,7 @@ What decides is what the shell and the runner said, the kind of the error, and i
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable
 from typing import Literal
@@ -26,7 +27,8 @@ _TYPOS = (
     re.compile(r"no tests ran\b|collected 0 items|No tests found|no test files\b|Ran 0 tests"),
     re.compile(r"(bash|sh): line \d+: .*: No such file or directory"),
     re.compile(
-        r"No rule to make target|Missing script: |Start directory is not importable|flag provided but not defined"
+        r"No rule to make target|no (?:test|bench|bin|example) target named|"
+        r"Missing script: |Start directory is not importable|flag provided but not defined"
     ),
     re.compile(r"Unknown (?:command|argument|option)|invalid choice: |no such command", re.IGNORECASE),
 )
@@ -45,6 +47,7 @@ _ENVIRONMENT = (
     re.compile(r"Permission denied|EACCES|Operation not permitted"),
     re.compile(r"Could not find a version that satisfies|npm ERR! code E404|unable to access 'http"),
     re.compile(r"(executable file|program|compiler|interpreter) not found|is not installed\b", re.IGNORECASE),
+    re.compile(r"^make(?:\[\d+\])?: [\w.+-]+: (?:No such file or directory|(?:Command )?not found)$", re.MULTILINE),
     re.compile(r"no required module provides package|failed to (download|get) ", re.IGNORECASE),
 )
 #: What says that a checkout is not set up; found in the output of tests, too.
@@ -52,6 +55,7 @@ _NOT_SET_UP = re.compile(
     r"without building the extension modules|extension modules? (?:has|have) not been (?:built|compiled)|build_ext|"
     r"settings are not configured|ImproperlyConfigured: (?:Requested setting|The SECRET_KEY)|DJANGO_SETTINGS_MODULE|"
     r"Apps aren't loaded yet|undefined symbol: |cannot open shared object file|Cannot find native binding|"
+    r"C.extensions? failed|error: linker `\S+` not found|Cannot find package '[^'./][^']*' imported from|"
     r"Browser was not found|Executable doesn't exist at|Cannot connect to the Docker daemon"
 )
 _NO_NETWORK = re.compile(
@@ -62,7 +66,7 @@ _NO_NETWORK = re.compile(
 _ERROR_LINE = re.compile(
     r"^(?:E\s+)?([\w.]*(?:Error|Exception|Warning|Interrupt|Refused|Configured))(?:: (.*))?$", re.MULTILINE
 )
-_MISSING_MODULE = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)'?")
+_MISSING_MODULE = re.compile(r"(?:ModuleNotFoundError|ImportError|Original error was): No module named '?([\w.]+)'?")
 _MISSING_NAME = re.compile(
     r"ImportError: cannot import name '?\w+'? from (?:partially initialized module )?'?([\w.]+)'?|"
     r"AttributeError: module '([\w.]+)' has no attribute"
@@ -73,15 +77,31 @@ _MISSING_TOOL = re.compile(
 )
 _CRASH = re.compile(
     r"^Traceback \(most recent call last\):|^panic: |thread '.*' panicked at|Segmentation fault|core dumped|"
-    r"Unhandled(Promise)?Rejection|^\s+at .+:\d+:\d+\)?$|Exception in thread|^Fatal error|^Uncaught ",
+    r"Unhandled(Promise)?Rejection|^[^\S\n]+at .+:\d+:\d+\)?$|Exception in thread|^Fatal error|^Uncaught ",
     re.MULTILINE,
 )
+#: What a shell says of the script that it runs, if its exit code says that something failed.
+_SHELL_CRASH = re.compile(
+    r"^(?!(?:\S*/)?(?:ba|da|z)?sh: )\S+: (?:line )?\d+: (?:syntax error|unexpected EOF|"
+    r"\S+: (?:unbound variable|parameter not set))",
+    re.MULTILINE | re.IGNORECASE,
+)
+#: The error and the innermost place of JavaScript's programs: the first one.
+_SCRIPT_ERROR = re.compile(r"^[^\S\n]*(?:Uncaught )?(\w*Error)\b(?: \[\w+\])?: ", re.MULTILINE)
+_SCRIPT_PLACE = re.compile(
+    r"^[^\S\n]*(?:at (?:.* \()?|\u276f (?:.* )?)(?:file://)?(?P<path>[^\s():]+\.[cm]?[jt]sx?):\d+:\d+\)?\s*$",
+    re.MULTILINE,
+)
+#: A script that node was given and did not find.
+_NO_SCRIPT = re.compile(r"^Error: Cannot find module '/([^']+)'\n(?:.*\n)*.*requireStack: \[\]", re.MULTILINE)
+#: A method or attribute that a test case lacks, and not the product.
+_LACKING_TEST = re.compile(r"AttributeError: '(?:Test\w*|\w*Tests?|\w*TestCase)' object has no attribute ")
 #: Places in files, as interpreters, pytest and compilers print them.
 _PLACES = re.compile(
-    r'^(?:E\s+)?\s*File "(?P<python>[^"<>]+)", line \d+|'
+    r'^(?:E[^\S\n]+)?[^\S\n]*File "(?P<python>[^"<>]+)", line \d+|'
     r"^(?P<pytest>[\w./@+-]+\.py):\d+: (?:in \S+|[A-Z]\w*|)\s*$|"
-    r"^\s*--> (?P<rust>[^\s:]+):\d+:\d+|"
-    r"^\s*(?:\./)?(?P<compiled>[\w./@+-]+\.\w{1,5})(?::\d+(?::\d+)?:|\(\d+,\d+\):) ?(?=\S)|"
+    r"^[^\S\n]*--> (?P<rust>[^\s:]+):\d+:\d+|"
+    r"^[^\S\n]*(?:\./)?(?P<compiled>[\w./@+-]+\.\w{1,5})(?::\d+(?::\d+)?:|\(\d+,\d+\):) ?(?=\S)|"
     r"^_+ ERROR collecting (?P<collected>\S+) _+$",
     re.MULTILINE,
 )
@@ -119,6 +139,9 @@ def failure_cause(
             return "environment" if called_within or _TOOL_NOT_FOUND.search(output) else "shell typo"
         if any(pattern.search(output) for pattern in _ENVIRONMENT):
             return "environment"
+    unfound = _NO_SCRIPT.search(output)
+    if unfound and posixpath.basename(unfound[1]) in command:
+        return "shell typo"
     last = _last_own_place(output)
     if scratch and (not last or last == scratch):
         return "scratch"
@@ -163,6 +186,8 @@ def _in_the_tests_own_code(output: str, last: str) -> bool:
     unfound = _MISSING_SCRIPT_MODULE.search(output)
     if unfound:
         return _is_test_file(unfound[2])
+    if _is_raised_in_a_script_of_tests(output) or (_LACKING_TEST.search(output) and _is_test_file(last)):
+        return True
     errors = [match[1].rpartition(".")[2] for match in _ERROR_LINE.finditer(output)]
     if errors and errors[-1] not in _OWN_ERRORS:
         return False
@@ -171,6 +196,17 @@ def _in_the_tests_own_code(output: str, last: str) -> bool:
     # A compiler names the file of each error.
     places = _own_places(output)
     return bool(places) and _COMPILER.search(output) is not None and all(map(_is_test_file, places))
+
+
+def _is_raised_in_a_script_of_tests(output: str) -> bool:
+    """Return whether all errors are names that tests in JavaScript do not have, or their syntax."""
+    errors = list(_SCRIPT_ERROR.finditer(output))
+    for error in errors:
+        places = (match["path"] for match in _SCRIPT_PLACE.finditer(output, error.end()))
+        innermost = next((place for place in places if not _FOREIGN.search(place)), "")
+        if error[1] not in ("ReferenceError", "SyntaxError") or not _is_test_file(innermost):
+            return False
+    return bool(errors)
 
 
 _COMPILER = re.compile(r"^error(?:\[E\d+\])?: |\[build failed\]|: error TS\d+: |: error: |: undefined: ", re.MULTILINE)
@@ -183,4 +219,5 @@ def crashed(output: str, exit_code: int | None) -> bool:
     (True, False, True)
     """
     by_signal = exit_code is not None and exit_code > 128 and exit_code not in (130, 137, 143)
-    return by_signal or _CRASH.search(output) is not None
+    of_shell = exit_code not in (None, 0) and _SHELL_CRASH.search(output) is not None
+    return by_signal or of_shell or _CRASH.search(output) is not None

@@ -22,6 +22,8 @@ _BUILD_TOOLS = {"gcc", "g++", "cc", "clang", "clang++", "javac", "tsc", "rustc",
 _BUILD_MODULES = {"compileall", "py_compile", "build"}
 #: Options with which a test runner lists or explains, and runs nothing.
 _LISTS = {"--collect-only", "--co", "--version", "--help", "-h", "--fixtures", "--markers", "--listTests", "--list"}
+#: Targets that build nothing.
+_CLEANS = {"clean", "distclean", "mrproper", "help"}
 _SHELLS = {"bash", "sh", "dash", "zsh"}
 _PACKAGE_MANAGERS = {"npm", "yarn", "pnpm", "bun"}
 _INTERPRETERS = re.compile(r"(python(\d(\.\d+)?)?|pypy3?|node|nodejs|ruby|perl|php|lua|deno|bun|java|ts-node|tsx)")
@@ -101,10 +103,12 @@ def _purpose(program: str, words: Sequence[str]) -> CommandPurpose | None:
     if program in _BUILD_TOOLS:
         return "build"
     if program in _PACKAGE_MANAGERS:
-        return _of_package_manager(plain)
+        return None if _LISTS.intersection(words) else _of_package_manager(plain)
     if program in ("go", "cargo", "dotnet", "mvn", "gradle", "gradlew", "mix", "swift", "zig"):
         return _of_toolchain(plain)
     if program in ("make", "gmake", "just"):
+        if plain and _CLEANS.issuperset(plain):
+            return None
         return "test" if any(word in ("test", "tests", "check") for word in plain) else "build"
     if _INTERPRETERS.fullmatch(program):
         return _of_interpreter(words)
@@ -114,6 +118,9 @@ def _purpose(program: str, words: Sequence[str]) -> CommandPurpose | None:
 
 
 def _of_package_manager(plain: Sequence[str]) -> CommandPurpose | None:
+    called = plain[1] if plain[:1] in (["exec"], ["dlx"], ["x"]) and len(plain) > 1 else (plain[0] if plain else "")
+    if called in _TEST_TOOLS or called in _BUILD_TOOLS:
+        return "test" if called in _TEST_TOOLS else "build"
     script = plain[1] if plain[:1] in (["run"], ["run-script"]) and len(plain) > 1 else (plain[0] if plain else "")
     if script in ("t", "test", "tst") or script.startswith(("test:", "test-")):
         return "test"
