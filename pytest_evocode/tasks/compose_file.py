@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.model import Healthcheck
+from pytest_evocode.tasks.yaml_values import Place, read_mapping
 
 COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml")
 MAIN = "main"
 """The service in which the agent works; a compose file need not mention it."""
 
-Place = tuple[str | int, ...]
 _BUILD_KEYS = ("context", "dockerfile", "target", "args")
 _TIMES = {
     "interval": "interval_sec",
@@ -30,9 +30,6 @@ _TIMES = {
 _ENGINES_TIMES = {"interval_sec": 30.0, "timeout_sec": 30.0}
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TEXTS = ("env_file", "label_file")
-_LARGEST = 2**20  # bytes
-_MOST_VALUES = 20_000
-"""No compose file has as many; aliases in a small file can stand for millions."""
 
 
 class MainBuild(NamedTuple):
@@ -199,61 +196,13 @@ def _taken_in(values: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[Place, int]]:
-    import yaml
-
     try:
-        content = path.read_bytes()
+        text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise TaskError(f"cannot be read ({error.strerror}); check its permissions", path) from error
-    if len(content) > _LARGEST:
-        raise TaskError("is larger than 1 MiB, so it is no compose file", path)
-    try:
-        reader = _Reader(path)
-        root = yaml.compose(content.decode("utf-8-sig"), Loader=yaml.SafeLoader)
-        values = reader.value(root, ()) if root is not None else {}
     except UnicodeDecodeError:
         raise TaskError("not UTF-8; save the file as UTF-8", path) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise TaskError(f"not valid YAML: {problem}; correct it", path, mark.line + 1 if mark else None) from None
-    except RecursionError:
-        raise TaskError("not valid YAML: nested too deeply; use fewer levels", path) from None
-    if not isinstance(values, dict):
-        raise TaskError("must be a mapping with a key and a colon in each line; correct it", path, 1)
-    return values, reader.lines
-
-
-class _Reader:
-    """Makes plain values of YAML's nodes, whatever their tags are, and remembers their lines."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.lines: dict[Place, int] = {}
-        self.count = 0
-
-    def value(self, node: Any, place: Place) -> Any:
-        """Return the value of a node: a text, a list or a dictionary; None for one that is empty."""
-        line = node.start_mark.line + 1
-        self.lines.setdefault(place, line)
-        self.count += 1
-        if self.count > _MOST_VALUES:
-            raise TaskError(f"has more than {_MOST_VALUES} values, so it is no compose file", self.path, line)
-        if node.id == "scalar":
-            return None if node.tag == "tag:yaml.org,2002:null" else node.value
-        if node.id == "sequence":
-            return [self.value(each, (*place, index)) for index, each in enumerate(node.value)]
-        values: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            key = str(key_node.value)
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                merged = self.value(value_node, (*place, key))
-                for each in merged if isinstance(merged, list) else [merged]:
-                    values = {**each, **values} if isinstance(each, dict) else values
-                continue
-            self.lines[(*place, key)] = key_node.start_mark.line + 1
-            values[key] = self.value(value_node, (*place, key))
-        return values
+    return read_mapping(text, path, "compose file", as_written=True)
 
 
 def parse_seconds(duration: str) -> float:

@@ -140,7 +140,7 @@ def test_json_has_everything_in_full_precision(evocode: Evocode, results: Path) 
     assert (row["scores"]["sr"], row["scores"]["gap"], row["scores"]["pinned_case_score"]) == (None, None, None)
     assert row["rewards"] == {"reward": pytest.approx(row["scores"]["mean_reward"])}
     assert row["best_of_attempts"] == row["scores"]["mt_at_k"]
-    assert row["spending"]["tool_calls"] == {"value": 16, "known": 4, "of": 7}
+    assert row["spending"]["tool_calls"] == {"value": 16, "known": 4, "of": 7, "at_least": False}
     assert row["spending"]["cost_usd"] is None
     assert row["missing"] == []
 

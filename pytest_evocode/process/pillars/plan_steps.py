@@ -19,8 +19,6 @@ _ITEM = re.compile(
     r"(?P<text>\S.*)$",
     re.I,
 )
-#: A list within a sentence: (1) this; (2) that.
-_INLINE_LIST = re.compile(r"^.*(?<!\S)\(1\) .*(?<!\S)\(2\) .*$", re.MULTILINE)
 FILE_PATH = re.compile(
     r"(?<![\w/.-])(?:[\w.-]+/)*[\w-]+\.[A-Za-z]\w{0,6}\b(?!\()|(?<![\w/.-])(?:[A-Za-z_][\w-]*/)+[A-Za-z_][\w-]*\b"
 )
@@ -123,7 +121,7 @@ def plan_steps(text: str) -> list[PlanStep]:
     >>> [(step.text, step.verb) for step in plan_steps("I'll add parse() to a.py and then run pytest.")]
     [('add parse() to a.py', 'add'), ('run pytest', 'run')]
     """
-    text = _INLINE_LIST.sub(_items_on_lines, text)
+    text = "\n".join(map(_items_on_lines, text.splitlines()))
     items = [match for line in text.splitlines() if (match := _ITEM.match(line))]
     depths = [len(item["indent"]) for item in items]
     leaves = [
@@ -134,8 +132,9 @@ def plan_steps(text: str) -> list[PlanStep]:
     return list(_clauses(text))
 
 
-def _items_on_lines(line: re.Match[str]) -> str:
-    return re.sub(r"(?<!\S)(?=\(\d+\) )", "\n", line[0])
+def _items_on_lines(line: str) -> str:
+    """Divide a line with a list in it: (1) this; (2) that."""
+    return re.sub(r"(?<!\S)(?=\(\d+\) )", "\n", line) if "(1) " in line and "(2) " in line else line
 
 
 def _listed(text: str) -> PlanStep:

@@ -43,14 +43,10 @@ def read_released(directory: Path) -> tuple[list[ReleasedResult], list[str]]:
     """Return the results in a directory, and the files that were left out with the reasons.
 
     Raises:
-        UsageError: There is no result, or PyYAML is not installed.
+        UsageError: There is no result.
     """
-    try:
-        import yaml
-    except ImportError:
-        raise UsageError(
-            "RigorBench's result files are YAML; install its reader with: pip install 'pytest-evocode[rigorbench]'"
-        ) from None
+    import yaml
+
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     results, left_out = [], []
     for path in sorted((*directory.glob("*.yaml"), *directory.glob("*.yml"))):

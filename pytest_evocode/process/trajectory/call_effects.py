@@ -230,7 +230,7 @@ def _is_logged(message: str, output: str) -> bool:
     """Return whether a log in the output has a commit with the subject of a message."""
     subject = message.partition("\n")[0]
     return bool(subject) and bool(
-        re.search(rf"^\W*[0-9a-f]{{7,40}} (?:\([^)]*\) )?{re.escape(subject)}$", output, re.MULTILINE)
+        re.search(rf"^[^\w\n]*[0-9a-f]{{7,40}} (?:\([^)]*\) )?{re.escape(subject)}$", output, re.MULTILINE)
     )
 
 

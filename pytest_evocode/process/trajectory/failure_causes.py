@@ -77,7 +77,7 @@ _MISSING_TOOL = re.compile(
 )
 _CRASH = re.compile(
     r"^Traceback \(most recent call last\):|^panic: |thread '.*' panicked at|Segmentation fault|core dumped|"
-    r"Unhandled(Promise)?Rejection|^\s+at .+:\d+:\d+\)?$|Exception in thread|^Fatal error|^Uncaught ",
+    r"Unhandled(Promise)?Rejection|^[^\S\n]+at .+:\d+:\d+\)?$|Exception in thread|^Fatal error|^Uncaught ",
     re.MULTILINE,
 )
 #: What a shell says of the script that it runs, if its exit code says that something failed.
@@ -87,9 +87,10 @@ _SHELL_CRASH = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 #: The error and the innermost place of JavaScript's programs: the first one.
-_SCRIPT_ERROR = re.compile(r"^\s*(?:Uncaught )?(\w*Error)\b(?: \[\w+\])?: ", re.MULTILINE)
+_SCRIPT_ERROR = re.compile(r"^[^\S\n]*(?:Uncaught )?(\w*Error)\b(?: \[\w+\])?: ", re.MULTILINE)
 _SCRIPT_PLACE = re.compile(
-    r"^\s*(?:at (?:.* \()?|\u276f (?:.* )?)(?:file://)?(?P<path>[^\s():]+\.[cm]?[jt]sx?):\d+:\d+\)?\s*$", re.MULTILINE
+    r"^[^\S\n]*(?:at (?:.* \()?|\u276f (?:.* )?)(?:file://)?(?P<path>[^\s():]+\.[cm]?[jt]sx?):\d+:\d+\)?\s*$",
+    re.MULTILINE,
 )
 #: A script that node was given and did not find.
 _NO_SCRIPT = re.compile(r"^Error: Cannot find module '/([^']+)'\n(?:.*\n)*.*requireStack: \[\]", re.MULTILINE)
@@ -97,10 +98,10 @@ _NO_SCRIPT = re.compile(r"^Error: Cannot find module '/([^']+)'\n(?:.*\n)*.*requ
 _LACKING_TEST = re.compile(r"AttributeError: '(?:Test\w*|\w*Tests?|\w*TestCase)' object has no attribute ")
 #: Places in files, as interpreters, pytest and compilers print them.
 _PLACES = re.compile(
-    r'^(?:E\s+)?\s*File "(?P<python>[^"<>]+)", line \d+|'
+    r'^(?:E[^\S\n]+)?[^\S\n]*File "(?P<python>[^"<>]+)", line \d+|'
     r"^(?P<pytest>[\w./@+-]+\.py):\d+: (?:in \S+|[A-Z]\w*|)\s*$|"
-    r"^\s*--> (?P<rust>[^\s:]+):\d+:\d+|"
-    r"^\s*(?:\./)?(?P<compiled>[\w./@+-]+\.\w{1,5})(?::\d+(?::\d+)?:|\(\d+,\d+\):) ?(?=\S)|"
+    r"^[^\S\n]*--> (?P<rust>[^\s:]+):\d+:\d+|"
+    r"^[^\S\n]*(?:\./)?(?P<compiled>[\w./@+-]+\.\w{1,5})(?::\d+(?::\d+)?:|\(\d+,\d+\):) ?(?=\S)|"
     r"^_+ ERROR collecting (?P<collected>\S+) _+$",
     re.MULTILINE,
 )

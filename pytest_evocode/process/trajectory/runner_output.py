@@ -13,11 +13,11 @@ _SINGLE = (
     re.compile(r"^(?P<name>\S+::\S.*?) (?P<verdict>PASSED|FAILED|ERROR|XPASS|XFAIL|SKIPPED)\b", re.MULTILINE),  # pytest
     re.compile(r"^(?P<verdict>PASSED|FAILED|ERROR) (?P<name>\S+\.py(?:::\S.*?)?)(?: - .*)?$", re.MULTILINE),
     re.compile(r"^(?P<name>test\w* \([\w.]+\))(?:\n.*)? \.\.\. (?P<verdict>ok|FAIL|ERROR)$", re.MULTILINE),  # unittest
-    re.compile(r"^\s*--- (?P<verdict>PASS|FAIL): (?P<name>\S+)", re.MULTILINE),  # go
+    re.compile(r"^[^\S\n]*--- (?P<verdict>PASS|FAIL): (?P<name>\S+)", re.MULTILINE),  # go
     re.compile(r"^test (?P<name>\S+)(?: - .*)? \.\.\. (?P<verdict>ok|FAILED)$", re.MULTILINE),  # cargo
     # The marks of JavaScript's runners.
-    re.compile("^\\s*(?P<verdict>[\u2713\u2714\u221a\u2715\u2717\u2716\u00d7]) (?P<name>.+)$", re.MULTILINE),
-    re.compile(r"^\s*(?P<verdict>not ok|ok) \d+ (?:- )?(?P<name>[^#\n]+)", re.MULTILINE),  # TAP
+    re.compile("^[^\\S\n]*(?P<verdict>[\u2713\u2714\u221a\u2715\u2717\u2716\u00d7]) (?P<name>.+)$", re.MULTILINE),
+    re.compile(r"^[^\S\n]*(?P<verdict>not ok|ok) \d+ (?:- )?(?P<name>[^#\n]+)", re.MULTILINE),  # TAP
 )
 _PASSED = {"PASSED", "XPASS", "XFAIL", "ok", "PASS", "\u2713", "\u2714", "\u221a"}
 _SKIPPED = {"SKIPPED"}
@@ -25,10 +25,12 @@ _SKIPPED = {"SKIPPED"}
 #: Lines with totals, either in the groups ``passed`` and ``failed`` or to be counted in the group ``line``.
 _TOTALS = (
     re.compile(r"^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed", re.MULTILINE),
-    re.compile(r"^=*\s*(?=.*\b(?:passed|failed|errors?)\b.* in [\d.]+ ?s)(?P<line>.+)$", re.MULTILINE),  # pytest
+    re.compile(r"^=*[^\S\n]*(?=.*\b(?:passed|failed|errors?)\b.* in [\d.]+ ?s)(?P<line>.+)$", re.MULTILINE),  # pytest
     re.compile(r"^Tests:\s+(?P<line>.*\d+ total)", re.MULTILINE),  # jest
-    re.compile(r"^\s*Tests\s+(?P<line>.*\d+ (?:passed|failed).*)$", re.MULTILINE),  # vitest
-    re.compile(r"^\s*(?P<passed>\d+) passing\b(?:[\s\S]*?^\s*(?P<failed>\d+) failing\b)?", re.MULTILINE),  # mocha
+    re.compile(r"^[^\S\n]*Tests\s+(?P<line>.*\d+ (?:passed|failed).*)$", re.MULTILINE),  # vitest
+    re.compile(
+        r"^[^\S\n]*(?P<passed>\d+) passing\b(?:[\s\S]*?^[^\S\n]*(?P<failed>\d+) failing\b)?", re.MULTILINE
+    ),  # mocha
     re.compile(r"^(?:#|\u2139) pass (?P<passed>\d+)\n(?:#|\u2139) fail (?P<failed>\d+)", re.MULTILINE),  # node --test
 )
 #: Tests that ended with an error other than one of their assertions.
@@ -54,14 +56,14 @@ _BROKEN_BUILD = re.compile(
     r"^(?:\S+: )?(?:fatal )?error(?:\[\w+\])?: |: (?:fatal )?error: |"
     r"^make(?:\[\d+\])?: \*\*\* |\berror TS\d+: |BUILD FAIL(?:ED|URE)|"
     r"^FAILED: |^npm (?:ERR!|error)|^(?:\./)?[\w./-]+\.go:\d+:\d+: |\bcompilation (?:failed|terminated)|^ERROR in |"
-    r"^\s*(?:SyntaxError|IndentationError|TabError): |ninja: build stopped",
+    r"^[^\S\n]*(?:SyntaxError|IndentationError|TabError): |ninja: build stopped",
     re.MULTILINE | re.IGNORECASE,
 )
 _DONE_BUILD = re.compile(
-    r"^\s*Finished .*(?:target|profile)|BUILD SUCCESS|Build succeeded|compiled successfully|^Compiled |"
+    r"^[^\S\n]*Finished .*(?:target|profile)|BUILD SUCCESS|Build succeeded|compiled successfully|^Compiled |"
     r"\bbuilt in [\d.]+ ?m?s|"
     # Nothing follows the linker's line if it went well.
-    r"^(?:\S*-)?(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+|ld) .*-o \S.*\s*\Z",
+    r"^(?:\S*-)?(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+|ld) .*-o \S.*\n*\Z",
     re.MULTILINE | re.IGNORECASE,
 )
 _TOOK = re.compile(r" \(?\d+(?:\.\d+)? ?m?s\)?$")

@@ -59,7 +59,6 @@ def import_task(file: Path, draft: Draft) -> None:
 
     Raises:
         TaskError: It is not in RigorBench's format.
-        UsageError: PyYAML is not installed.
     """
     source = Source(file.parent)
     config = read_yaml(source, file.name, "a task of RigorBench has one")

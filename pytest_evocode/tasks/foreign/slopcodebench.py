@@ -64,7 +64,6 @@ def import_problem(directory: Path, draft: Draft) -> None:
 
     Raises:
         TaskError: The problem is not in SlopCodeBench's format.
-        UsageError: PyYAML is not installed.
     """
     _Problem(Source(directory), draft).write()
 

@@ -1,18 +1,14 @@
-"""YAML files with the line of each value, for messages; PyYAML comes with the extra ``import``."""
+"""YAML files with the line of each value, for messages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_evocode.errors import TaskError, UsageError
+from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.foreign.source import Source
-
-Place = tuple[str | int, ...]
-_LARGEST = 1 << 20
-_MOST_VALUES = 20_000
-"""No task has as many; aliases in a small file can stand for millions."""
+from pytest_evocode.tasks.yaml_values import Place, read_mapping
 
 
 @dataclass(frozen=True)
@@ -98,66 +94,6 @@ def read_yaml(source: Source, name: str, why: str) -> YamlTable:
 
     Raises:
         TaskError: It cannot be read.
-        UsageError: PyYAML is not installed.
     """
-    try:
-        import yaml
-    except ModuleNotFoundError:
-        message = "is YAML; install its reader with: pip install 'pytest-evocode[import]'"
-        raise UsageError(f"{source.root / name} {message}") from None
-    path = source.root / name
-    text = source.text(name, why)
-    if len(text) > _LARGEST:
-        raise TaskError("is larger than 1 MiB, so it is no description of a task", path)
-    try:
-        loader = yaml.SafeLoader(text)
-        root = loader.get_single_node()
-        reader = _Reader(loader, path)
-        values = reader.value(root, ()) if root is not None else None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise TaskError(f"not valid YAML: {problem}; correct it", path, mark.line + 1 if mark else None) from None
-    except RecursionError:
-        raise TaskError("not valid YAML: nested too deeply; use fewer levels", path) from None
-    except ValueError as error:  # Such as of a date that there is not.
-        raise TaskError(f"not valid YAML: {error}; correct it", path) from None
-    if not isinstance(values, dict):
-        raise TaskError("must be a mapping with a key and a colon in each line; correct it", path, 1)
-    return YamlTable(source, name, values, reader.lines)
-
-
-class _Reader:
-    """Makes values of YAML's nodes, and remembers their lines."""
-
-    def __init__(self, loader: Any, path: Any) -> None:
-        self.loader = loader
-        self.path = path
-        self.lines: dict[Place, int] = {}
-        self.count = 0
-
-    def value(self, node: Any, place: Place) -> Any:
-        """Return the value of a node."""
-        line = node.start_mark.line + 1
-        self.lines.setdefault(place, line)
-        self.count += 1
-        if self.count > _MOST_VALUES:
-            raise TaskError(f"has more than {_MOST_VALUES} values, so it is no description of a task", self.path, line)
-        if node.id == "scalar":
-            return self.loader.construct_object(node)
-        if node.id == "sequence":
-            return [self.value(each, (*place, index)) for index, each in enumerate(node.value)]
-        return self._mapping(node.value, place)
-
-    def _mapping(self, pairs: Sequence[tuple[Any, Any]], place: Place) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for key_node, node in pairs:
-            line = key_node.start_mark.line + 1
-            key = key_node.value
-            if key_node.id != "scalar" or key_node.tag == "tag:yaml.org,2002:merge":
-                raise TaskError("keys must be plain words here; write the values out", self.path, line)
-            if key in values:
-                raise TaskError(f"{key} is given twice; remove one of them", self.path, line)
-            self.lines[(*place, key)] = line
-            values[key] = self.value(node, (*place, key))
-        return values
+    values, lines = read_mapping(source.text(name, why), source.root / name, "description of a task")
+    return YamlTable(source, name, values, lines)

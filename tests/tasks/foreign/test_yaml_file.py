@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_evocode.errors import TaskError, UsageError
+from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks.foreign.source import Source
 from pytest_evocode.tasks.foreign.yaml_file import YamlTable, read_yaml
 
@@ -80,18 +79,3 @@ def test_values_of_another_kind_are_refused(call: Any, message: str) -> None:
     with pytest.raises(TaskError) as error:
         call(read("n: [1]\nt: word\nm: {y: 1}\n"))
     assert str(error.value) == message
-
-
-def test_without_its_reader_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    importing = builtins.__import__
-
-    def without_yaml(name: str, *arguments: Any, **keywords: Any) -> Any:
-        if name == "yaml":
-            raise ModuleNotFoundError(name)
-        return importing(name, *arguments, **keywords)
-
-    monkeypatch.setattr(builtins, "__import__", without_yaml)
-    with pytest.raises(
-        UsageError, match=r"a\.yaml is YAML; install its reader with: pip install 'pytest-evocode\[import\]'"
-    ):
-        read("a: 1\n")
