@@ -285,6 +285,29 @@ def test_a_missing_key_is_told_by_its_name_before_anything_starts() -> None:
         fake(env={"AREA": "${REGION}"}).check({"ANTHROPIC_API_KEY": KEY}, Budget())
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("MY_API_KEY", "sk-0123456789"), ("DATABASE", "pg://me:open-sesame@db/ledger")]
+)
+def test_a_secret_among_the_variables_would_be_recorded(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=rf"{name} holds a secret, .* write \$\{{{name}\}}"):
+        fake(env={name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MY_API_KEY", "${MINE}"),
+        ("MY_API_KEY", "Bearer of the ${MINE}"),
+        ("MY_API_KEY", "none"),
+        ("MY_CREDENTIALS", "/srv/keys/creds.json"),
+        ("MAX_TOKENS", "1000000000"),
+        ("DATABASE", "pg://me:${PASSWORD_OF_MINE}@db/ledger"),
+    ],
+)
+def test_variables_without_a_secret_are_taken(name: str, value: str) -> None:
+    assert fake(env={name: value}).options.env == {name: value}
+
+
 def test_a_limit_of_cost_needs_a_price() -> None:
     unknown = fake("a-model-of-my-own", base_url="http://localhost")
     with pytest.raises(UsageError, match="what a-model-of-my-own of claude-code costs is not known"):
