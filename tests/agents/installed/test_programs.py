@@ -71,9 +71,11 @@ def test_what_a_killed_program_is_known_to_have_used_is_counted_at_least_and_not
 ) -> None:
     task = make_task("run: true\nrun: sleep ${SLOW:-0}\nsay: Done.\n", "say: two\n")
     journal = directory.journal("round-1")
+    deadline = time.monotonic() + 120
     for session in (1, 2):
         with Trial(task, fake(env={"SLOW": "600"}), engine, directory=directory, options=TrialOptions(resume=True)):
             while not journal.exists() or f'"prompt_tokens": {session * 160}' not in journal.read_text():
+                assert time.monotonic() < deadline, "what the program used is not in the journal"
                 time.sleep(0.01)
     first, second = attempt(fake(), task, resume=True, budget=Budget(turns=4, tokens=500))
     assert endings([first, second]) == [("passed", "")] * 2
