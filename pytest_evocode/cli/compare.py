@@ -217,7 +217,7 @@ def _as_json(pair: _Pair, adjusted: Mapping[Compared, float | None], rule: Regre
     metrics = {}
     for metric, each in pair.found.items():
         values = asdict(each)
-        for name in ("metric", "flips", "only_first", "only_second", "attempts", "same_attempts", "test"):
+        for name in ("metric", "flips", "only_first", "only_second", "undecided", "attempts", "same_attempts", "test"):
             del values[name]
         values["interval"] = None if each.interval is None else [each.interval.low, each.interval.high]
         values["interval_method"] = None if each.interval is None else each.interval.method
@@ -245,4 +245,5 @@ def _as_json(pair: _Pair, adjusted: Mapping[Compared, float | None], rule: Regre
         "wanted": pair.plan and wanted(pair.plan, SMALL_DIFFERENCE),
         "only_first": headline.only_first,
         "only_second": headline.only_second,
+        "undecided": headline.undecided,
     }

@@ -13,9 +13,11 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.secrets import is_secret_name
+from pytest_evocode.secrets import is_secret_name, secret_value
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+#: No key has this form: base64 has no dots, and a token does not begin with a slash.
+_PATH = re.compile(r"/[\w./-]*\.\w+")
 #: Fields that the conversation itself is in.
 _OURS = frozenset({"model", "messages", "input", "instructions", "system", "contents", "tools", "stream", "store"})
 
@@ -53,6 +55,21 @@ def without_secrets(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
+def _without_literal_secrets(env: dict[str, str]) -> dict[str, str]:
+    """Return a program's variables as they are; raises ValueError for a secret that would be recorded.
+
+    What is too short for a secret, or the path of a file, is none: local servers take any word for a key.
+    """
+    for name, value in env.items():
+        literal = _VARIABLE.sub("", value)
+        is_whole = literal == value and not _PATH.fullmatch(value)
+        if (is_whole or not is_secret_name(name)) and secret_value(name, literal) is not None:
+            raise ValueError(
+                f"{name} holds a secret, which would be recorded; write ${{{name}}}, and set that variable"
+            )
+    return env
+
+
 def _reachable(address: str) -> str:
     """Return an address that requests can be sent to; raises ValueError for one that holds a password, or none."""
     parts = urlsplit(address)
@@ -71,6 +88,8 @@ def _reachable(address: str) -> str:
 
 #: Address of a server, without a password.
 Address = Annotated[str, AfterValidator(_reachable)]
+#: Variables of a program in the container.
+Variables = Annotated[dict[str, str], BeforeValidator(parsed), AfterValidator(_without_literal_secrets)]
 _Json = Annotated[dict[str, Any], BeforeValidator(parsed), AfterValidator(_of_others)]
 _Headers = Annotated[dict[str, str], BeforeValidator(parsed), AfterValidator(without_secrets)]
 

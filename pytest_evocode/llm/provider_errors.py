@@ -34,6 +34,10 @@ _TOO_LONG = re.compile(
 )
 
 
+# How OpenAI says that one request has more tokens than may be sent in a minute: no wait makes it fit.
+_OVER_RATE = re.compile(r"request too large for .*\b(tokens per min|TPM)\b", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderFault:
     """Why one request was not answered."""
@@ -59,9 +63,9 @@ class ProviderFault:
         """What to do about it: shorten the conversation, wait, send the request again, or give up."""
         if self.code in _NO_CREDIT:
             return "final"
-        if self.status in _RATE_LIMITS:
+        if self.status in _RATE_LIMITS and not _OVER_RATE.search(self.words):
             return "final" if self.retry is False else "rate limit"
-        if self.status == 413 or _TOO_LONG.search(f"{self.code} {self.words}"):
+        if self.status in {413, *_RATE_LIMITS} or _TOO_LONG.search(f"{self.code} {self.words}"):
             return "overflow"
         if self.retry is not None:
             return "passing" if self.retry else "final"

@@ -44,6 +44,8 @@ class Group:
     """An attempt ends at its first round that is not passed, even where that round is not in the group."""
     sr: float | None = None
     sr_macro: float | None = None
+    decided_tasks: int = 0
+    """How many tasks have rounds that a reward decides, which passed rounds are counted over."""
 
 
 def breakdown(
@@ -107,8 +109,9 @@ def _group(grid: Grid) -> Group:
         case_score=case_score(grid),
         pinned_case_score=pinned_case_score(grid),
         avg_rounds=avg_rounds(grid),
-        perfect_tasks=perfect_tasks(grid),
+        perfect_tasks=perfect_tasks(grid) if grid.decided().tasks else None,
         mt_at_k=mt_at_k(grid),
+        decided_tasks=len(grid.decided().tasks),
     )
 
 
@@ -124,4 +127,5 @@ def _single_group(grid: Grid) -> Group:
         mt_at_k=None,
         sr=sr(grid),
         sr_macro=sr_macro(grid),
+        decided_tasks=len(grid.decided().tasks),
     )

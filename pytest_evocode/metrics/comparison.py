@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pytest_evocode.metrics.grid import Rounds, TaskRounds, as_grid, narrowed
@@ -62,6 +62,8 @@ class Comparison:
     only_first: tuple[str, ...]
     """The tasks that only the first side has, or where only it measured anything; no number here counts them."""
     only_second: tuple[str, ...]
+    undecided: tuple[str, ...]
+    """The tasks that both have, of which no reward decides any round that counts on one side; likewise."""
     attempts: tuple[tuple[int, int], tuple[int, int]]
     """How many attempts the first and the second side have at the compared rounds: the fewest and the most."""
     same_attempts: bool
@@ -137,8 +139,12 @@ def compare(first: Rounds, second: Rounds, metric: Metric = "dataset_score") -> 
     values = [{name: value(task) for name, task in side.items()} for side in sides]
     known = [{name: scale * number for name, number in side.items() if number is not None} for side in values]
     both = sorted(known[0].keys() & known[1].keys())
+    undecided = _undecided(*sides)
     if not both:
-        raise ValueError(f"there is no task for which both have the metric {metric}, so there is nothing to compare")
+        why = f"; no reward decides any round of {', '.join(undecided)}" if undecided else ""
+        raise ValueError(
+            f"there is no task for which both have the metric {metric}, so there is nothing to compare{why}"
+        )
     differences = [known[1][name] - known[0][name] for name in both]
     won, lost = (sum(sign * each > _TIE for each in differences) for sign in (1, -1))
     return Comparison(
@@ -155,11 +161,18 @@ def compare(first: Rounds, second: Rounds, metric: Metric = "dataset_score") -> 
         lost=lost,
         tied=len(both) - won - lost,
         flips=tuple(flip for name in both for flip in _flips(sides[0][name], sides[1][name])),
-        only_first=tuple(sorted(known[0].keys() - known[1].keys())),
-        only_second=tuple(sorted(known[1].keys() - known[0].keys())),
+        only_first=tuple(sorted(known[0].keys() - known[1].keys() - {*undecided})),
+        only_second=tuple(sorted(known[1].keys() - known[0].keys() - {*undecided})),
+        undecided=undecided,
         attempts=(_fewest_and_most(sides[0][name] for name in both), _fewest_and_most(sides[1][name] for name in both)),
         same_attempts=all(_have_same_attempts(*(side[name] for side in sides)) for name in both),
     )
+
+
+def _undecided(first: Mapping[str, TaskRounds], second: Mapping[str, TaskRounds]) -> tuple[str, ...]:
+    """Return the tasks that both have, of which no reward decides any round on one side."""
+    both = sorted(first.keys() & second.keys())
+    return tuple(name for name in both if first[name].decided() is None or second[name].decided() is None)
 
 
 def _fewest_and_most(tasks: Iterable[TaskRounds]) -> tuple[int, int]:

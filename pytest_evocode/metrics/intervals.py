@@ -78,7 +78,7 @@ def intervals_or_reasons(
         "pinned_case_score": found["pinned_case_score"] if pinned else "",
         "avg_rounds": found["avg_rounds"] if chain.tasks else _of_mean(single, *MEANS["avg_rounds"]),
         # As a number of tasks, as in the scores.
-        "perfect_tasks": _scaled(found["perfect_tasks"], len(chain.tasks) / 100),
+        "perfect_tasks": _scaled(found["perfect_tasks"], len(chain.decided().tasks) / 100),
         "mean_reward": _of_mean(chain, partial(reward_share, strategies=strategies)),
         "reliability": _of_ratio(per_task(chain, task_values.all_of_any)),
         "sr": _of_ratio(per_task(single, task_values.passed_of)),

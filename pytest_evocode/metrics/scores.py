@@ -40,6 +40,7 @@ class Scores:
     avg_rounds: float | None
     """Tool calls per round that has a trajectory."""
     perfect_tasks: int | None
+    """How many of the ``decided_tasks`` an attempt passed all rounds of."""
     tasks: int
     seconds: float | None
     """Wall-clock time of agents and suites together, over the rounds where it was measured."""
@@ -98,7 +99,7 @@ def scores(rounds: Rounds, single_round: Rounds = (), strategies: Mapping[str, R
         case_score=case_score(chain) if chain.tasks else None,
         pinned_case_score=pinned_case_score(chain) if chain.tasks else None,
         avg_rounds=avg_rounds(either),
-        perfect_tasks=perfect_tasks(chain) if chain.tasks else None,
+        perfect_tasks=perfect_tasks(chain) if chain.decided().tasks else None,
         tasks=len(either.tasks),
         seconds=sum(seconds) if seconds else None,
         case_tasks=sum(map(task_values.has_cases, chain.tasks)),

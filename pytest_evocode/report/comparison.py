@@ -83,10 +83,20 @@ def comparison_lines(
     yield from _tests_of_flips(headline)
     yield from _flips("passed in A, not in B", [flip for flip in headline.flips if flip.lost])
     yield from _flips("passed in B, not in A", [flip for flip in headline.flips if not flip.lost])
+    yield from _undecided(headline.undecided)
     for side, tasks in (("A", headline.only_first), ("B", headline.only_second)):
         if tasks:
             yield ""
             yield f"only in {side}, not compared: {', '.join(tasks)}"
+
+
+def _undecided(tasks: Sequence[str]) -> Iterator[str]:
+    if tasks:
+        yield ""
+        yield (
+            f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} not compared, because no reward decides any round "
+            f"in A or in B: {', '.join(tasks)}; name the reward that decides with --evocode-reward-key"
+        )
 
 
 def format_p_value(p: float | None) -> str:

@@ -85,6 +85,7 @@ def leaderboard(table: ScoreTable, *, with_intervals: bool) -> Leaderboard:
             intervals = table.intervals(row) if with_intervals else {}
             values = _values(scores[row.name], intervals, faults[row.name], with_faults=any(faults.values()))
             about = {
+                "decided_tasks": scores[row.name].decided_tasks,
                 "on_changed_tools": scores[row.name].on_changed_tools,
                 "partial": sum(attempt.partial for attempt in row.attempts),
                 "identity": row.subject.agent.hash,
@@ -192,7 +193,7 @@ def _cells(entry: Mapping[str, Any]) -> dict[str, str]:
 
 def _text(entry: Mapping[str, Any], field: str) -> str:
     if field == "perfect_tasks":
-        return format_part(entry[field], entry["tasks"])
+        return format_part(entry[field], entry["decided_tasks"])
     if field == "output_tokens":
         return format_thousands(entry[field])
     return str(entry[field]) if field in ("tasks", "rounds") else format_number(entry[field])

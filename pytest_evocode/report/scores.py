@@ -18,7 +18,7 @@ from pytest_evocode.results.records import RoundRecord
 
 
 def format_part(part: int | None, tasks: int) -> str:
-    """Return a number of all tasks, such as ``9/26``."""
+    """Return a number of tasks, such as ``9/26``."""
     return NOT_MEASURED if part is None else f"{part}/{tasks}"
 
 
@@ -27,7 +27,7 @@ _OF_GROUPS: dict[str, Callable[[Scores | Group], str]] = {
     "Case Score": lambda row: format_number(row.case_score),
     "Pinned Case Score": lambda row: format_number(row.pinned_case_score),
     "Avg Rounds": lambda row: format_number(row.avg_rounds),
-    "Perfect Tasks": lambda row: format_part(row.perfect_tasks, row.tasks),
+    "Perfect Tasks": lambda row: format_part(row.perfect_tasks, row.decided_tasks),
     "MT@k": lambda row: format_number(row.mt_at_k),
 }
 _OF_SINGLE_GROUPS: dict[str, Callable[[Scores | Group], str]] = {

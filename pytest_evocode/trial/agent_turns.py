@@ -104,7 +104,7 @@ class AgentTurns:
 
         Returned is what to call when its end is recorded as well, so that no later session goes on in the middle of it.
         """
-        self.unrecorded = None
+        self.unrecorded = self.user_usage = None
         self.seconds = None
         return self._journal.close
 

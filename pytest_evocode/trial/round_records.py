@@ -221,7 +221,8 @@ class RoundRecords:
             elif first is not None:
                 round_, cause = self._rounds[first], describe_error(error)
                 more = {"fault": turns.fault_of(error), "denied": turns.denied, "provider_waits": turns.waits}
-                self.deliver(self._record(round_, "error", cause, usage=turns.unrecorded, **more), done=False)
+                used = {"usage": turns.unrecorded, "user_usage": turns.user_usage}
+                self.deliver(self._record(round_, "error", cause, **used, **more), done=False)
                 self.skip_after(first, f"the attempt ended in {round_.name} with an error")
         self.skip_after(index - 1, STOPPED)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
 
-#: What tasks differ in; more values, such as Compose with sidecars, go here and into :func:`write`.
+#: What tasks differ in; more values go here and into :func:`write`.
 DIMENSIONS: Mapping[str, Sequence[str]] = {
     "verifier": ("shared", "separate"),
     "network": ("no-network", "allowlist"),
@@ -15,8 +15,42 @@ DIMENSIONS: Mapping[str, Sequence[str]] = {
     "user": ("root", "nobody"),
     "cases": ("none", "declared", "found"),
     "extras": ("plain", "healthcheck", "collect"),
+    "services": ("alone", "image", "build"),
 }
 Combination = Mapping[str, str]
+#: A service that keeps each line which it is told, and answers with all of them.
+_STORE = """\
+import pathlib, socketserver
+kept = pathlib.Path("/var/lib/kept/lines")
+kept.parent.mkdir(exist_ok=True)
+kept.touch()
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        with kept.open("ab") as lines:
+            lines.write(self.rfile.read())
+        self.wfile.write(kept.read_bytes())
+socketserver.TCPServer(("", 5000), Handler).serve_forever()
+"""
+_ASK = """\
+#!/usr/bin/env python3
+import socket, sys
+with socket.create_connection(("store", 5000), 20) as asked:
+    asked.sendall("".join(each + "\\n" for each in sys.argv[1:]).encode())
+    asked.shutdown(socket.SHUT_WR)
+    print(asked.makefile().read(), end="")
+"""
+_COMPOSE = """\
+services:
+  main:
+    depends_on: {store: {condition: service_healthy}}
+  store:
+    %s
+    command: [python3, /store.py]
+    volumes: [%s]
+    healthcheck:
+      test: [CMD, python3, -c, "import socket; socket.create_connection(('localhost', 5000))"]
+      interval: 1s
+"""
 _CTRF = '{"results": {"tests": [{"name": "lines", "status": "%s"}]}}'
 
 
@@ -49,10 +83,12 @@ def write(root: Path, combination: Combination) -> Path:
         "task.toml": _toml(combination, names),
         "environment/Dockerfile": "FROM python:3.11-slim-bookworm\nWORKDIR /app\nRUN chmod 777 /app\n",
     }
+    if has_services(combination):
+        files |= _services(combination)
     for index, name in enumerate(names, 1):
         place = f"steps/{name}/" if name else ""
         files[f"{place}instruction.md"] = f"Write line {index}."
-        files[f"{place}solution/solve.sh"] = f"echo line {index} >> /app/log.txt"
+        files[f"{place}solution/solve.sh"] = _solution(combination, index)
         files[f"{place}tests/test.sh"] = _suite(combination, index)
     for path, text in files.items():
         (task / path).parent.mkdir(parents=True, exist_ok=True)
@@ -60,16 +96,49 @@ def write(root: Path, combination: Combination) -> Path:
     return task
 
 
+def has_services(combination: Combination) -> bool:
+    """Whether the task has a compose file."""
+    return combination["services"] != "alone"
+
+
+def _services(combination: Combination) -> dict[str, str]:
+    """A compose file with a service from an image and with a volume, or one that is built and has none."""
+    built = combination["services"] == "build"
+    base = "FROM python:3.11-slim-bookworm"
+    volumes = "" if built else '"./store/store.py:/store.py:ro", "/var/lib/kept"'
+    made_from = "build: ./store" if built else "image: python:3.11-slim-bookworm"
+    return {
+        "environment/Dockerfile": f"{base}\nCOPY ask /usr/local/bin/\n"
+        "WORKDIR /app\nRUN chmod 777 /app && chmod 755 /usr/local/bin/ask\n",
+        "environment/ask": _ASK,
+        "environment/docker-compose.yaml": _COMPOSE % (made_from, volumes),
+        "environment/store/Dockerfile": f"{base}\nCOPY store.py /\n",
+        "environment/store/store.py": _STORE,
+    }
+
+
+def _solution(combination: Combination, index: int) -> str:
+    if has_services(combination):
+        return f"ask 'line {index}' > /app/log.txt"
+    return f"echo line {index} >> /app/log.txt"
+
+
 def _toml(combination: Combination, names: Sequence[str]) -> str:
     extras = combination["extras"]
-    lines = ['artifacts = ["/app/log.txt"]', "[environment]", f'network_mode = "{combination["network"]}"']
+    artifacts = '"/app/log.txt"'
+    if extras == "collect" and has_services(combination):
+        artifacts += ', { source = "/dump", service = "store" }'
+    lines = [f"artifacts = [{artifacts}]", "[environment]", f'network_mode = "{combination["network"]}"']
     if combination["network"] == "allowlist":
         lines.append('allowed_hosts = ["example.org"]')
     if extras == "healthcheck":
-        lines += ["[environment.healthcheck]", 'command = "test -d /app"', "interval_sec = 0.1"]
+        command = "ask" if has_services(combination) else "test -d /app"
+        lines += ["[environment.healthcheck]", f'command = "{command}"', "interval_sec = 0.1"]
     lines += ["[verifier]", f'environment_mode = "{combination["verifier"]}"', f'user = "{combination["user"]}"']
     if extras == "collect":
         lines += ["[[verifier.collect]]", 'command = "echo collected > /logs/artifacts/collected"']
+        if has_services(combination):
+            lines += ["[[verifier.collect]]", 'command = "cp /var/lib/kept/lines /dump"', 'service = "store"']
     lines.append("[metadata.evocode]")
     if combination["cases"] == "declared":
         lines.append('case_reports = ["/tmp/cases.json"]')
@@ -83,6 +152,10 @@ def _toml(combination: Combination, names: Sequence[str]) -> str:
 def _suite(combination: Combination, index: int) -> str:
     expected = "".join(f"line {each}\\n" for each in range(1, index + 1))
     lines = [f"printf '{expected}' | cmp -s - /app/log.txt && good=1 word=passed || good=0 word=failed"]
+    if has_services(combination):
+        # Separate verifiers have the services as they were built.
+        kept = "" if combination["verifier"] == "separate" else expected
+        lines.append(f"""[ "$(ask; echo .)" = "$(printf '{kept}.')" ] || {{ good=0; word="failed"; }}""")
     if combination["extras"] == "collect":
         lines.append('grep -qx collected /logs/artifacts/collected || { good=0; word="failed"; }')
     if combination["cases"] != "none":

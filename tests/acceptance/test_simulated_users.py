@@ -7,7 +7,7 @@ import pytest
 from tests.acceptance.models import at, steps_of
 from tests.acceptance.sessions import RunTasks
 from tests.acceptance.tasks import WriteTask
-from tests.model_scripts import Asked, Run, Say, Step, Tokens
+from tests.model_scripts import Asked, Fail, Run, Say, Step, Tokens
 from tests.model_server import ModelServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
@@ -65,6 +65,19 @@ def test_what_the_agent_asks_is_answered_in_the_round_and_the_user_is_paid_apart
         ("In log.txt.", "openai/gpt-5-mini"),
     ]
     assert [step["message"] for step in steps if step["source"] == "user"][1:] == ["It is line-1.", "In log.txt."]
+
+
+def test_a_round_that_ends_with_an_error_says_what_its_user_used(
+    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_task("a", 1, toml=USER)
+    with ModelServer(lambda asked: Fail(401, "no") if "It is line-1." in asked.said else asking(asked)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        session = run_tasks(*at(server, GPT), "tasks", agent=None)
+    [record] = session.record(agent="gpt-5").rounds
+    assert record.outcome == "error"
+    assert record.user_usage is not None
+    assert record.user_usage.requests == 1
 
 
 def test_without_a_user_nobody_answers(write_task: WriteTask, run_tasks: RunTasks) -> None:

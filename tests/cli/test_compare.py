@@ -370,3 +370,15 @@ def test_where_infrastructure_errors_happened_the_score_is_compared_without_them
     (found,) = evocode("compare", "old", "new", "--json").json
     assert found["metrics"]["without_faults"]["difference"] == -12.5
     assert found["faults"] == {"first": 0, "second": 2}
+
+
+def test_tasks_that_no_reward_decides_are_counted_and_named(evocode: Evocode, tmp_path: Path) -> None:
+    write(tmp_path / "evocode-results", "old", a="pf", b="pp")
+    write(tmp_path / "evocode-results", "new", a="pp", b="fp")
+    for agent in ("old", "new"):
+        write_attempt(tmp_path / "evocode-results", "c", agent, "uu")
+    ran = evocode("compare", "old", "new")
+    why = "1 task not compared, because no reward decides any round in A or in B: c; "
+    assert any(line.startswith(why) for line in ran.lines)
+    [found] = evocode("compare", "old", "new", "--json").json
+    assert (found["undecided"], found["only_first"], found["only_second"]) == (["c"], [], [])

@@ -37,6 +37,7 @@ KEYS = [
     "output_tokens",
     "tasks",
     "rounds",
+    "decided_tasks",
     "on_changed_tools",
     "partial",
     "identity",
@@ -80,6 +81,7 @@ def test_json_is_a_list_with_the_best_first(evocode: Evocode) -> None:
         "output_tokens": None,
         "tasks": 2,
         "rounds": 5,
+        "decided_tasks": 2,
         "on_changed_tools": 0,
         "partial": 0,
     }
@@ -285,6 +287,8 @@ def test_tasks_that_no_reward_decides_and_suites_without_cases_are_named(evocode
     assert "Case Score of old: over 2 of 3 tasks, those whose suites report cases" in notes
     left = "2 rounds are undecided for old, and left out; the other scores are over 2 of 3 tasks"
     assert any(note.startswith(left) for note in notes)
+    [row] = [[cell.strip() for cell in note.split("|")] for note in notes if note.startswith("| old |")]
+    assert "1/2" in row, "Perfect Tasks, of those that a reward decides"
     assert any(note.startswith("mean rewards of old: ") for note in notes)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
+from pytest_evocode.environments.docker.compose.group import ServiceGroup
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
@@ -104,6 +105,8 @@ match MOMENT:
         around(SandboxEnvironment, "exec", before=lambda environment, command, **named: "echo" in str(command))
     case "environment start":
         around(TaskEnvironment, "make_ready", before=always)
+    case "services starting":
+        around(ServiceGroup, "open", after=always)
     case "upload":
         for each in ENVIRONMENTS:
             around(each, "upload", after=always)

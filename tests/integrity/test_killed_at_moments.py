@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,18 @@ MOMENTS = (
     "stop",
 )
 BY_DAY = {"sandbox": ("agent's turn", "suite running", "stop"), "docker": ("agent's turn", "suite running")}
+WITH_SERVICES = ("services starting", "agent's turn", "snapshot", "suite running", "stop")
 _NOTICING = 60.0  # seconds for a busy engine
 TOML = '[verifier]\nnetwork_mode = "allowlist"\nallowed_hosts = ["example.org"]\n'
+COMPOSE = """\
+services:
+  store:
+    image: python:3.11-slim-bookworm
+    command: [sleep, infinity]
+    init: true
+    volumes: ["kept:/var/lib/kept", "/var/lib/without-name"]
+volumes: {kept: {}}
+"""
 TEST = """touch /tmp/suite-runs
 if [ -e /tests/slow ]; then sleep 3; fi
 echo 1 > /logs/verifier/reward.txt
@@ -68,6 +78,13 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def with_services(directory: Path) -> Path:
+    """The same, with a service that has volumes."""
+    (directory / "tasks/a/environment/docker-compose.yaml").write_text(COMPOSE)
+    return directory
+
+
 def session(directory: Path, env: str, moment: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--evocode-agent=working"]
     argv += [f"--evocode-env={env}", *arguments, "tasks"]
@@ -91,10 +108,29 @@ def test_nothing_is_left_of_a_session_that_is_killed(directory: Path, env: str, 
     again = session(directory, env, "", "--evocode-resume")
     assert "2 passed" in again.stdout, again.stdout
     if env == "docker":
-        assert _left(owner) == []
+        assert not any(_everything(owner).values())
         assert not {*volumes} & _volumes()
     assert [path for path in (directory / "cache").glob("sandboxes/*") if path.is_dir()] == []
     assert list((directory / "cache").glob("sandbox-snapshots/*/")) == []
+
+
+@pytest.mark.parametrize("moment", WITH_SERVICES)
+@pytest.mark.docker
+@pytest.mark.nightly
+def test_nothing_is_left_of_the_services_of_a_session_that_is_killed(with_services: Path, moment: str) -> None:
+    killed = session(with_services, "docker", moment)
+    assert killed.returncode == -signal.SIGKILL, killed.stdout
+    owner = (with_services / "dead").read_text()
+    before = _everything(owner)
+    # Nothing ends services but the next session.
+    assert "running" in {each.get("State") for each in before["container"]}
+    assert before["network"]
+    volumes = {each["Name"] for each in before["volume"]} | set(_volumes_of(before["container"]))
+    assert len(volumes) > len(before["volume"]) > 0
+    again = session(with_services, "docker", "", "--evocode-resume")
+    assert "2 passed" in again.stdout, again.stdout
+    assert not any(_everything(owner).values())
+    assert not volumes & _volumes()
 
 
 def _ended_alone(owner: str) -> list[str]:
@@ -105,15 +141,19 @@ def _ended_alone(owner: str) -> list[str]:
             assert time.monotonic() < deadline, [each["Command"] for each in running]
             time.sleep(0.05)
         found = client.containers(all=True, filters={"label": f"{OWNER}={owner}"})
-    return [mount["Name"] for each in found for mount in each["Mounts"] if mount["Type"] == "volume"]
+    return _volumes_of(found)
 
 
-def _left(owner: str) -> list[str]:
-    """Return what the engine has of a session: containers, networks and snapshots."""
+def _volumes_of(containers: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the volumes that containers mount, those without labels too."""
+    return [mount["Name"] for each in containers for mount in each["Mounts"] if mount["Type"] == "volume"]
+
+
+def _everything(owner: str) -> dict[str, list[dict[str, Any]]]:
+    """Return what the engine has of a session, by kind: containers, networks, volumes and snapshots."""
     with contextlib.closing(connect()) as client:
         found = docker_engine.find_docker_leftovers(client, needed_too=True)
-        owned = (each for entries in found.values() for each in entries if each["Labels"].get(OWNER) == owner)
-        return [str(each["Id"]) for each in owned]
+    return {kind: [each for each in entries if each["Labels"].get(OWNER) == owner] for kind, entries in found.items()}
 
 
 def _volumes() -> set[str]:

@@ -60,6 +60,7 @@ def test_a_conversation_that_is_too_long_is_an_overflow(api: str) -> None:
         (400, "prompt is too long: 208310 tokens > 200000 maximum"),
         (400, "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length"),
         (413, "Request exceeds the maximum size"),
+        (429, "Request too large for gpt-4o on tokens per min (TPM): Limit 10000, Requested 12000."),
         (400, "Your input exceeds the context window of this model. Please adjust your input and try again."),
         (400, "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens."),
         (400, "the request exceeds the available context size, try increasing it"),
@@ -81,7 +82,7 @@ def test_servers_have_many_words_for_a_conversation_that_is_too_long(status: int
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (429, "Request too large for gpt-4o on tokens per min (TPM): Limit 10000, Requested 12000."),
+        (429, "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 10000, Used 9000, Requested 1200."),
         (400, "max_tokens is too large: 100000. This model supports at most 16384 completion tokens."),
         (400, "Your credit balance is too low to access the API."),
         (500, "The server had an error while processing your request."),

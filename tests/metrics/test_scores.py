@@ -201,7 +201,7 @@ def test_a_task_that_no_reward_decides_has_no_score_but_means_by_key(record: Mak
     numbers = (row.dataset_score, row.mt_at_k, row.hard_tasks, row.final_round_completion, row.mean_reward)
     assert numbers == (None,) * 5
     assert (row.sr, row.sr_macro, row.gap, row.reliability) == (None,) * 4
-    assert (row.perfect_tasks, row.decided_tasks, row.tasks) == (0, 0, 1)
+    assert (row.perfect_tasks, row.decided_tasks, row.tasks) == (None, 0, 1)
     assert mean_rewards(records) == {"style": 50.0, "tests": 50.0}
     assert intervals(records, records)["dataset_score"] is None
     assert (survival(records), first_failures(records), over_attempts(Grid.of(records))) == ({}, [], {})

@@ -6,7 +6,8 @@ import pytest
 
 from tests.process.labelled_events import EXTRACTORS, HALVES, NONE, labelled_events, misread, precision_and_recall
 
-EVENTS = list(labelled_events())
+#: The second blind files (`*2.blind.held.toml`) have no bounds yet.
+EVENTS = [each for each in labelled_events() if "2.blind.held.toml" not in each.source]
 #: Least precision and recall of each extractor.
 TARGET = (0.9, 0.9)
 #: The blind events show what the rules do not know yet: docs/process.md says why. Raise these, never lower them.

@@ -25,7 +25,7 @@ from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, Cancelled, UsageError
 from pytest_evocode.llm.budget import Budget
-from pytest_evocode.llm.model_options import parsed
+from pytest_evocode.llm.model_options import Variables
 from pytest_evocode.names import agent_id
 from pytest_evocode.results.records import Usage
 from pytest_evocode.tasks import Task
@@ -60,8 +60,9 @@ class AcpOptions(HarnessOptions):
     """The way to authenticate, by the agent's own id, for one that asks for it."""
     secrets: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
     """Variables of this machine that the agent gets."""
-    env: Annotated[dict[str, str], BeforeValidator(parsed)] = {}
-    """Further variables for the agent; ``${NAME}`` stands for a variable of this machine."""
+    env: Variables = {}
+    """Further variables for the agent; ``${NAME}`` stands for a variable of this machine, which is how a secret is
+    given."""
     hosts: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
     """Hosts that the agent calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
     install: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,7 +39,10 @@ class AcpReader(EventReader):
         elif kind == "plan":
             self._plan(event)
         elif kind == "usage_update" and (cost := event.get("cost")) and cost.get("currency") == "USD":
-            self.cost = float(cost["amount"])
+            amount = cost["amount"]
+            # JSON as Python reads it has NaN and Infinity, and integers that no float can hold.
+            if isinstance(amount, int | float) and 0 <= amount <= sys.float_info.max:
+                self.cost = float(amount)
 
     def close(self) -> None:
         """Record what is left: calls without an end, and the last words."""

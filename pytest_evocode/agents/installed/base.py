@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.event_reader import EventReader
@@ -34,7 +34,7 @@ from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.llm.connection import check_key_name
-from pytest_evocode.llm.model_options import Address, parsed
+from pytest_evocode.llm.model_options import Address, Variables
 from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.llm.rates import ModelFacts
 from pytest_evocode.tasks import Task
@@ -58,8 +58,9 @@ class CliOptions(HarnessOptions):
     """Address of the model's server as the container reaches it; None for the provider's own."""
     key_env: str | None = Field(default=None, min_length=1, examples=["MY_API_KEY"])
     """Variable of this machine that holds the API key, where it is none of the CLI's own."""
-    env: Annotated[dict[str, str], BeforeValidator(parsed)] = {}
-    """Further variables for the CLI; ``${NAME}`` stands for a variable of this machine."""
+    env: Variables = {}
+    """Further variables for the CLI; ``${NAME}`` stands for a variable of this machine, which is how a secret is
+    given."""
     prices: Path | None = None
     """JSON or TOML file of prices, which come before our own."""
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from pytest_evocode.agents.installed.event_reader import EventReader
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import ExecResult
-from pytest_evocode.errors import EnvironmentFault
+from pytest_evocode.errors import EnvironmentFault, RunLimitReached
 from pytest_evocode.results.records import Usage
 
 logger = logging.getLogger(__name__)
@@ -57,8 +57,10 @@ def run_program(
             result = context.environment.exec(
                 command, user=context.round.agent_user, env=env, timeout=context.timeout or _ENDLESS, stdout=sink
             )
-    except BaseException:
+    except BaseException as error:
         if reader is not None:
+            if isinstance(error, RunLimitReached):
+                reader.close()  # What the program's log has of its last replies counts for the run as well.
             context.recorder.break_off(reader.used)
         raise
     ending = "was killed at its deadline" if result.timed_out else f"ended with exit code {result.exit_code}"

@@ -10,7 +10,7 @@ import tomli
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import TASK_FILE
-from pytest_evocode.results.task_facts import TaskFacts, texts_in
+from pytest_evocode.results.task_facts import TaskFacts, keys_by_round, texts_in
 from pytest_evocode.tasks import find_tasks
 
 
@@ -25,6 +25,7 @@ def read_facts(path: Path) -> TaskFacts | None:
     if not names and isinstance(count := table_in(metadata.get("multiround")).get("num_rounds"), int):
         names = tuple(old_round_name(number) for number in range(1, count + 1))
     names = names or ("round-1",)
+    steps = {str(step["name"]): step.get("min_reward") for step in tables_in(task.get("steps")) if step.get("name")}
     changes = {
         str(step.get("step")): _texts(step.get("change_types"))
         for step in tables_in(table_in(metadata.get("requirement_chain")).get("steps"))
@@ -33,6 +34,7 @@ def read_facts(path: Path) -> TaskFacts | None:
         rounds=names,
         change_types=tuple(changes.get(name, ()) for name in names),
         reward_key=key if isinstance(key := table_in(metadata.get("evocode")).get("reward_key"), str) else "",
+        minimum_keys=keys_by_round(table_in(steps.get(name)) for name in names),
         reward_strategy="final" if task.get("multi_step_reward_strategy") == "final" else "mean",
         **texts_in(metadata),
     )

@@ -22,6 +22,7 @@ from pytest_evocode.results.foreign.turns import ForeignTurn, read_turn, read_tu
 from pytest_evocode.results.plain_files import is_within
 from pytest_evocode.results.records import AttemptRecord, Case, Mode, Outcome, RoundRecord, Verdict
 from pytest_evocode.results.rewards import REWARD_FILES, deciding_reward, trial_rewards, why_undecided
+from pytest_evocode.results.task_facts import TaskFacts
 
 OLD_RESULTS = Path("verifier", "multiround_results.json")
 
@@ -148,9 +149,9 @@ def read_trial(
     mode: Mode = "fail-stop" if old else "chain"
     if first == last and (facts is None or facts.declared > 1):
         mode = "single-round"
-    key = facts.reward_key if facts else ""
+    known = facts or TaskFacts(rounds=names)
     records = tuple(
-        _record(trial, number, rounds.read(index, name), name, index, len(names), key=key, cases=cases)
+        _record(trial, number, rounds.read(index, name), name, index, known, cases=cases)
         for index, name in enumerate(names, 1)
         if first <= index <= (last or len(names))
     )
@@ -279,12 +280,11 @@ def _record(
     evidence: _Evidence,
     name: str,
     index: int,
-    declared: int,
+    facts: TaskFacts,
     *,
-    key: str,
     cases: bool,
 ) -> RoundRecord:
-    outcome, cause, verdict = _verdict(evidence, key, cases=cases)
+    outcome, cause, verdict = _verdict(evidence, facts, index, cases=cases)
     exception = table_in(evidence.entry.get("exception_info"))
     if exception and verdict is None:
         cause = f"{exception.get('exception_type')}: {exception.get('exception_message')}"
@@ -295,7 +295,7 @@ def _record(
         attempt=number,
         round=name,
         index=index,
-        declared_rounds=declared,
+        declared_rounds=facts.declared,
         outcome=outcome,
         cause="" if outcome == "passed" else cause,
         verdict=verdict,
@@ -308,7 +308,7 @@ def _record(
     )
 
 
-def _verdict(evidence: _Evidence, key: str, *, cases: bool) -> tuple[Outcome, str, Verdict | None]:
+def _verdict(evidence: _Evidence, facts: TaskFacts, index: int, *, cases: bool) -> tuple[Outcome, str, Verdict | None]:
     """Return a round's outcome, the cause of an error, and the verdict where there is one."""
     if not evidence.reached:
         return "not reached", "the trial ended before it", None
@@ -316,7 +316,7 @@ def _verdict(evidence: _Evidence, key: str, *, cases: bool) -> tuple[Outcome, st
         rewards = _rewards(evidence)
         if rewards is None:
             return "error", "there is no reward", None
-        reward = deciding_reward(rewards, key or None)
+        reward = deciding_reward(rewards, facts.reward_key or None, facts.minimum(index))
     except VerifierFault as error:
         return "error", str(error), None
     found, counts = _cases(evidence, wanted=cases)

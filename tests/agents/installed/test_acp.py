@@ -52,6 +52,20 @@ def test_what_comes_of_a_call_after_its_end_is_no_second_call(told: Callable[...
     assert sum(len(step["tool_calls"]) for step in found.steps) == 2
 
 
+def test_a_cost_that_is_no_amount_is_left_out(told: Callable[..., Told]) -> None:
+    def says(amount: float) -> dict[str, Any]:
+        return {"sessionUpdate": "usage_update", "cost": {"amount": amount, "currency": "USD"}}
+
+    odd = (float("nan"), float("inf"), -1.0, 10**400)
+    reader: Any = told(AcpReader, says(0.25), *map(says, odd)).reader
+    assert reader.cost == 0.25
+
+
+def test_a_secret_among_the_variables_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"write \$\{MY_API_KEY\}"):
+        AcpOptions(env={"MY_API_KEY": "sk-0123456789"})
+
+
 def test_no_thread_is_left_where_a_program_cannot_be_started(
     make_task: MakeTask, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:

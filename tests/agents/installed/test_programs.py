@@ -71,9 +71,11 @@ def test_what_a_killed_program_is_known_to_have_used_is_counted_at_least_and_not
 ) -> None:
     task = make_task("run: true\nrun: sleep ${SLOW:-0}\nsay: Done.\n", "say: two\n")
     journal = directory.journal("round-1")
+    deadline = time.monotonic() + 120
     for session in (1, 2):
         with Trial(task, fake(env={"SLOW": "600"}), engine, directory=directory, options=TrialOptions(resume=True)):
             while not journal.exists() or f'"prompt_tokens": {session * 160}' not in journal.read_text():
+                assert time.monotonic() < deadline, "what the program used is not in the journal"
                 time.sleep(0.01)
     first, second = attempt(fake(), task, resume=True, budget=Budget(turns=4, tokens=500))
     assert endings([first, second]) == [("passed", "")] * 2
@@ -283,6 +285,29 @@ def test_a_missing_key_is_told_by_its_name_before_anything_starts() -> None:
         fake(key_env="MINE").check({"MINE": KEY}, Budget())
     with pytest.raises(UsageError, match=r"env: \$\{REGION\} is not set"):
         fake(env={"AREA": "${REGION}"}).check({"ANTHROPIC_API_KEY": KEY}, Budget())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("MY_API_KEY", "sk-0123456789"), ("DATABASE", "pg://me:open-sesame@db/ledger")]
+)
+def test_a_secret_among_the_variables_would_be_recorded(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=rf"{name} holds a secret, .* write \$\{{{name}\}}"):
+        fake(env={name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MY_API_KEY", "${MINE}"),
+        ("MY_API_KEY", "Bearer of the ${MINE}"),
+        ("MY_API_KEY", "none"),
+        ("MY_CREDENTIALS", "/srv/keys/creds.json"),
+        ("MAX_TOKENS", "1000000000"),
+        ("DATABASE", "pg://me:${PASSWORD_OF_MINE}@db/ledger"),
+    ],
+)
+def test_variables_without_a_secret_are_taken(name: str, value: str) -> None:
+    assert fake(env={name: value}).options.env == {name: value}
 
 
 def test_a_limit_of_cost_needs_a_price() -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pytest_evocode.agents.installed.codex import CodexAgent, CodexOptions
 from pytest_evocode.agents.installed.event_reader import SessionLog
 from pytest_evocode.agents.installed.gemini_cli import GeminiCliAgent, GeminiCliOptions
+from pytest_evocode.agents.installed.program_run import run_program
 from pytest_evocode.environments import Engine, Environment, Installation
+from pytest_evocode.errors import RunLimitReached
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.results.directory import AttemptDirectory
 from tests import atif
@@ -134,6 +138,32 @@ def test_gemini_cli_and_codex_are_ended_at_a_budget_of_tokens(make_task: MakeTas
         (record,) = attempt(agent, make_task("One.\n"), budget=Budget(tokens=200))
         assert record.stopped in ("budget: tokens 250 of 200 used", "budget: tokens 240 of 200 used")
         assert record.tool_calls == 2
+
+
+def test_the_log_is_read_to_its_end_where_the_run_may_cost_no_more(environment: Environment) -> None:
+    told: list[str] = []
+
+    class Reader:
+        used = None
+
+        def read(self, line: bytes) -> None:
+            raise RunLimitReached("budget: total-cost used by the run")
+
+        def close(self) -> None:
+            told.append("closed")
+
+    context: Any = SimpleNamespace(
+        spending=SimpleNamespace(exhausted=""),
+        task=SimpleNamespace(name="t"),
+        round=SimpleNamespace(name="round-1", agent_user=None),
+        recorder=SimpleNamespace(break_off=lambda used: told.append("broken off")),
+        environment=environment,
+        timeout=60.0,
+    )
+    reader: Any = Reader()
+    with pytest.raises(RunLimitReached):
+        run_program(context, "echo event", env={}, reader=reader)
+    assert told == ["closed", "broken off"]
 
 
 def test_codexs_tokens_are_those_of_its_log_in_later_rounds_too(make_task: MakeTask, attempt: Attempt) -> None:

@@ -180,6 +180,21 @@ def test_the_reward_decides(tmp_path: Path, files: dict[str, object], outcome: s
     assert bool(record.cause) == (outcome == "error")
 
 
+@pytest.mark.parametrize(
+    ("minimum", "outcome"),
+    [("{ tests = 0.5 }", "passed"), ("{ tests = 0.5, style = 0.5 }", "undecided"), ("0.5", "undecided")],
+)
+def test_the_only_key_of_min_reward_decides_as_in_our_own_runs(tmp_path: Path, minimum: str, outcome: str) -> None:
+    toml = TASK_TOML.replace('name = "round-1"\n', f'name = "round-1"\nmin_reward = {minimum}\n')
+    write_files(tmp_path / "tasks/mesh", {"task.toml": toml})
+    write_files(
+        tmp_path / "jobs/t",
+        {"result.json": result_of("t"), "steps/round-1/verifier/reward.json": {"tests": 1, "style": 0.25}},
+    )
+    tasks = read_task_directories(tmp_path / "tasks")
+    assert outcomes(load(tmp_path / "jobs", tasks=tasks))[0] == outcome
+
+
 def test_the_reward_of_a_trial_whose_files_are_gone_is_that_of_its_result(tmp_path: Path) -> None:
     step = {"verifier_result": {"rewards": {"reward": 1.0}}}
     assert only_round(tmp_path, {"verifier/x": ""}, step).outcome == "passed"
