@@ -17,7 +17,7 @@ from pytest_evocode.process.trajectory.runner_output import (
     RunnerOutcome,
     read_build_output,
     read_runner_output,
-    tests_failed,
+    has_failed_tests,
 )
 from pytest_evocode.process.trajectory.shell.command_lines import parse_line
 from pytest_evocode.process.trajectory.shell.files import shown_files, touched_by
@@ -210,7 +210,7 @@ def _passed(
         return None  # No test failed, and none passed.
     if purpose == "build" and exit_code is None and alone:
         return read_build_output(result.output)
-    if purpose == "test" and exit_code is None and alone and tests_failed(result.output):
+    if purpose == "test" and exit_code is None and alone and has_failed_tests(result.output):
         return False
     return None if exit_code is None else exit_code == 0
 

@@ -137,10 +137,10 @@ def read_build_output(output: str) -> bool | None:
     return True if _DONE_BUILD.search(output) else None
 
 
-def tests_failed(output: str) -> bool:
+def has_failed_tests(output: str) -> bool:
     r"""Return whether tests failed by what an unknown runner printed, or by what called it.
 
-    >>> tests_failed("1 of 4 tests failed\nexit 2"), tests_failed("0 of 4 tests failed"), tests_failed("exit 0")
+    >>> has_failed_tests("1 of 4 tests failed\nexit 2"), has_failed_tests("0 of 4 tests failed"), has_failed_tests("exit 0")
     (True, False, False)
     """
     return _FAILED_TESTS.search(_ESCAPES.sub("", output)) is not None
