@@ -15,9 +15,9 @@ from pytest_evocode.process.trajectory.failure_causes import FailureCause, crash
 from pytest_evocode.process.trajectory.file_roles import may_be_output, relative
 from pytest_evocode.process.trajectory.runner_output import (
     RunnerOutcome,
+    has_failed_tests,
     read_build_output,
     read_runner_output,
-    has_failed_tests,
 )
 from pytest_evocode.process.trajectory.shell.command_lines import parse_line
 from pytest_evocode.process.trajectory.shell.files import shown_files, touched_by
