@@ -5,7 +5,9 @@ It imports nothing of the tests, since sessions get a copy of it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +18,7 @@ from typing import Any
 
 from pytest_evocode.agents import Agent, RoundContext, RoundTranscript
 from pytest_evocode.environments.docker.compose.group import ServiceGroup
+from pytest_evocode.environments.docker.engine import OWNER, connect
 from pytest_evocode.environments.docker.environment import DockerEnvironment
 from pytest_evocode.environments.owners import Owner
 from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
@@ -31,10 +34,27 @@ ready: set[int] = set()
 
 
 def die() -> None:
-    """Note who dies, and kill the whole process group."""
+    """Note who dies, and what it has of services, and kill the whole process group."""
     with (HERE / "dead").open("w") as file:
         file.write(str(Owner.this()))
+    if (HERE / "tasks/a/environment/docker-compose.yaml").exists():
+        with (HERE / "had").open("w") as file:
+            json.dump(all_of_services(str(Owner.this())), file)
     os.killpg(0, signal.SIGKILL)
+
+
+def all_of_services(owner: str) -> dict[str, list[str]]:
+    """List what the engine has of a session, which others remove as soon as it is dead."""
+    with contextlib.closing(connect()) as client:
+        label = {"label": f"{OWNER}={owner}"}
+        running = client.containers(filters={**label, "status": "running"})
+        mounts = [mount for each in client.containers(all=True, filters=label) for mount in each["Mounts"]]
+        return {
+            "running": [each["Id"] for each in running],
+            "networks": [each["Id"] for each in client.networks(filters=label)],
+            "labelled volumes": [each["Name"] for each in client.volumes(filters=label)["Volumes"] or ()],
+            "mounted volumes": [mount["Name"] for mount in mounts if mount["Type"] == "volume"],
+        }
 
 
 def around(
