@@ -44,8 +44,7 @@ class ProgramStream(anyio.abc.ByteStream):
         self._errors = CappedOutput(_ERRORS)
         self.exit_code: int | None = None
         """The program's; None while it runs, and where it is not known."""
-        self.ended = False
-        """Whether it has ended."""
+        self._end = threading.Event()
 
     @classmethod
     async def open(
@@ -79,13 +78,18 @@ class ProgramStream(anyio.abc.ByteStream):
         """Wait for the program's end, in a thread: the loop may have ended by then."""
         with contextlib.suppress(EnvironmentFault):
             self.exit_code = self._program.wait()
-        self.ended = True
+        self._end.set()
         with contextlib.suppress(*_NOBODY_READS):
             self._portal.call(self._put, None)
 
     async def _put(self, chunk: bytes | None) -> None:
         if not self._closed:
             await self._chunks.put(chunk)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the program has ended."""
+        return self._end.is_set()
 
     @property
     def errors(self) -> str:
@@ -110,6 +114,8 @@ class ProgramStream(anyio.abc.ByteStream):
         try:
             await anyio.to_thread.run_sync(self._program.write, item, _WRITING, abandon_on_cancel=True)
         except (BrokenPipeError, TimeoutError) as error:
+            # Who reads no more is about to end, mostly: messages say how.
+            await anyio.to_thread.run_sync(self._end.wait, _ENDING, abandon_on_cancel=True)
             raise anyio.BrokenResourceError from error
 
     async def send_eof(self) -> None:

@@ -37,7 +37,7 @@ class _Lines:
         try:
             await self._stream.send(json.dumps(message).encode() + b"\n")
         except anyio.BrokenResourceError:
-            raise ConnectionError("the agent's program has ended") from None
+            raise ConnectionError("Connection closed") from None  # As the SDK says of what cannot be read.
 
     async def receive(self) -> dict[str, Any] | None:
         while True:
@@ -110,8 +110,11 @@ class AcpProgram:
     def ending(self) -> str:
         """How the program has ended, and what it printed to stderr, for messages."""
         code = self._stream.exit_code
-        how = "" if not self.ended else "its program has ended" + ("" if code is None else f" with exit code {code}")
         last = "\n".join(self._stream.errors.strip().splitlines()[-20:])
+        if self.ended:
+            how = "its program has ended" + ("" if code is None else f" with exit code {code}")
+        else:
+            how = "its program still runs" if last else ""
         return f"{how}. Its last lines:\n{last}" if last else how
 
     def request(self, method: str, params: Mapping[str, Any]) -> Future[Any]:
