@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 # PID 1 evaluates requests from its stdin, each ended by a NUL. No signal from inside can end it: the kernel drops those
 # without a handler, and ":" handles those that bash has handlers for. `set -m` gives every program its own process
 # group. When the connection ends, the session is gone: PID 1 ends, and the container with it, so that nothing in it
-# goes on paying for a model. A container that is kept for a person goes on reaping orphans in its place: the
-# kernel does so for one that ignores SIGCHLD.
+# goes on paying for a model. Among many signals a read may fail that is not at the end, so several have to. A
+# container that is kept for a person goes on reaping orphans in its place: the kernel does so for one that ignores
+# SIGCHLD.
 # Docker's own --init would end with its child, and `kill -9 -1` by an agent would take the container down.
 # Descriptor 3 is stderr, so that what bash itself has to say is in no program's; on 4 nothing ever comes, so reading
 # from it is a pause that starts no program.
@@ -32,7 +33,9 @@ KEEPER = [
     "bash",
     "-c",
     f"{SWEEP} trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE; set -m; exec 3>&2 2>/dev/null 4<> <(:);"
-    """ while IFS= read -r -d '' request || [ $? -gt 128 ]; do eval "$request"; done;"""
+    """ misses=0; while [ $misses -lt 9 ]; do"""
+    """ if IFS= read -r -d '' request; then misses=0; eval "$request";"""
+    """ elif [ $? -le 128 ]; then misses=$((misses + 1)); fi; done;"""
     " [[ $evocode_stays ]] || exit; trap '' CHLD; exec tail -f /dev/null",
 ]
 # While a program runs, a signal from outside makes PID 1 look for more requests. A signal also ends the wait for a
