@@ -2,18 +2,29 @@
 
 Every action is a shell line: reads of sixty files, edits with recorded diffs, test runs that fail and pass, searches,
 and a commit now and then. Beside it the same actions in twenty rounds.
+
+Then what it takes to run tests against mutants, in each round of the disciplined attempts at the example tasks that
+changed something: once, with nothing cached, in the kind of environment that is there.
 """
 
 from __future__ import annotations
 
 import hashlib
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from benchmarks.tables import Table
+from pytest_evocode.environments import choose_engine
+from pytest_evocode.process.attempts import score_attempt
+from pytest_evocode.process.execution import Execution
+from pytest_evocode.process.execution.command_results import ResultCache
+from pytest_evocode.process.execution.execution import MUTATION_BUDGET
 from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_rounds
 from pytest_evocode.process.trajectory.reader import RecordedRound
+from pytest_evocode.tasks import load_task
 from pytest_evocode.trajectories.atif import (
     AgentInfo,
     Observation,
@@ -26,13 +37,14 @@ from pytest_evocode.trajectories.atif import (
 from pytest_evocode.trajectories.diffs import unified_diff
 
 ACTIONS = 2000
+_EXAMPLES = Path(__file__).parents[1] / "example_tasks"
 _FILES = 60
 _FAILED = "\n".join(f"FAILED tests/test_{number}.py::test_it - assert 1 == 2" for number in range(40))
 
 
 def measure(runs: int) -> Table:
     """Seconds."""
-    table = Table(f"process of {ACTIONS} actions scored, nothing executed", "s", ("time",))
+    table = Table(f"process of {ACTIONS} actions scored, and tests run against mutants", "s", ("time",))
     for rounds in (1, 20):
         recorded = list(_rounds(rounds))
         times = []
@@ -41,8 +53,26 @@ def measure(runs: int) -> Table:
             scored = list(score_rounds(recorded))
             times.append(time.perf_counter() - began)
             assert all(round_.score() is not None for round_ in scored)
-        table.add(f"{rounds} round{'s' if rounds > 1 else ''}", "time", times, target=10)
+        table.add(f"{ACTIONS} actions in {rounds} round{'s' if rounds > 1 else ''}", "time", times, target=10)
+    with tempfile.TemporaryDirectory() as cache:
+        seconds = list(_mutation(ResultCache(Path(cache))))
+    table.add(f"mutants of a round, {len(seconds)} rounds", "time", seconds)
+    table.add("mutants of the worst round", "time", [max(seconds)], target=MUTATION_BUDGET)
     return table
+
+
+def _mutation(cache: ResultCache) -> Iterator[float]:
+    """Yield the seconds of each round."""
+    engine, _ = choose_engine("auto")
+    try:
+        for recorded in sorted(_EXAMPLES.glob("*/recorded/disciplined")):
+            task = load_task(recorded.parents[1])
+            # Without seconds for the states, so that little else is run.
+            with Execution(task, engine, budget=0, cache=cache) as execution:
+                score_attempt(recorded, task, executor=execution)
+            yield from execution.mutation_seconds.values()
+    finally:
+        engine.close()
 
 
 def _rounds(count: int) -> Iterator[tuple[RecordedRound, RoundDeclaration]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
@@ -17,6 +16,7 @@ from pytest_evocode.checks.oracle_check import require_a_pass
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound, SharedRun, read_workspace
 from pytest_evocode.checks.solved_rounds import Files
 from pytest_evocode.environments import Environment, Snapshot
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import TaskError
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier import SuiteRun
@@ -207,7 +207,7 @@ def _in_words(generic: str) -> str:
 
 
 def _lay(files: Mapping[str, str], environment: Environment) -> None:
-    with tempfile.TemporaryDirectory() as directory:
+    with scratch_directory() as directory:
         for path, text in files.items():
             place = Path(directory, path)
             place.parent.mkdir(parents=True, exist_ok=True)

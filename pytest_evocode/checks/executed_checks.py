@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from pytest_evocode.checks.catalogue import CheckWarning
 from pytest_evocode.checks.oracle_check import missing_state, no_pass, require_a_pass, why_not
 from pytest_evocode.checks.played_attempt import PlayedAttempt, PlayedRound
 from pytest_evocode.environments import Environment
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import TaskError
 from pytest_evocode.verifier import SuiteRun
 
@@ -159,7 +159,7 @@ def _undo(fork: Environment, played: PlayedRound, paths: Sequence[str]) -> None:
     """Make files of the workspace in a fork what they were before the round."""
     restored = [path for path in paths if path in played.files_before]
     fork.remove([f"{fork.workdir}/{path}" for path in paths if path not in restored])
-    with TemporaryDirectory() as directory:
+    with scratch_directory() as directory:
         for path in restored:
             place = Path(directory, path)
             place.parent.mkdir(parents=True, exist_ok=True)

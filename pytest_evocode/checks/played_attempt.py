@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -15,6 +14,7 @@ from typing import Any
 from pytest_evocode.agents import Agent
 from pytest_evocode.checks.solved_rounds import Files
 from pytest_evocode.environments import Environment, Snapshot
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import EnvironmentFault, TaskError
 from pytest_evocode.tasks import Round
 from pytest_evocode.trial.agent_turns import AgentTurns
@@ -217,7 +217,7 @@ class PlayedAttempt:
 
 def read_workspace(environment: Environment) -> dict[str, bytes]:
     """Return the contents of an environment's workspace, by relative path."""
-    with tempfile.TemporaryDirectory() as directory:
+    with scratch_directory() as directory:
         copy = Path(directory, "workspace")
         environment.download(environment.workdir, copy)
         return read_tree(copy)

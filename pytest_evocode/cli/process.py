@@ -40,7 +40,9 @@ from pytest_evocode.results.loading import Results, load_results
     help="With --execute: seconds per attempt. Where they do not suffice, states are sampled.",
 )  # fmt: skip
 @click.option("--env", "environment", default="auto", metavar="ENV", help="With --execute: docker, sandbox or auto.")
-@click.option("--judge", "judge_spec", metavar="PROVIDER/MODEL", help="Have a model judge DQ, RT, SC and CBS as well.")
+@click.option(
+    "--judge", "judge_spec", metavar="PROVIDER/MODEL", help="Have a model judge DQ, RT, AQ, SC and CBS as well."
+)
 @click.option(
     "--votes", type=click.IntRange(min=1), default=3, show_default=True, help="With --judge: votes per question."
 )
@@ -128,7 +130,7 @@ def _scored(
         scored = []
         for found in _without_copies(attempts, results):
             task = finder.find(found.task)
-            with Execution(task, engine, budget=budget) if task is not None else nullcontext() as executor:
+            with Execution(task, engine, budget=budget, tell=_tell) if task is not None else nullcontext() as executor:
                 try:
                     process = score_attempt(found.directory, task, executor=executor, judge=judge)
                 except RecordFault as error:
@@ -141,6 +143,10 @@ def _scored(
     if not scored:
         raise click.ClickException(f"there is no attempt in {directory} that can be scored; the warnings say why")
     return scored
+
+
+def _tell(line: str) -> None:
+    echo(line, err=True)
 
 
 def _without_copies(attempts: list[FoundAttempt], results: Results) -> Iterator[FoundAttempt]:

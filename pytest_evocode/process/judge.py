@@ -105,7 +105,7 @@ class ModelJudge:
         """
         aspect = _ASPECTS[name]
         text = aspect.material(material)
-        if text is None or (by_rule.value is None and name not in ("SC", "AQ")):
+        if text is None or (by_rule.value is None and name != "SC" and by_rule.reason != UNSURE):
             return None
         if name == "AQ" and by_rule.reason != UNSURE:
             return None  # The rules are sure, or the request can be met.

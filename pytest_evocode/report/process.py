@@ -27,20 +27,26 @@ def _number(value: float | None) -> str:
 
 
 def _score_text(score: RigorScore | None) -> str:
-    """Return a score with the share of the weights that was measured.
+    """Return a score with the share of the weights that was measured, and how much of that was not just parsed.
 
     >>> _score_text(RigorScore(value=0.61, coverage=0.75))
     '0.61 over 75 %'
+    >>> _score_text(RigorScore(value=0.61, coverage=0.75, judged=0.12, executed=0.3))
+    '0.61 over 75 %, 30 % executed, 12 % judged'
     """
     if score is None:
         return NOT_MEASURED
+    executed = f", {score.executed:.0%} executed" if score.executed else ""
     judged = f", {score.judged:.0%} judged" if score.judged else ""
-    return f"{score.value:.2f} over {score.coverage:.0%}{judged}".replace("%", " %")
+    return f"{score.value:.2f} over {score.coverage:.0%}{executed}{judged}".replace("%", " %")
 
 
 def process_lines(attempts: Sequence[AttemptProcess], weights: Mapping[str, float] = WEIGHTS) -> Iterator[str]:
     """Yield the whole report: pillars, sub-metrics beyond RigorBench's, sensitivity to weights, outcome, judge."""
-    yield "Process discipline, 0 to 1 (n/a: not measured). RigorScore over the share of the weight that was measured."
+    yield (
+        "Process discipline, 0 to 1 (n/a: not measured). RigorScore over the share of the weight that was measured; "
+        "what is not marked as executed or judged was parsed."
+    )
     yield ""
     yield from aligned(list(_pillar_rows(attempts, weights)))
     agents = {agent: summarise_agent(tasks, weights) for agent, tasks in by_task(attempts).items()}
@@ -89,8 +95,15 @@ def _extended_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:
     yield ""
     yield f"Extended: {', '.join(f'{name} {what}' for name, what in EXTENDED.items())}"
     rows = [("agent", *EXTENDED)]
-    rows += [(agent, *(_number(summary.extended[name]) for name in EXTENDED)) for agent, summary in agents.items()]
+    rows += [(agent, *(_extended_cell(summary, name) for name in EXTENDED)) for agent, summary in agents.items()]
     yield from aligned(rows)
+
+
+def _extended_cell(summary: ProcessSummary, name: str) -> str:
+    """Return the value of an extended metric, marked where a model judged it or where it is a mean of several kinds."""
+    found = summary.certainties.get(name, frozenset())
+    mark = f" {' and '.join(sorted(found))}" if len(found) > 1 or "judged" in found else ""
+    return f"{_number(summary.extended[name])}{mark}"
 
 
 def _certainty_lines(agents: Mapping[str, ProcessSummary]) -> Iterator[str]:

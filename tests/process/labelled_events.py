@@ -203,7 +203,8 @@ def _run(activity: RoundActivity, event: LabelledEvent) -> str:
 
 
 def _failure(activity: RoundActivity, event: LabelledEvent) -> str:
-    failed = [run for run in activity.runs if run.passed is False]
+    # A program that refuses its input has not failed.
+    failed = [run for run in activity.runs if run.passed is False and run.failure != "refusal"]
     if not failed:
         return NONE
     # Events without an edit are about the output alone.

@@ -13,10 +13,12 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import ModelClient
 from pytest_evocode.process.judge import ModelJudge, make_judge
+from pytest_evocode.process.pillars.abstention import UNSURE
 from pytest_evocode.process.scores.records import AttemptProcess, RoundProcess
 from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_round
+from pytest_evocode.process.scores.summary import as_json, by_task, summarise_agent
 from pytest_evocode.report.process import process_lines
-from pytest_evocode.tasks import DeclaredRequirement
+from pytest_evocode.tasks import Abstention, DeclaredRequirement
 from tests.model_scripts import Asked, Fail, Say, Step, Tokens, Use
 from tests.model_server import ModelServer
 from tests.process.trajectories import BUDGET, PLAN, TESTS, Recording, activity_of
@@ -142,6 +144,62 @@ def test_questions_about_a_request_are_judged_on_ambiguous_tasks_only(tmp_path: 
         process = score_round(activity_of(played), None, declared, None, judge_at(server, tmp_path, votes=1))
         assert "Is the monthly budget a limit" in server.asked[0].said[0]
     assert process.extended["CBS"].value == 1
+
+
+#: Stops and asks nothing, in words of which no rule says what they are.
+VAGUE = "On closer inspection, this was not quite what it looked like."
+
+
+@pytest.mark.parametrize("kind", ["impossible", "ambiguous"])
+def test_abstention_is_judged_where_the_rules_are_unsure(tmp_path: Path, kind: Abstention) -> None:
+    declared = RoundDeclaration(abstain=kind)
+    activity = activity_of(Recording().bash("cat ledger.py", "text").say(VAGUE))
+    alone = score_round(activity, None, declared).pillars["aq"].parts["AQ"]
+    assert (alone.value, alone.certainty, alone.reason) == (None, None, UNSURE)
+    with ModelServer(lambda _: verdict(level=1)) as server:
+        process = score_round(activity, None, declared, None, judge_at(server, tmp_path))
+        asked = [each.said[0] for each in server.asked if "What did the programmer make of that?" in each.said[0]]
+    assert len(asked) == 3
+    assert all(VAGUE in each for each in asked)
+    found = process.pillars["aq"].parts["AQ"]
+    assert (found.value, found.certainty, process.pillars["aq"].value) == (0.5, "judged", 0.5)
+    judgement = process.judgements["AQ"]
+    assert (judgement.votes, judgement.rule, judgement.agreement) == ((0.5, 0.5, 0.5), None, None)
+    # What it asked of an ambiguous request is a metric of its own, of which the rules are as unsure.
+    assert process.extended["CBS"].value == (0.5 if kind == "ambiguous" else None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "value"),
+    [
+        ("impossible", "This is impossible: monthly limits of the ledger's budget contradict its overdrafts.", 1),
+        ("ambiguous", "Are the monthly limits of the budget for each account, or for the whole ledger?", 1),
+        (None, VAGUE, None),
+    ],
+)
+def test_no_judge_is_asked_about_an_abstention_of_which_the_rules_are_sure(
+    tmp_path: Path, kind: Abstention | None, said: str, value: float | None
+) -> None:
+    activity = activity_of(Recording().bash("cat ledger.py", "text").say(said))
+    with ModelServer(lambda _: verdict(level=0)) as server:
+        process = score_round(activity, None, RoundDeclaration(abstain=kind), None, judge_at(server, tmp_path))
+        assert not [each for each in server.asked if "What did the programmer make of that?" in each.said[0]]
+    found = process.pillars["aq"].parts["AQ"]
+    assert (found.value, found.certainty) == (value, None if value is None else "parsed")
+    assert "AQ" not in process.judgements
+
+
+def test_what_a_judge_said_is_told_apart_from_what_was_parsed(tmp_path: Path) -> None:
+    """By the share of the weight in the score, in the report and in JSON, and by a mark at extended metrics."""
+    with ModelServer(answers([3, 3, 3], [["limits"]] * 3)) as server:
+        attempt = AttemptProcess(task="t", agent="a", attempt=1, rounds=(judged(judge_at(server, tmp_path)),))
+    lines = list(process_lines([attempt]))
+    # DQ is 0.35 of a pillar that weighs 0.15, and so is RT.
+    assert "%, 10 % judged" in lines[3]
+    place = next(number for number, line in enumerate(lines) if line.startswith("Extended: "))
+    assert lines[place + 2].split("  ")[-2].strip() == "0.50 judged"
+    (row,) = as_json({"a": summarise_agent(by_task([attempt])["a"])})
+    assert (row["judged"], row["executed"]) == (pytest.approx(0.105), 0)
 
 
 def test_the_report_tells_the_judges_cost_and_agreement_apart(tmp_path: Path) -> None:

@@ -9,15 +9,6 @@ from tests.process.labelled_events import EXTRACTORS, HALVES, NONE, labelled_eve
 EVENTS = list(labelled_events())
 #: Least precision and recall of each extractor.
 TARGET = (0.9, 0.9)
-#: The blind events show what the rules do not know yet: docs/process.md says why. Raise these, never lower them.
-REACHED = {
-    # What tools of other languages print when the environment or a test is at fault is not all known.
-    ("failure", "held back, blind"): (0.85, 0.66),
-    # Refusals in unknown words have no value without a judge.
-    ("abstention", "held back, blind"): (0.75, 0.45),
-}
-#: Tuned events that are read otherwise on purpose: an exit code alone may be what a program is meant to end with.
-READ_OTHERWISE = {"goose-shell.toml:4"}
 
 
 @pytest.mark.parametrize("half", HALVES)
@@ -25,20 +16,19 @@ READ_OTHERWISE = {"goose-shell.toml:4"}
 def test_an_extractor_is_right_as_often_as_the_documentation_says(extractor: str, half: str) -> None:
     events = [each for each in EVENTS if each.extractor == extractor and each.half == half]
     precision, recall = precision_and_recall(events)
-    least_precision, least_recall = REACHED.get((extractor, half), TARGET)
     # Of what is held back only the shares are told, so that nobody tunes a rule on it.
     why = "held back" if half != "tuned" else "\n".join(misread(events))
-    assert precision >= least_precision, why
-    assert recall >= least_recall, why
+    assert precision >= TARGET[0], why
+    assert recall >= TARGET[1], why
 
 
 def test_tuned_events_are_read_as_labelled() -> None:
     lines = list(misread(each for each in EVENTS if each.half == "tuned"))
-    assert {line.partition(" ")[0] for line in lines} == READ_OTHERWISE, "\n".join(lines)
+    assert not lines, "\n".join(lines)
 
 
 def test_the_corpus_has_events_of_each_kind_with_a_reason() -> None:
-    assert len(EVENTS) >= 476
+    assert len(EVENTS) >= 999
     held = sum(each.held_back for each in EVENTS)
     assert 0.4 <= held / len(EVENTS) <= 0.6
     for half in HALVES:

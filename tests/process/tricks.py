@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pytest_evocode.process.trajectory.words import specific_words
 from pytest_evocode.tasks import Task
-from pytest_evocode.trajectories.diffs import unified_diff
+from pytest_evocode.trajectories.diffs import apply_diff, unified_diff
 
 Step = dict[str, Any]
 #: By task, a line that imports something of the product, a call of it, and a file that nobody else changes.
@@ -28,12 +28,36 @@ TOKENS = {"prompt_tokens": 900, "completion_tokens": 100}
 class PlayedRound:
     """One round of a recorded attempt, with places for more steps."""
 
-    def __init__(self, trajectory: dict[str, Any], task: Task, index: int, texts: dict[str, str]) -> None:
+    def __init__(
+        self, trajectory: dict[str, Any], task: Task, index: int, texts: dict[str, str], project: dict[str, str]
+    ) -> None:
         self.trajectory = trajectory
         self.task = task
         self.index = index
         self._texts = texts
         """What the trick wrote, over all rounds."""
+        self.before = dict(project)
+        """The texts of the project at the start of the round, as they were recorded."""
+        for change in self.changes:
+            _apply(project, change)
+        self.project = dict(project)
+        """The same at its end."""
+
+    @property
+    def changes(self) -> list[dict[str, Any]]:
+        """The changes of files that were recorded, in order."""
+        return [
+            change
+            for step in self.trajectory["steps"]
+            for action in step.get("extra", {}).get("evocode", {}).get("actions", ())
+            for change in action.get("changes", ())
+        ]
+
+    @property
+    def changed_source(self) -> dict[str, str]:
+        """The Python files of the product that the round has changed, as they are at its end."""
+        paths = dict.fromkeys(change["path"] for change in self.changes if is_source(change["path"]))
+        return {path: self.project[path] for path in paths if path in self.project}
 
     @property
     def request(self) -> str:
@@ -42,15 +66,8 @@ class PlayedRound:
 
     def edit(self, path: str, text: str) -> Step:
         """Return a step that writes a file."""
-        before = self._texts.get(path)
+        change = change_of(path, self._texts.get(path), text)
         self._texts[path] = text
-        change = {
-            "path": path,
-            "kind": "added" if before is None else "modified",
-            "mode": "0644",
-            "diff": unified_diff(path, before, text),
-            "sha256": hashlib.sha256(text.encode()).hexdigest(),
-        }
         return self.shell(f"cat > {path} <<'EOF'\n{text}EOF", changes=[change])
 
     def shell(self, command: str, output: str = "", **action: Any) -> Step:
@@ -89,6 +106,24 @@ class PlayedRound:
 
 
 Trick = Callable[[PlayedRound], None]
+
+
+def change_of(path: str, before: str | None, text: str | None) -> dict[str, Any]:
+    """Return the change of a file as it is recorded; None stands for no file."""
+    kind = "deleted" if text is None else "added" if before is None else "modified"
+    digest = None if text is None else hashlib.sha256(text.encode()).hexdigest()
+    return {"path": path, "kind": kind, "mode": "0644", "diff": unified_diff(path, before, text), "sha256": digest}
+
+
+def is_source(path: str) -> bool:
+    """Return whether a path is that of Python of the product."""
+    return path.endswith(".py") and not path.startswith("tests/")
+
+
+def _apply(project: dict[str, str], change: dict[str, Any]) -> None:
+    before = project.pop(change["path"], "")
+    if change["kind"] != "deleted":
+        project[change["path"]] = apply_diff(before, change["diff"])
 
 
 def pasted_request(round_: PlayedRound) -> None:
@@ -180,10 +215,14 @@ def played(recorded: Path, task: Task, trick: Trick | None, target: Path) -> Pat
     """Copy a recorded attempt with a trick in each round, and tokens at each step; return the copy."""
     shutil.copytree(recorded, target)
     texts: dict[str, str] = {}
+    root = task.environment_directory / "project"
+    files = (path for path in root.rglob("*") if path.is_file())
+    project = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in files}
     for index, path in enumerate(sorted(target.glob("steps/*/agent/trajectory.json")), 1):
         trajectory: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        round_ = PlayedRound(trajectory, task, index, texts, project)
         if trick is not None:
-            trick(PlayedRound(trajectory, task, index, texts))
+            trick(round_)
         _number(trajectory["steps"])
         path.write_text(json.dumps(trajectory), encoding="utf-8")
     return target
@@ -193,9 +232,9 @@ def _number(steps: list[dict[str, Any]]) -> None:
     for number, step in enumerate(steps, 1):
         step["step_id"] = number
         if step["source"] == "agent":
-            step["metrics"] = TOKENS
+            step.setdefault("metrics", TOKENS)
 
 
-def by_name() -> Mapping[str, Trick]:
-    """Return all tricks, alone and together."""
-    return {trick.__name__: trick for trick in (*TRICKS, all_together)}
+def by_name(tricks: Iterable[Trick] = (*TRICKS, all_together)) -> Mapping[str, Trick]:
+    """Return tricks by name; all of this module, alone and together, where none are given."""
+    return {trick.__name__: trick for trick in tricks}

@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import shutil
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pytest_evocode.environments import Environment, User, read_environment_file
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import UsageError
 from pytest_evocode.process.execution.command_results import CoveredRun
 
@@ -55,7 +55,7 @@ def _install(environment: Environment) -> None:
         raise UsageError(
             "coverage.py is not installed; install it with: pip install 'pytest-evocode[process]'"
         ) from None
-    with tempfile.TemporaryDirectory() as name:
+    with scratch_directory() as name:
         library = Path(name, "library")
         for file in sources:
             if ".." not in file.parts:

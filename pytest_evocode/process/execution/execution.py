@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable
 
 from pytest_evocode.environments import Engine, Environment
 from pytest_evocode.errors import EnvironmentFault, StateNotRebuilt, TaskError
@@ -45,6 +46,7 @@ class Execution:
         budget: Seconds for all rounds together. Where they are too short, a sample of the states is run.
         mutation_budget: Seconds for running tests against mutants, for each round, beside the budget.
         cache: The results of earlier executions; by default those of this machine.
+        tell: Is told what is run against mutants, line by line; by default the log is.
     """
 
     def __init__(
@@ -55,13 +57,17 @@ class Execution:
         budget: float = BUDGET,
         mutation_budget: float = MUTATION_BUDGET,
         cache: ResultCache | None = None,
+        tell: Callable[[str], None] = logger.info,
     ) -> None:
         self._task = task
+        self._tell = tell
         self._rounds = {round_.name: round_ for round_ in task.rounds}
         self._timeline = Timeline(task, engine)
         self._engine = engine
         self._cache = cache or ResultCache()
         self._left = budget
+        self.mutation_seconds: dict[str, float] = {}
+        """What running tests against mutants took, by round; known results take next to nothing."""
         self._mutation_budget = mutation_budget
         self._files = TaskTexts(task)
         self._roles = roles_of(task.process)
@@ -89,12 +95,17 @@ class Execution:
             logger.info("%s, %s: not executed: %s", self._task.name, round_.name, reason)
             return _all_unmeasured(reason)
         finally:
-            self._left = max(0.0, self._left - (time.monotonic() - begun))
+            mutating = self.mutation_seconds.get(activity.name, 0.0)
+            self._left = max(0.0, self._left - (time.monotonic() - begun - mutating))
 
     def _measure(self, runner: StateRunner, activity: RoundActivity) -> ExecutedMeasures:
         build, test = self._commands(activity)
         results = runner.run({name: line for name, line in (("build", build), ("test", test)) if line})
+        begun = time.monotonic()
         verification = self._verification(runner, activity, test)
+        took = time.monotonic() - begun
+        self.mutation_seconds[activity.name] = took
+        runner.allow(took)
         gain, grounding = self._in_last_state(runner, activity, test, verification)
         measures = StateMeasures(runner, activity)
         return ExecutedMeasures(
@@ -125,7 +136,11 @@ class Execution:
         if test is None or not sources or runner.trouble or any(not _parses(now[path]) for path in sources):
             return None
         tests = written_tests(activity, roles)
-        return MutationRun(runner, activity, test, tuple(sources), tests, self._mutation_budget).verification()
+        budget, tell = self._mutation_budget, self._tell_of_task
+        return MutationRun(runner, activity, test, tuple(sources), tests, budget, tell).verification()
+
+    def _tell_of_task(self, what: str) -> None:
+        self._tell(f"{self._task.name}, {what}")
 
     def _in_last_state(
         self,

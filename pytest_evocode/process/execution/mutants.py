@@ -1,7 +1,8 @@
 """Mutants of Python functions: the same module with one function that does something else.
 
 A test that passes whatever a function does verifies nothing. The module that the mutants are compared with is written
-anew from its syntax tree as they are, so that a test of the source's bytes fails there, and shows nothing either.
+anew as they are, and its functions do the same by other means, so that a test of the source, of a syntax tree or of the
+compiled code fails there, and shows nothing either.
 """
 
 from __future__ import annotations
@@ -52,6 +53,12 @@ def _evocode_other(value, depth=6):
     return value
 """
 
+_SAME = """
+
+def _evocode_same(value):
+    return value
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
@@ -66,12 +73,48 @@ class Mutant:
 
 
 def rewritten(text: str) -> str:
-    """Return a module as its mutants are written: from its syntax tree, with the same ending.
+    """Return a module that does the same, written as its mutants are, with other code in every function.
 
     Raises:
         SyntaxError: The module cannot be parsed.
     """
-    return ast.unparse(parse(text)) + _OTHER
+    tree = parse(text)
+    for _, node in _functions(tree):
+        _do_the_same(node)
+    return _written(tree, _OTHER + _SAME)
+
+
+def _written(tree: ast.Module, helpers: str) -> str:
+    """Return the source of a module with helpers at its beginning, where code that runs at import finds them."""
+    begin = 0
+    while begin < len(tree.body) and _comes_first(tree.body[begin]):
+        begin += 1
+    tree.body[begin:begin] = parse(helpers).body
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _comes_first(node: ast.stmt) -> bool:
+    """Return whether a statement has to stand at the beginning of a module: a docstring, or an import of the future."""
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return is_text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+
+
+def _do_the_same(node: Function) -> None:
+    """Have a function pass what it returns, raises and decides by through one that gives it back."""
+    for each in _within(node):
+        if isinstance(each, ast.Return | ast.Yield) and each.value is not None:
+            each.value = _same(each.value)
+        elif isinstance(each, ast.Raise) and each.exc is not None:
+            each.exc = _same(each.exc)
+        elif isinstance(each, ast.If | ast.IfExp):
+            each.test = _same(each.test)
+    said = node.body[:1] if ast.get_docstring(node, clean=False) is not None else []
+    idle = ast.Expr(_same(ast.Constant("the same")))
+    node.body = [*said, idle, *node.body[len(said) :]]
+
+
+def _same(value: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("_evocode_same", ast.Load()), [value], [])
 
 
 def mutants(path: str, before: str | None, text: str) -> Iterator[Mutant]:
@@ -89,7 +132,7 @@ def mutants(path: str, before: str | None, text: str) -> Iterator[Mutant]:
             node = next(each for found, each in _functions(other) if found == name)
             if mutate(node):
                 symbol = name.partition(".")[0]
-                yield Mutant(path, symbol, f"{name}: {what}", ast.unparse(ast.fix_missing_locations(other)) + _OTHER)
+                yield Mutant(path, symbol, f"{name}: {what}", _written(other, _OTHER))
 
 
 def _parsed(text: str | None) -> ast.Module:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pytest_evocode.environments import Environment
+from pytest_evocode.errors import OutOfTime
 from pytest_evocode.process.execution.command_results import CommandResult
 from pytest_evocode.process.execution.mutants import Mutant, mutants, rewritten
 from pytest_evocode.process.execution.state_runner import VERBOSE, StateRunner
@@ -16,8 +16,6 @@ from pytest_evocode.process.tests_written import TestFunction, TestVerification,
 from pytest_evocode.process.tests_written.code_elements import Symbol
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.trajectories.file_changes import File, write_files
-
-logger = logging.getLogger(__name__)
 
 #: Seconds for one run of the tests against a mutant.
 MUTANT_LIMIT = 30.0
@@ -36,6 +34,9 @@ class MutationRun:
     tests: WrittenTests
     budget: float
     """Seconds for the round."""
+    tell: Callable[[str], None]
+    """Is told what is run; nothing of what is known already."""
+    _deadline: float = 0.0
     _kills: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     _tried: set[str] = field(default_factory=set)
     """The symbols with a mutant that was run."""
@@ -46,8 +47,9 @@ class MutationRun:
         waiting = list(self._mutants())
         if not candidates or not waiting:
             return None
-        begun = time.monotonic()
-        same = self._run({path: rewritten(self.activity.workspace[path]) for path in self.sources}, ("rewritten",))
+        self._deadline = time.monotonic() + self.budget
+        originals = {path: rewritten(self.activity.workspace[path]) for path in self.sources}
+        same = self._run(originals, ("rewritten",), "the product as it is, written anew")
         if same is None:
             return None
         passing = [test for test in candidates if _outcome(test, same) is True]
@@ -56,17 +58,19 @@ class MutationRun:
         for mutant in waiting:
             if self._is_settled(mutant, passing):
                 continue
-            if time.monotonic() - begun > self.budget:
+            if not self._try(mutant, passing, f"mutant {done + 1} of {len(waiting)}: {mutant.what}"):
                 break
-            logger.info("%s: mutant %d of %d: %s", self.activity.name, done + 1, len(waiting), mutant.what)
-            self._try(mutant, passing)
             done += 1
         if symbols - self._tried:
             return None  # Some function has no mutant that was run, so that nothing can be said of its tests.
         unfinished = f", {len(waiting) - done} left out by need or for time" if done < len(waiting) else ""
+        try:
+            before = [test for test in passing if self._fails_before(test)]
+        except OutOfTime:
+            return None
         return TestVerification(
             kills={key: frozenset(found) for key, found in self._kills.items()}
-            | {(test.path, test.name): frozenset({"before"}) for test in passing if self._fails_before(test)},
+            | {(test.path, test.name): frozenset({"before"}) for test in before},
             symbols=frozenset(symbols),
             reason=f"{done} mutants of {len(symbols)} functions and classes{unfinished}",
         )
@@ -83,31 +87,48 @@ class MutationRun:
         killed = {symbol for found in self._kills.values() for symbol in found}
         return _named(mutant) in killed and all((test.path, test.name) in self._kills for test in passing)
 
-    def _try(self, mutant: Mutant, passing: list[TestFunction]) -> None:
-        result = self._run({mutant.path: mutant.text}, ("mutant",))
+    def _try(self, mutant: Mutant, passing: list[TestFunction], what: str) -> bool:
+        """Run the tests against a mutant, and return whether there was time for it."""
+        result = self._run({mutant.path: mutant.text}, ("mutant",), what)
         if result is None:
-            return
+            return False
         self._tried.add(_named(mutant))
         for test in passing:
             if _fails(test, result):
                 self._kills.setdefault((test.path, test.name), set()).add(_named(mutant))
+        return True
 
     def _fails_before(self, test: TestFunction) -> bool:
         """Return whether a test of something that has no mutants fails in the state before the round."""
         key = (test.path, test.name)
         if key in self._kills or any(covers(test, _symbol(name)) for name in self._tried):
             return False
-        before = self._run({path: self.activity.before.get(path) for path in self.sources}, ("before",))
-        return before is not None and _outcome(test, before) is False
+        originals = {path: self.activity.before.get(path) for path in self.sources}
+        before = self._run(originals, ("before",), "the product as it was before the round")
+        if before is None:
+            raise OutOfTime
+        return _outcome(test, before) is False
 
-    def _run(self, replaced: Mapping[str, str | None], kind: tuple[str, ...]) -> CommandResult | None:
+    def _run(self, replaced: Mapping[str, str | None], kind: tuple[str, ...], what: str) -> CommandResult | None:
+        """Return how the tests end with some files replaced; None where that is not known and there is no time."""
+
         def run(fork: Environment) -> CommandResult:
+            limit = min(MUTANT_LIMIT, self._deadline - time.monotonic())
+            if limit <= 0:
+                raise OutOfTime
+            self.tell(f"{self.activity.name}: running the tests against {what}")
             write_files(fork, {path: _file(text) for path, text in replaced.items()}, user=None)
-            executed = fork.exec(self.test, user=self.runner.round.agent_user, env=VERBOSE, timeout=MUTANT_LIMIT)
+            executed = fork.exec(self.test, user=self.runner.round.agent_user, env=VERBOSE, timeout=limit)
+            if executed.timed_out and limit < MUTANT_LIMIT:
+                raise OutOfTime
             return CommandResult.of(executed)
 
         key = (*kind, self.test, sorted(replaced.items()))
-        return self.runner.in_last_state(CommandResult, key, run, late=True)
+        late = time.monotonic() < self._deadline
+        try:
+            return self.runner.in_last_state(CommandResult, key, run, late=late)
+        except OutOfTime:
+            return None
 
 
 def _named(mutant: Mutant) -> str:
@@ -146,4 +167,7 @@ def _named_in(test: TestFunction, result: CommandResult) -> dict[str, bool]:
     owner, _, name = test.name.rpartition("::")
     module = test.path.rpartition("/")[2].partition(".")[0]
     wanted = [re.compile(rf"(?<!\w){re.escape(each)}(?!\w)") for each in (name, owner, module) if each]
+    if test.path.endswith(".py"):
+        # Its module may be called as it is: `test_half (test_half.H.test_half)`, `test_half.py::H::test_half[1]`.
+        wanted.append(re.compile(rf"(?:^|::){re.escape(name)}(?:\[|$| \()"))
     return {title: ok for title, ok in result.tests.items() if all(each.search(title) for each in wanted)}

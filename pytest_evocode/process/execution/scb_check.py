@@ -11,11 +11,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import StateNotRebuilt, UsageError
 
 #: The release that SlopCodeBench pins.
@@ -65,7 +65,7 @@ class ScbCheck:
         return self._known[key]
 
     def _check(self, texts: Mapping[str, str]) -> Mapping[str, Any]:
-        with tempfile.TemporaryDirectory(prefix="evocode-scb-") as top:
+        with scratch_directory("scb") as top:
             files = Path(top, "files")
             files.mkdir()
             # Where it is run: settings that the agent wrote would leave files out.
@@ -76,7 +76,9 @@ class ScbCheck:
         lines = ran.stdout.strip().splitlines()
         if ran.returncode not in (0, 1) or not lines:
             what = (ran.stdout + ran.stderr).strip().splitlines()
-            raise StateNotRebuilt(f"scb-check: {what[-1] if what else f'exit code {ran.returncode}'}".replace(top, ""))
+            raise StateNotRebuilt(
+                f"scb-check: {what[-1] if what else f'exit code {ran.returncode}'}".replace(str(top), "")
+            )
         if "ast-grep" in ran.stderr:
             raise StateNotRebuilt("scb-check could not run ast-grep, without which verbosity is too low")
         report: dict[str, Any] = json.loads(lines[-1])

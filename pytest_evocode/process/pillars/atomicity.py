@@ -38,6 +38,8 @@ def atomicity(activity: RoundActivity, build_health: Measure, stability: Measure
 def _commit_hygiene(activity: RoundActivity) -> Measure:
     if not any(_ASKS_FOR_COMMITS.search(each) for each in activity.requests or (activity.instruction,)):
         return not_measured("the task does not ask for commits")
+    if not activity.commits and activity.refused_by_git:
+        return not_measured("git says that the agent has no repository to commit to")
     if not activity.commits:
         return measured(0.0, "the task asks for commits, and nothing was committed")
     scores = []

@@ -16,8 +16,8 @@ def exploration(activity: RoundActivity, roles: FileRoles, tests: WrittenTests) 
     """Return EE = modified / (read + modified), of distinct files.
 
     Files without use for the task do not count as modified: prose that the request does not ask for, test files in
-    which nothing can fail, new files that nothing imports or names, and files in which only comments differ in the
-    end. Files outside the project count as neither.
+    which nothing can fail, new files that nothing imports or names, and files in which only comments, or names that
+    nothing uses, differ in the end. Files outside the project count as neither.
     """
     read = dict.fromkeys(each.path for each in activity.reads if not each.path.startswith(("/", "~", "../")))
     verifying = tests.verifying_paths
@@ -34,7 +34,8 @@ def exploration(activity: RoundActivity, roles: FileRoles, tests: WrittenTests) 
 
 def _counts(path: str, activity: RoundActivity, roles: FileRoles, verifying: set[str]) -> bool:
     before, after = activity.before[path], activity.after[path]
-    if path not in activity.lost and _form(path, before) == _form(path, after):
+    idle = activity.idle.get(path, frozenset())
+    if path not in activity.lost and _form(path, before, idle) == _form(path, after, idle):
         return False
     role = roles.of(path, after or before)
     if role == "tests":
@@ -44,5 +45,5 @@ def _counts(path: str, activity: RoundActivity, roles: FileRoles, verifying: set
     return role == "source" and activity.is_used(path)
 
 
-def _form(path: str, text: str | None) -> str | None:
-    return None if text is None else normal_form(path, text)
+def _form(path: str, text: str | None, idle: frozenset[str]) -> str | None:
+    return None if text is None else normal_form(path, text, idle)

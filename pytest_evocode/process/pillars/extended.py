@@ -6,13 +6,14 @@ import ast
 import math
 import posixpath
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
 from pytest_evocode.process.pillars.abstention import abstention
 from pytest_evocode.process.protocols import ExecutedMeasures
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRole, FileRoles
+from pytest_evocode.process.trajectory.idle_names import names_used
 from pytest_evocode.process.trajectory.text_changes import hunks_between
 from pytest_evocode.results.records import Case
 from pytest_evocode.tasks import Abstention
@@ -77,7 +78,7 @@ def changed_python_files(activity: RoundActivity, roles: FileRoles, *wanted: Fil
 def _dead_code_avoidance(activity: RoundActivity, roles: FileRoles) -> Measure:
     """Return the share of the names added to Python modules that something uses."""
     modules = [text for path, text in activity.workspace.items() if path.endswith(".py")]
-    used = {name for text in modules for name in _used_names(text)}
+    used = names_used(modules)
     added: list[tuple[str, str]] = []
     for path, after in changed_python_files(activity, roles, "source").items():
         fresh = _added_names(after) - _added_names(activity.before[path] or "")
@@ -94,18 +95,6 @@ def _tree(text: str) -> ast.Module:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return ast.Module(body=[], type_ignores=[])
-
-
-def _used_names(text: str) -> Iterator[str]:
-    for node in ast.walk(_tree(text)):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.ImportFrom):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-            yield node.value  # As in __all__, getattr or a table of commands.
 
 
 def _added_names(text: str) -> set[str]:

@@ -1,18 +1,15 @@
 """Read the steps of a plan: what each will do, and to which file, function or command.
 
 A description of what is there, a diagnosis and an intention to look at something announce no change, and have no such
-step. Text that was copied from a request is left out before anything is read.
+step.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-
-#: Words in a row that count as copied.
-SHINGLE = 6
 
 _ITEM = re.compile(
     r"^(?P<indent>\s*)(?:[-*+\u2022]|\d+[.)]|\(\d+\)|(?:step|phase|part) \d+[:.)])\s+(?:\[[ xX]\]\s*)?"
@@ -234,34 +231,3 @@ def names_in(text: str) -> tuple[str, ...]:
     if RUNS_TESTS.search(rest):
         names.add("run tests")
     return tuple(sorted(name for name in names if name))
-
-
-def uncopied(text: str, requests: Sequence[str]) -> str:
-    r"""Return a text without the runs of six words or more that stand in a request in the same order.
-
-    >>> uncopied("First: one two three four five six seven.\nThen b.py", ["One two three four five six seven"])
-    'First: \nThen b.py'
-    """
-    known = {
-        tuple(words[start : start + SHINGLE])
-        for request in requests
-        if (words := [word.lower() for word in re.findall(r"\w+", request)])
-        for start in range(max(0, len(words) - SHINGLE + 1))
-    }
-    words = list(re.finditer(r"\w+", text))
-    copied = bytearray(len(words))
-    for start in range(len(words) - SHINGLE + 1):
-        if tuple(word[0].lower() for word in words[start : start + SHINGLE]) in known:
-            copied[start : start + SHINGLE] = b"\1" * SHINGLE
-    kept, place, number = [], 0, 0
-    while number < len(words):
-        if not copied[number]:
-            number += 1
-            continue
-        kept.append(text[place : words[number].start()])
-        while number < len(words) and copied[number]:
-            place = words[number].end()
-            number += 1
-        if place < len(text) and text[place] in ".,;:!?":
-            place += 1
-    return "".join([*kept, text[place:]])

@@ -11,7 +11,9 @@ from math import inf, sqrt
 from typing import Literal
 
 from pytest_evocode.process.evidence import Evidence, Measure, measured, not_measured, quoted
-from pytest_evocode.process.pillars.plan_steps import FILE_PATH, RUNS_TESTS, PlanStep, names_in, plan_steps, uncopied
+from pytest_evocode.process.pillars.claims import claims
+from pytest_evocode.process.pillars.copied_words import says_again, uncopied
+from pytest_evocode.process.pillars.plan_steps import FILE_PATH, RUNS_TESTS, PlanStep, names_in, plan_steps
 from pytest_evocode.process.trajectory.events import Event, FileEdit, RoundActivity
 from pytest_evocode.process.trajectory.text_changes import hunks_between
 from pytest_evocode.process.trajectory.words import specific_words
@@ -164,17 +166,37 @@ def _new_text(edit: FileEdit, before: str | None) -> str:
 def _as_plan(activity: RoundActivity, event: Event, form: PlanForm, text: str) -> FoundPlan | None:
     """Return a text as a plan: what is not copied from a request has steps that act on something named."""
     own = uncopied(text, activity.requests or (activity.instruction,))
+    if form == "message":
+        own = _without_reports(own)
     if len("".join(own.split())) < LEAST_CHARACTERS:
         return None
     asked = specific_words(activity.instruction)
     shared = asked & specific_words(own)
     if len(shared) < min(LEAST_WORDS, max(1, len(asked))):
         return None
-    steps = tuple(step for step in plan_steps(own, is_to_do=form == "tool") if step.acts and _is_about(step, asked))
+    requests = activity.requests or (activity.instruction,)
+    steps = tuple(
+        step
+        for step in plan_steps(own, is_to_do=form == "tool")
+        if step.acts and _is_about(step, asked) and not says_again(step.text, requests)
+    )
     changing = [step for step in steps if not step.looks and not step.runs_tests]
     if not changing or len(steps) < LEAST_STEPS:
         return None
     return FoundPlan(event, form, own, tuple(sorted(shared)), steps)
+
+
+def _without_reports(text: str) -> str:
+    """Return a text without the lists below a line that tells of work done: "All tests pass now:"."""
+    kept: list[str] = []
+    reports = False
+    for line in text.splitlines():
+        is_item = re.match(r"\s*(?:[-*+\u2022]|\d+[.)])\s", line) is not None
+        if line.strip() and not is_item:
+            reports = line.rstrip().endswith(":") and bool(claims(line))
+        if not reports:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _is_about(step: PlanStep, asked: set[str]) -> bool:

@@ -24,6 +24,8 @@ from pytest_evocode.tasks import DeclaredRequirement
 TRACED_SHARE = 0.5
 #: Least number of these words; fewer where the requirement has fewer.
 TRACED_WORDS = 2
+#: Most requirements that one test can be about; a test that has more of them in its name or code is about none.
+MOST_OF_A_TEST = 3
 
 
 def verification(
@@ -87,8 +89,12 @@ def _traceability(
         return not_measured("the tests cannot be read")
     evidence = []
     traced = 0
+    about = {test: [each for each in requirements if traces_to(test, each)] for test in tests.verifying}
     for requirement in requirements:
-        test = next((test for test in tests.verifying if traces_to(test, requirement)), None)
+        found = [test for test, few in about.items() if requirement in few and len(few) <= MOST_OF_A_TEST]
+        words = specific_words(requirement.text)
+        # The evidence is the test whose name says most of it.
+        test = max(found, key=lambda each: len(words & specific_words(each.name)), default=None)
         traced += test is not None
         what = f"{requirement.id}: {f'traced to by {test}' if test else 'no test of the agent is about it'}"
         evidence.append(Evidence(what=what, quote=requirement.text))

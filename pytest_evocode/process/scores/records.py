@@ -54,7 +54,7 @@ class RoundProcess(FrozenRecord):
 
     @property
     def shares(self) -> dict[str, Shares]:
-        """How much of each pillar that has a value was measured, and judged by a model."""
+        """How much of each pillar that has a value was measured, judged by a model, and executed."""
         return {name: each.shares(name) for name, each in self.pillars.items() if each.value is not None}
 
 

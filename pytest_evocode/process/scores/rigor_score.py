@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from statistics import fmean
+from typing import NamedTuple
 
 from pytest_evocode.errors import UsageError
-from pytest_evocode.process.evidence import FrozenRecord, Measure
+from pytest_evocode.process.evidence import Certainty, FrozenRecord, Measure
 
 #: The pillars by short name, in order, with their full names.
 PILLARS: Mapping[str, str] = {
@@ -46,8 +47,14 @@ OF_CATEGORY: Mapping[str, str] = {
 }
 
 
-Shares = tuple[float, float]
-"""How much of a pillar's weight was measured, and how much of it was judged by a model, both from 0 to 1."""
+class Shares(NamedTuple):
+    """How much of a pillar's weight was measured, and how much of that by what means, all from 0 to 1."""
+
+    measured: float
+    judged: float = 0.0
+    """Said by a model."""
+    executed: float = 0.0
+    """Found out by running something; what is neither judged nor executed was parsed."""
 
 
 class Pillar(FrozenRecord):
@@ -59,13 +66,17 @@ class Pillar(FrozenRecord):
     """The sub-metrics, by their names in :data:`PARTS`."""
 
     def shares(self, name: str) -> Shares:
-        """Return how much of the pillar's weight was measured, and how much of it was judged by a model."""
+        """Return how much of the pillar's weight was measured, and how much of that was judged and executed."""
         if not self.parts:
-            return 1.0, 0.0
+            return Shares(1.0)
         of_whole = 1 / math.fsum(PARTS[name].values())
         known = {part: PARTS[name][part] for part, measure in self.parts.items() if measure.value is not None}
-        judged = (weight for part, weight in known.items() if self.parts[part].certainty == "judged")
-        return math.fsum(known.values()) * of_whole, math.fsum(judged) * of_whole
+
+        def share(certainty: Certainty) -> float:
+            weights = (weight for part, weight in known.items() if self.parts[part].certainty == certainty)
+            return math.fsum(weights) * of_whole
+
+        return Shares(math.fsum(known.values()) * of_whole, share("judged"), share("executed"))
 
 
 class RigorScore(FrozenRecord):
@@ -77,6 +88,8 @@ class RigorScore(FrozenRecord):
     """The share of the sub-metrics' weight that was measured, 0 to 1."""
     judged: float = 0.0
     """The share of the weight that a model judged, 0 to 1; part of :attr:`coverage`."""
+    executed: float = 0.0
+    """The share of the weight that was executed, 0 to 1; part of :attr:`coverage`."""
 
 
 def pillar(name: str, parts: Mapping[str, Measure]) -> Pillar:
@@ -101,11 +114,11 @@ def rigor_score(
     Args:
         pillars: Their values.
         weights: Their weights.
-        shares: How much of each pillar was measured, and judged; all of those with a value if left out.
+        shares: How much of each pillar was measured, judged and executed; all was parsed where they are left out.
 
     >>> rigor_score({"pf": 1.0, "re": 0.5, "aq": None})  # (0.15 * 1 + 0.20 * 0.5) / 0.35
-    RigorScore(value=0.7142857142857143, coverage=0.35, judged=0.0)
-    >>> rigor_score({"pf": 1.0, "re": 0.5}, shares={"pf": (0.3, 0.0), "re": (1.0, 0.5)}).coverage
+    RigorScore(value=0.7142857142857143, coverage=0.35, judged=0.0, executed=0.0)
+    >>> rigor_score({"pf": 1.0, "re": 0.5}, shares={"pf": Shares(0.3), "re": Shares(1.0, judged=0.5)}).coverage
     0.245
     """
     known = {name: value for name, value in pillars.items() if value is not None}
@@ -113,22 +126,22 @@ def rigor_score(
     if value is None:
         return None
     whole = math.fsum(weights.values())
-    found = {name: (shares or {}).get(name, (1.0, 0.0)) for name in known}
-    covered, judged = (math.fsum(weights[name] * each[side] for name, each in found.items()) / whole for side in (0, 1))
-    return RigorScore(value=value, coverage=round(covered, 12), judged=round(judged, 12))
+    found = {name: (shares or {}).get(name, Shares(1.0)) for name in known}
+    covered, judged, executed = (
+        round(math.fsum(weights[name] * each[side] for name, each in found.items()) / whole, 12) for side in range(3)
+    )
+    return RigorScore(value=value, coverage=covered, judged=judged, executed=executed)
 
 
 def mean_shares(rows: Iterable[Mapping[str, Shares]]) -> dict[str, Shares]:
     """Return the mean shares of each pillar over the rows in which it was measured; rows are rounds or more.
 
-    >>> mean_shares([{"pf": (1.0, 0.0)}, {"pf": (0.5, 0.5)}, {}])
-    {'pf': (0.75, 0.25)}
+    >>> mean_shares([{"pf": Shares(1.0)}, {"pf": Shares(0.5, judged=0.5)}, {}])
+    {'pf': Shares(measured=0.75, judged=0.25, executed=0.0)}
     """
     rows = list(rows)
     found = {name: [row[name] for row in rows if name in row] for name in PILLARS}
-    return {
-        name: (fmean(each[0] for each in some), fmean(each[1] for each in some)) for name, some in found.items() if some
-    }
+    return {name: Shares(*map(fmean, zip(*some, strict=True))) for name, some in found.items() if some}
 
 
 def _weighted(values: Mapping[str, float], weights: Mapping[str, float]) -> float | None:

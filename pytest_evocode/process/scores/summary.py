@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_evocode.metrics.intervals import Interval, interval_of_differences
+from pytest_evocode.metrics.intervals import FEWEST_TASKS, Interval
+from pytest_evocode.metrics.statistics.jackknife import jackknife_interval
+from pytest_evocode.process.evidence import Certainty
 from pytest_evocode.process.pillars.extended import EXTENDED
 from pytest_evocode.process.protocols import Judgement
 from pytest_evocode.process.scores.records import AttemptProcess
@@ -23,6 +25,8 @@ from pytest_evocode.process.scores.rigor_score import (
 
 Values = Mapping[str, float | None]
 
+JACKKNIFE = "jackknife"
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessSummary:
@@ -36,11 +40,13 @@ class ProcessSummary:
     outcome: float | None
     """The share of cases that passed, 0 to 1."""
     shares: Mapping[str, Shares] = field(default_factory=dict)
-    """How much of each pillar was measured, and judged by a model."""
+    """How much of each pillar was measured, judged by a model, and executed."""
     idle: tuple[int, int] = (0, 0)
     """The number of rounds with an edit in which nothing was run, and of all rounds with an edit."""
     interval: Interval | None = None
-    """The 95 % interval of the mean of the tasks' RigorScores; None for a task, and for too few tasks."""
+    """The 95 % interval of the RigorScore over tasks; None for a task, and for too few tasks."""
+    certainties: Mapping[str, frozenset[Certainty]] = field(default_factory=dict)
+    """How the values of each extended metric came about."""
 
 
 def by_task(attempts: Iterable[AttemptProcess]) -> dict[str, dict[str, list[AttemptProcess]]]:
@@ -60,7 +66,10 @@ def summarise_task(attempts: Iterable[AttemptProcess], weights: Mapping[str, flo
     outcomes = [attempt.outcome for attempt in attempts]
     edited = [round_ for attempt in attempts for round_ in attempt.rounds if round_.edited]
     idle = (sum(not round_.ran for round_ in edited), len(edited))
-    return ProcessSummary(values, score, len(attempts), _extended(attempts), mean_known(outcomes), shares, idle)
+    more, certainties = _extended(attempts)
+    return ProcessSummary(
+        values, score, len(attempts), more, mean_known(outcomes), shares, idle, certainties=certainties
+    )
 
 
 def summarise_agent(
@@ -71,24 +80,56 @@ def summarise_agent(
     The RigorScore is computed from these means, so that its coverage is that of the pillars shown beside it.
     """
     summaries = [summarise_task(attempts, weights) for attempts in tasks.values()]
-    values = mean_pillars(summary.values for summary in summaries)
-    shares = mean_shares(summary.shares for summary in summaries)
-    score = rigor_score(values, weights, shares) if any(summary.score is not None for summary in summaries) else None
     more = {name: mean_known([summary.extended[name] for summary in summaries]) for name in EXTENDED}
     outcome = mean_known([summary.outcome for summary in summaries])
     idle = (sum(summary.idle[0] for summary in summaries), sum(summary.idle[1] for summary in summaries))
-    known_scores = [summary.score.value for summary in summaries if summary.score is not None]
-    interval = interval_of_differences(known_scores, 1) if known_scores else None
-    attempts = sum(summary.attempts for summary in summaries)
-    return ProcessSummary(values, score, attempts, more, outcome, shares, idle, interval)
+    return ProcessSummary(
+        values=mean_pillars(summary.values for summary in summaries),
+        score=_score_over(summaries, weights),
+        attempts=sum(summary.attempts for summary in summaries),
+        extended=more,
+        outcome=outcome,
+        shares=mean_shares(summary.shares for summary in summaries),
+        idle=idle,
+        interval=_interval_over(summaries, weights),
+        certainties={
+            name: frozenset[Certainty]().union(*(summary.certainties.get(name, ()) for summary in summaries))
+            for name in EXTENDED
+        },
+    )
 
 
-def _extended(attempts: Iterable[AttemptProcess]) -> Values:
+def _score_over(summaries: Sequence[ProcessSummary], weights: Mapping[str, float]) -> RigorScore | None:
+    if all(summary.score is None for summary in summaries):
+        return None
+    values = mean_pillars(summary.values for summary in summaries)
+    return rigor_score(values, weights, mean_shares(summary.shares for summary in summaries))
+
+
+def _interval_over(summaries: Sequence[ProcessSummary], weights: Mapping[str, float]) -> Interval | None:
+    """Return the interval of the score over tasks, by leaving out one task at a time.
+
+    The score is no mean over tasks: its weights depend on what was measured in which.
+    """
+    if sum(summary.score is not None for summary in summaries) < FEWEST_TASKS:
+        return None
+
+    def score(some: Sequence[ProcessSummary]) -> float | None:
+        found = _score_over(some, weights)
+        return None if found is None else found.value
+
+    known = [summary for summary in summaries if any(value is not None for value in summary.values.values())]
+    found = jackknife_interval(known, score)
+    return None if found is None else Interval(max(0.0, found[0]), min(1.0, found[1]), JACKKNIFE)
+
+
+def _extended(attempts: Iterable[AttemptProcess]) -> tuple[Values, dict[str, frozenset[Certainty]]]:
     rounds = [round_ for attempt in attempts for round_ in attempt.rounds]
-    return {
-        name: mean_known([round_.extended[name].value for round_ in rounds if name in round_.extended])
-        for name in EXTENDED
-    }
+    measures = {name: [round_.extended[name] for round_ in rounds if name in round_.extended] for name in EXTENDED}
+    return (
+        {name: mean_known(measure.value for measure in some) for name, some in measures.items()},
+        {name: frozenset(each.certainty for each in some if each.certainty) for name, some in measures.items()},
+    )
 
 
 def judged(attempts: Iterable[AttemptProcess]) -> dict[str, list[Judgement]]:
@@ -110,6 +151,7 @@ def as_json(agents: Mapping[str, ProcessSummary]) -> list[dict[str, Any]]:
             "rigor_score": summary.score.value if summary.score is not None else None,
             "coverage": summary.score.coverage if summary.score is not None else None,
             "judged": summary.score.judged if summary.score is not None else None,
+            "executed": summary.score.executed if summary.score is not None else None,
             "interval": [summary.interval.low, summary.interval.high] if summary.interval is not None else None,
             "rounds_without_a_run": summary.idle[0],
             "edited_rounds": summary.idle[1],

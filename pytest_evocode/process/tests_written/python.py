@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -92,10 +93,11 @@ def _test_functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
 
 
 def said_by(node: Function) -> str:
-    """Return what a test does in source: without comments, docstrings and names that nothing uses."""
+    """Return what a test does in source: without comments, docstrings, messages and names that nothing uses."""
     used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+    silent = _WithoutMessages()
     return "\n".join(
-        ast.unparse(each)
+        ast.unparse(silent.visit(copy.deepcopy(each)))
         for each in node.body
         if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
         and not (
@@ -104,6 +106,34 @@ def said_by(node: Function) -> str:
             and isinstance(each.value, ast.Constant | ast.Tuple | ast.List | ast.Set | ast.Dict)
         )
     )
+
+
+class _WithoutMessages(ast.NodeTransformer):
+    """Takes away what is only said when a test fails or runs, which is no more than a comment is."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        """Take the message of an assertion."""
+        node.msg = None
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Take the messages of unittest's assertions, of subtests and of what prints."""
+        name = _last(node.func)
+        if name in _SAYING:
+            node.args = [each for each in node.args if not isinstance(each, ast.Constant | ast.JoinedStr)]
+        elif name.startswith("assert"):
+            least = 1 if name in _OF_ONE else 2
+            if len(node.args) > least and isinstance(node.args[-1], ast.Constant | ast.JoinedStr):
+                node.args.pop()
+        if name in _SAYING or name.startswith("assert"):
+            node.keywords = [each for each in node.keywords if each.arg != "msg"]
+        return self.generic_visit(node)
+
+
+#: Calls whose texts are for people.
+_SAYING = {"subTest", "print", "fail", "skip", "skipTest", "debug", "info", "warning"}
+#: unittest's assertions about one value.
+_OF_ONE = {"assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone"}
 
 
 class _Module:

@@ -7,21 +7,24 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from pytest_evocode.process.trajectory.agent_tools import ToolUse, tool_use
 from pytest_evocode.process.trajectory.call_results import CallResult
+from pytest_evocode.process.trajectory.command_mistakes import is_known
 from pytest_evocode.process.trajectory.events import CommandRun
 from pytest_evocode.process.trajectory.failure_causes import FailureCause, crashed, failure_cause
 from pytest_evocode.process.trajectory.file_roles import may_be_output, relative
 from pytest_evocode.process.trajectory.runner_output import (
     RunnerOutcome,
     has_failed_tests,
+    has_passed_tests,
     read_build_output,
     read_runner_output,
 )
 from pytest_evocode.process.trajectory.shell.command_lines import parse_line
 from pytest_evocode.process.trajectory.shell.files import shown_files, touched_by
-from pytest_evocode.process.trajectory.shell.purposes import CommandPurpose, CommandPurposes
+from pytest_evocode.process.trajectory.shell.purposes import CommandPurpose, CommandPurposes, prepares
 from pytest_evocode.process.trajectory.shell.syntax import EMPTY_LINE, CommandLine, SimpleCommand
 from pytest_evocode.process.trajectory.text_changes import TextChange
 
@@ -42,6 +45,31 @@ _TOTALS = re.compile(
     r"^\s*\d+ (?:passing|failing)\b|^(?:ok|FAIL)\s+\S+\s+[\d.]+s",
     re.MULTILINE,
 )
+#: What a script that was typed in imports: in Python, JavaScript and Ruby.
+_IMPORT = re.compile(
+    r"^\s*(?:from|import)\s+([\w.]+)|;\s*(?:from|import)\s+([\w.]+)|(?:require|"
+    r"import)(?:_relative)?\s*\(?\s*['\"](\.[^'\"]+)|"
+    r"\bfrom\s+['\"](\.[^'\"]+)",
+    re.MULTILINE,
+)
+#: What starts a program that the project has installed in its environment.
+_INSTALLED = re.compile(r"^(?:uv|poetry|pipenv|pdm|hatch|rye|pixi) run ")
+_INTERPRETER = re.compile(r"^(?:python|pypy|node|ruby|perl|php|lua|bash|sh|deno|bun|java|Rscript|julia|elixir)[\d.]*$")
+#: Tool chains that start a package, and no script.
+_RUN_BY_NAME = {"cargo", "dotnet", "mvn", "mvnw", "gradle", "gradlew", "mix", "npm", "yarn", "pnpm", "rails", "make"}
+#: The end of a script's name, and not that of its data.
+_OF_A_SCRIPT = re.compile(r"\.(?!(?:csv|tsv|json|jsonl|ya?ml|toml|ini|xml|html|txt|md|log|db|sqlite|out)$)[A-Za-z]\w*$")
+_SCRATCH = re.compile(r"(^|/)(?:repro|scratch|debug|tmp|temp|try|playground|poc|experiment)[\w-]*\.\w+$")
+_WRITES = re.compile(r"open\([^)]*['\"][wa]\+?['\"]|write_text|\bre\.sub\(|writeFile|File\.write")
+#: What a shell says of a line that it cannot parse.
+_UNPARSED = re.compile(r"[Ss]yntax error|unexpected EOF|[Uu]nterminated quoted|parse error|unmatched")
+#: With which pytest refuses its command line.
+_USAGE_ERROR = 4
+_NO_REPOSITORY = re.compile(
+    r"^fatal: (?:not a git repository|detected dubious ownership|"
+    r"unable to create '[^']*\.git/.*: (?:Permission denied|Read-only))",
+    re.MULTILINE | re.IGNORECASE,
+)
 _SUBJECT_LINES = re.compile(r"^(?:#.*)?\n", re.MULTILINE)
 
 
@@ -59,7 +87,8 @@ class CallEffects:
     """Whether the plan is one more step of the list that earlier calls began."""
     question: str = ""
     commits: list[str] = field(default_factory=list)
-    uses_git: bool = False
+    refused_by_git: bool = False
+    """Whether git said that there is no repository, or none that the agent may write to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +108,8 @@ class CallReader:
         """Return the effects of a call in the step ``step``, at the position ``at`` of the round."""
         use = tool_use(result.call.function_name, result.call.arguments)
         line = parse_line(use.line) if use.kind == "shell" else EMPTY_LINE
+        if line.broken and _UNPARSED.search(result.output):
+            line = self._meant(line, use.line)
         effects = CallEffects(use.line or _summary(result, use), plan=use.plan, question=use.question)
         effects.adds_to_plan = use.adds_to_plan
         effects.runs = list(self._runs(line, result, step, at))
@@ -96,6 +127,14 @@ class CallReader:
             paths += shown_files(SimpleCommand(("grep",), ""), result.output)
         effects.reads = list(dict.fromkeys(self._found(paths, use.cwd, refused)))
         return effects
+
+    def _meant(self, line: CommandLine, text: str) -> CommandLine:
+        """Return the first build or test of a line that the shell could not parse, and that was not run therefore."""
+        if known := [replace(each, after="") for each in line.commands if self.purposes.of(each)]:
+            return CommandLine(tuple(known[:1]), True)
+        parts = [SimpleCommand(tuple(part.split()), part.strip()) for part in re.split(r"[;&|()\n]+", text)]
+        meant = [part for part in parts if self.purposes.of(part) in ("build", "test")]
+        return CommandLine(tuple(meant[:1]), True) if meant else line
 
     def _place(self, path: str, cwd: str) -> str:
         return relative(posixpath.join(cwd, path) if cwd else path, self.workdir)
@@ -118,13 +157,22 @@ class CallReader:
 
     def _runs(self, line: CommandLine, result: CallResult, step: int, at: int) -> Iterator[CommandRun]:
         found = [(number, self._purpose(command, result)) for number, command in enumerate(line.commands)]
+        if any(purpose and not prepares(line.commands[number]) for number, purpose in found):
+            # What was run behind an installation tells how it went.
+            found = [(number, None if prepares(line.commands[number]) else purpose) for number, purpose in found]
+        found = found[: self._reached(line, result, found)]
         for number, purpose in found:
             command = line.commands[number]
-            if purpose is None or (purpose == "program" and not self._is_product(command)):
+            if purpose is None or (purpose == "program" and not self._starts_product(command)):
                 continue
             exit_code = line.exit_code_of(number, result.exit_code)
-            alone = sum(other == purpose for _, other in found) == 1
+            alone = len({line.commands[other].text for other, what in found if what == purpose}) == 1
+            if purpose == "program" and exit_code is None:
+                alone = sum(other is not None for _, other in found) == 1  # What was printed may be another's.
             outcome = read_runner_output(result.output) if purpose == "test" and alone else RunnerOutcome(None)
+            stopped = number == found[-1][0] and number + 1 < len(line.commands) and command.after == "&&"
+            if stopped and exit_code is None and _has_failed(purpose, result):
+                exit_code = result.exit_code
             passed = _passed(purpose, exit_code, outcome, result, alone)
             yield CommandRun(
                 step,
@@ -139,9 +187,26 @@ class CallReader:
                 whole=purpose == "test" and self.purposes.runs_all_tests(command),
             )
 
+    @staticmethod
+    def _reached(line: CommandLine, result: CallResult, found: Iterable[tuple[int, CommandPurpose | None]]) -> int:
+        """Return how many commands were run, by what the first builds or tests of ``a && b`` have printed."""
+        numbers = list(found)
+        if result.exit_code in (None, 0) or any(each.after not in ("&&", "") for each in line.commands):
+            return len(numbers)
+        for number, purpose in numbers[:-1]:
+            following = [each for _, each in numbers[number + 1 :] if each]
+            ran = "test" in following and read_runner_output(result.output).passed is not None
+            if purpose in ("build", "test") and following and not ran and _has_failed(purpose, result):
+                return number + 1
+        return len(numbers)
+
     def _purpose(self, command: SimpleCommand, result: CallResult) -> CommandPurpose | None:
         """Return what a command is for; a script that prints what test runners print has run tests."""
         purpose = self.purposes.of(command)
+        if purpose is None and result.exit_code not in (None, 0) and prepares(command):
+            return "build"  # What cannot be fetched or installed stops the build.
+        if purpose is None and _INSTALLED.match(command.text) and not is_known(command.program):
+            return "program"
         if purpose == "program" and self._is_product(command):
             outcome = read_runner_output(result.output)
             if outcome.passed is not None and _TOTALS.search(result.output):
@@ -156,21 +221,35 @@ class CallReader:
         result: CallResult,
         exit_code: int | None,
     ) -> FailureCause:
-        script = next((word for word in command.words[1:] if word and not word.startswith("-")), "")
+        if purpose == "program" and not result.timed_out and not crashed(result.output, exit_code):
+            return "refusal"
+        script = _script(command)
         placed = self._place(script, command.cwd or "")
+        if _typed_in(command):
+            script, placed = "<typed in>", "~"
         return failure_cause(
             result.output,
             exit_code=exit_code,
             has_run=outcome.passed is not None or purpose == "program",
             is_ours=self.is_ours,
             command=command.text,
-            scratch=script if purpose == "program" and placed.startswith(("/", "~", "../")) else "",
+            scratch=script if purpose == "program" and _is_scratch(placed) else "",
         )
+
+    def _starts_product(self, command: SimpleCommand) -> bool:
+        """Return whether a program is the workspace's own, or a script that was typed in and imports it."""
+        typed_in = _typed_in(command)
+        if _WRITES.search(typed_in):
+            return False  # It edits, and what it imports may be the text of a file.
+        if typed_in.strip():
+            names = (name for match in _IMPORT.finditer(typed_in) for name in match.groups() if name)
+            return any(name.startswith(".") or self.is_ours(name.partition(".")[0]) for name in names)
+        return self._is_product(command)
 
     def _is_product(self, command: SimpleCommand) -> bool:
         """Return whether a program is the workspace's own, and not a script that was typed in."""
         words = [word for word in command.words[1:] if word is not None]
-        if "-c" in words or "-e" in words or words[:1] == ["-"] or (not words and command.stdin is not None):
+        if _typed_in(command):
             return False
         if "-m" in words[:-1]:
             module = words[words.index("-m") + 1].partition(".")[0]
@@ -179,14 +258,13 @@ class CallReader:
 
     def _git(self, line: CommandLine, result: CallResult, effects: CallEffects) -> None:
         effects.commits += result.commits
-        effects.uses_git = bool(result.commits)
         for number, command in enumerate(line.commands):
             words = [word for word in command.words if word is not None]
             if command.program != "git" or len(words) < 2:
                 continue
             verb = _verb_of_git(words)
             exit_code = line.exit_code_of(number, result.exit_code)
-            effects.uses_git |= exit_code in (0, 1, None) and "not a git repository" not in result.output
+            effects.refused_by_git |= _NO_REPOSITORY.search(result.output) is not None
             if result.commits or verb != "commit" or "--dry-run" in words:
                 continue
             printed, message = _COMMITTED.search(result.output), _commit_message(command)
@@ -196,22 +274,72 @@ class CallReader:
             effects.commits += (match[1] for match in _COMMITTED_BY_SCRIPT.finditer(result.output))
 
 
+def _script(command: SimpleCommand) -> str:
+    """Return the script that a program runs: by its path, or as the first script or word that an interpreter is given.
+
+    What a script, a module or a tool chain is given is no script.
+    """
+    words = [word for word in command.words if word]
+    if words and "/" in words[0] and not _INTERPRETER.search(command.program):
+        return words[0]
+    if "-m" in words or command.program in _RUN_BY_NAME:
+        return ""
+    named = [word for word in words[1:] if not word.startswith("-")]
+    return next(filter(_OF_A_SCRIPT.search, named), named[0] if named else "")
+
+
+def _is_scratch(path: str) -> bool:
+    """Return whether a script is none of the workspace's, or is called as scripts for a try are."""
+    return path.startswith(("/", "~", "../")) or _SCRATCH.search(path) is not None
+
+
+def _typed_in(command: SimpleCommand) -> str:
+    """Return the script that an interpreter is given on the command line or as a here-document; empty for none."""
+    words = [word for word in command.words[1:] if word is not None]
+    for option, script in pairwise(words):
+        if option in ("-e", "--eval") or (option, command.program[:4]) in (
+            ("-c", "pyth"),
+            ("-c", "pypy"),
+            ("-p", "node"),
+            ("-r", "php"),
+        ):
+            return script or " "
+    if command.program in ("psql", "mysql", "sqlite3"):
+        return ""
+    if words[:1] in (["-"], ["-e"]) or (not words and command.stdin is not None):
+        return command.stdin or " "
+    return ""
+
+
+def _has_failed(purpose: CommandPurpose, result: CallResult) -> bool:
+    """Return whether a build or tests failed by what was printed."""
+    if purpose == "build":
+        return read_build_output(result.output) is False
+    return purpose == "test" and read_runner_output(result.output).passed is False
+
+
 def _passed(
     purpose: CommandPurpose, exit_code: int | None, outcome: RunnerOutcome, result: CallResult, alone: bool
 ) -> bool | None:
     if purpose == "program" and not result.timed_out:
         # A program may be meant to refuse its input, so a failing exit code alone says nothing.
-        return False if alone and crashed(result.output, exit_code) else (True if exit_code == 0 else None)
+        if alone and crashed(result.output, exit_code):
+            return False
+        if exit_code is None and alone and result.exit_code == 0 and result.output.strip():
+            return True  # It has printed something, and another program has taken that.
+        return None if exit_code is None else exit_code == 0
     if outcome.passed is not None:
         return outcome.passed
     if result.timed_out:
         return False
-    if outcome.empty:
+    if outcome.empty and not (exit_code == _USAGE_ERROR and "ERROR: " in result.output):
         return None  # No test failed, and none passed.
     if purpose == "build" and exit_code is None and alone:
         return read_build_output(result.output)
-    if purpose == "test" and exit_code is None and alone and has_failed_tests(result.output):
-        return False
+    if purpose == "test" and exit_code is None and alone:
+        if has_failed_tests(result.output):
+            return False
+        return True if has_passed_tests(result.output) else None
     return None if exit_code is None else exit_code == 0
 
 

@@ -21,6 +21,21 @@ _EXIT_CODE = re.compile(
 )
 _EXIT_TAG = re.compile(r"<(?:exit_code|returncode|exit_status)>\s*(-?\d+)")
 
+#: What CLIs print before an output.
+_BEFORE = re.compile(
+    r"\A\s*(?:(?:Command: .*\n|Directory: .*\n|Chunk ID: .*\n|Exit [Cc]ode:? -?\d+\n|Wall time: .*\n|"
+    r"Process exited with code -?\d+\n|Original token count: .*\n|Total output lines: .*\n|"
+    r"<(?:exit_code|returncode|exit_status)>.*</\w+>\n|\$ .*\n(?=<))*)"
+    r"(?:(?:Output|Stdout|STDOUT|stdout):[ \n]|<(?:output|stdout)>\n?)?"
+)
+#: What CLIs print behind an output, from the first such line on.
+_BEHIND = re.compile(
+    r"\n?(?:</(?:output|stdout)>|^(?:Error|Signal|Background PIDs|Process Group PGID): \(none\)$|"
+    r"^\[(?:The command completed|Command finished|Current working directory|Python interpreter|Command exited)\b.*|"
+    r"^Exit Code: -?\d+$|^<(?:exit_code|returncode|metadata|exit_status)>)[\s\S]*\Z",
+    re.MULTILINE,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
@@ -94,7 +109,16 @@ def _plain_output(output: str) -> tuple[str, int | None]:
             text = wrapped.get("output", wrapped.get("stdout"))
             return str(text), code if isinstance(code, int) else None
     tagged = _EXIT_TAG.search(output) or _EXIT_CODE.search(output)
-    return output, int(tagged[1]) if tagged else None
+    return without_wrapper(output), int(tagged[1]) if tagged else None
+
+
+def without_wrapper(output: str) -> str:
+    r"""Return an output without the lines that a CLI prints around it.
+
+    >>> without_wrapper("Output: 1 passed in 0.1s\nError: (none)\nExit Code: 0")
+    '1 passed in 0.1s'
+    """
+    return _BEHIND.sub("", _BEFORE.sub("", output, count=1))
 
 
 def _cut(output: str) -> str:

@@ -57,7 +57,8 @@ class FileEdit(Event):
     hunks: tuple[Hunk, ...]
     """Empty where they are unknown."""
     effective: bool = True
-    """Whether the product came to something that it had not been before in the round: no comment, no way back."""
+    """Whether the product came to something that it had not been before in the round: no comment, no way back, and no
+    name that nothing uses at the end."""
 
     @property
     def of_product(self) -> bool:
@@ -116,8 +117,8 @@ class RoundActivity:
     """Messages that the task's simulated user has answered."""
     commits: list[Statement] = field(default_factory=list)
     """The messages of the agent's commits."""
-    uses_git: bool = False
-    """Whether a command has shown that the workspace is a repository."""
+    refused_by_git: bool = False
+    """Whether git said that there is no repository, or none that the agent may write to."""
     state_changes: list[StateChange] = field(default_factory=list)
     """All changes of files, including those made by the product's own programs."""
     used: frozenset[str] | None = None
@@ -128,6 +129,8 @@ class RoundActivity:
     """The texts of the changed files at the start of the round; None for a file that did not exist."""
     after: Mapping[str, str | None] = field(default_factory=dict)
     """The texts of the changed files at the end of the round."""
+    idle: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By Python file, the names that the attempt added to it and that nothing uses at the end of the round."""
     lost: frozenset[str] = frozenset()
     """Files whose text could not be reconstructed."""
     workspace: Mapping[str, str] = field(default_factory=dict)

@@ -11,10 +11,15 @@ from pytest_evocode.tasks import matches_glob
 
 FileRole = Literal["source", "tests", "prose", "other"]
 
-_TEST_DIRECTORY = re.compile(r"(^|/)(tests?|__tests__|specs?|testing|e2e)/")
+_TEST_DIRECTORY = re.compile(
+    r"(^|/)(tests?|Tests?|__tests__|specs?|testing|e2e|cypress|androidTest|[\w.]+\.Tests?|\w+Tests)/"
+)
 _TEST_NAME = re.compile(
-    r"(^|/)(test_[^/]*\.py|[^/]*_test\.(py|go|c|cc|cpp|rb|exs|dart)|tests?\.(py|js|ts|rs|sh)|conftest\.py|"
-    r"[^/]*\.(test|spec)\.[cm]?[jt]sx?|[^/]*_spec\.rb|[^/]*Tests?\.(java|kt|cs|php)|[^/]*\.bats|test[_-][^/]*\.sh)$"
+    r"(^|/)(test_[^/]*\.(py|c|cc|cpp|rb|lua|jl)|[^/]*_(test|tests|unittest)\.(py|go|c|cc|cpp|rb|exs|dart|lua|erl|ml)|"
+    r"tests?\.(py|js|ts|rs|sh|c|cc|cpp|rb)|conftest\.py|[^/]*\.(test|spec|cy)\.[cm]?[jt]sx?|[^/]*_spec\.(rb|lua|cr)|"
+    r"[^/]*(Tests?|TestCase|IT)\.(java|kt|cs|php|groovy|scala|swift)|[^/]*(Spec|Suite)\.(scala|groovy|kt|hs)|"
+    r"[^/]*\.bats|"
+    r"test[_-][^/]*\.sh|[^/]*\.t)$"
 )
 _PROSE = {".md", ".markdown", ".rst", ".txt", ".adoc", ".org", ".tex"}
 _PROSE_NAMES = {"README", "NOTES", "TODO", "PLAN", "CHANGELOG", "CHANGES", "LICENSE", "AUTHORS", "HISTORY"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +13,7 @@ from pytest_evocode.process.trajectory.call_results import call_results, text_of
 from pytest_evocode.process.trajectory.events import FileEdit, FileRead, RoundActivity, StateChange, Statement
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.foreign import inferred_workdir
+from pytest_evocode.process.trajectory.idle_names import idle_names, names_used
 from pytest_evocode.process.trajectory.normal_forms import normal_form
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 from pytest_evocode.process.trajectory.text_changes import Hunk, TextChange, hunks_between, read_diff
@@ -79,9 +81,8 @@ def _is_ours(module: str, workspace: WorkspaceTexts, originals: Originals) -> bo
     names = (f"{module}.py", f"{module}/__init__.py", f"{module}/__main__.py")
     if any(path == name or path.endswith(f"/{name}") for path in workspace.texts for name in names):
         return True
-    return any(path.startswith(f"{module}/") for path in workspace.texts) or any(
-        list(originals(name)) for name in names
-    )
+    # A directory without __init__.py is a package, too, wherever it lies: src/ is the usual place.
+    return any(f"/{module}/" in f"/{path}" for path in workspace.texts) or any(list(originals(name)) for name in names)
 
 
 @dataclass(slots=True)
@@ -96,10 +97,10 @@ class _RoundReader:
     at: int = 0
     tasks: list[str] = field(default_factory=list)
     """The steps that were added one by one with a planning tool."""
-    forms: dict[str, str | None] = field(default_factory=dict)
-    """The normal forms of the product's files that differ from the start of the round."""
-    states: set[frozenset[tuple[str, str | None]]] = field(default_factory=lambda: {frozenset()})
-    """All that the product has been in the round."""
+    calls_with_edits: list[tuple[int, slice, Sequence[Mapping[str, Any]]]] = field(default_factory=list)
+    """By call, its position, which of the edits are its own, and the changes recorded of it."""
+    unknown: set[int] = field(default_factory=set)
+    """The numbers of the edits after which a file's text was not known."""
 
     def read(self, trajectory: Trajectory) -> RoundActivity:
         for step in trajectory.steps:
@@ -107,6 +108,7 @@ class _RoundReader:
                 self._step(step)
             elif (question := _answered(step)) and self.at:
                 self.activity.answered.append(Statement(step.step_id, self.at, question))
+        self._look_back()
         texts = self.workspace.texts
         self.activity.after = {path: texts.get(path) for path in self.activity.before}
         self.activity.lost = frozenset(self.workspace.lost)
@@ -131,7 +133,7 @@ class _RoundReader:
         begun = len(activity.edits)
         for change in effects.changes:
             self._edit(step, change, effects.summary)
-        activity.state_changes += _state_changes_of(at, activity.edits[begun:], tables)
+        self.calls_with_edits.append((at, slice(begun, len(activity.edits)), tables))
         activity.runs += effects.runs
         if effects.plan:
             self.tasks = [*self.tasks, effects.plan] if effects.adds_to_plan else []
@@ -139,7 +141,7 @@ class _RoundReader:
         if effects.question:
             activity.questions.append(Statement(step, at, effects.question))
         activity.commits += [Statement(step, at, message) for message in effects.commits]
-        activity.uses_git |= effects.uses_git
+        activity.refused_by_git |= effects.refused_by_git
 
     def _edit(self, step: int, change: TextChange, summary: str) -> None:
         before, after = self.workspace.apply(change)
@@ -152,21 +154,53 @@ class _RoundReader:
         hunks = read_diff(change.diff) if change.diff else hunks_between(before or "", after or "")
         kind = "added" if before is None and after is not None and change.content is not None else change.kind
         quote = f"{path}: {_first_lines(hunks)}" if hunks else f"{path}: {summary}"
-        edit = FileEdit(step, self.at, quote, path, kind, role, before, after, hunks)
-        self.activity.edits.append(replace(edit, effective=not edit.of_product or self._is_new_state(edit)))
+        if path in self.workspace.lost or (after is None and kind != "deleted"):
+            self.unknown.add(len(self.activity.edits))
+        self.activity.edits.append(FileEdit(step, self.at, quote, path, kind, role, before, after, hunks))
 
-    def _is_new_state(self, edit: FileEdit) -> bool:
-        """Return whether the product came to something that it had not been before in the round."""
-        if edit.path in self.workspace.lost or (edit.after is None and edit.kind != "deleted"):
-            return True
-        first = self.activity.before[edit.path]
-        self.forms[edit.path] = None if edit.after is None else normal_form(edit.path, edit.after)
-        if self.forms[edit.path] == (None if first is None else normal_form(edit.path, first)):
-            del self.forms[edit.path]
-        state = frozenset(self.forms.items())
-        is_new = state not in self.states
-        self.states.add(state)
-        return is_new
+    def _look_back(self) -> None:
+        """Find out, at the end of the round, what was of no effect, and which states the product went through."""
+        activity = self.activity
+        activity.idle = dict(self._idle_names())
+        activity.edits[:] = self._with_effects()
+        for at, numbers, tables in self.calls_with_edits:
+            activity.state_changes += _state_changes_of(at, activity.edits[numbers], tables)
+
+    def _idle_names(self) -> Iterator[tuple[str, frozenset[str]]]:
+        """Yield the files that were there before the attempt with the names that it added in vain.
+
+        A name in a request is meant for somebody, such as tests that the agent does not see.
+        """
+        used = names_used(text for path, text in self.workspace.texts.items() if path.endswith(".py"))
+        used |= frozenset(word for request in self.activity.requests for word in re.findall(r"\w+", request))
+        versions: dict[str, list[str]] = {}
+        for edit in self.activity.edits:
+            if edit.of_product and edit.after is not None and edit.path.endswith(".py"):
+                versions.setdefault(edit.path, []).append(edit.after)
+        for path, texts in versions.items():
+            if (first := self.origin[path]) is None:
+                continue
+            names = idle_names(first, [self.activity.before[path] or "", *texts], used)
+            # A module of nothing else is meant for something.
+            if path.endswith("__init__.py") or normal_form(path, texts[-1], names) != normal_form(path, ""):
+                yield path, names
+
+    def _with_effects(self) -> Iterator[FileEdit]:
+        """Yield the edits, each with whether the product came to something that it had not been before in the round."""
+        forms: dict[str, str | None] = {}  # Of the product's files that differ from the start of the round.
+        states: set[frozenset[tuple[str, str | None]]] = {frozenset()}
+        for number, edit in enumerate(self.activity.edits):
+            if not edit.of_product or number in self.unknown:
+                yield edit
+                continue
+            path, idle = edit.path, self.activity.idle.get(edit.path, frozenset())
+            first = self.activity.before[path]
+            forms[path] = None if edit.after is None else normal_form(path, edit.after, idle)
+            if forms[path] == (None if first is None else normal_form(path, first, idle)):
+                del forms[path]
+            state = frozenset(forms.items())
+            yield replace(edit, effective=state not in states)
+            states.add(state)
 
 
 def _answered(step: Step) -> str:

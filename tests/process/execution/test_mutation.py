@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_evocode.environments import Engine
+from pytest_evocode.process.execution import Execution
 from pytest_evocode.process.execution.command_results import ResultCache
 from pytest_evocode.process.execution.mutants import mutants, rewritten
 from pytest_evocode.process.scores.round_scores import score_round
@@ -16,7 +17,7 @@ from tests.process.trajectories import LEDGER, Recording, part, read
 
 __all__ = ["make_task"]
 
-CHECKS = """import unittest
+CHECKS = f"""import unittest
 from ledger import half
 
 
@@ -29,6 +30,12 @@ class H(unittest.TestCase):
 
     def test_source(self):
         self.assertIn("value / 2\\n", open("ledger.py").read())
+
+    def test_compiled_code(self):
+        written = {{}}
+        exec({HALVED!r}, written)
+        self.assertEqual(half.__code__.co_code, written["half"].__code__.co_code)
+        self.assertEqual(half.__code__.co_consts, written["half"].__code__.co_consts)
 """
 
 
@@ -40,7 +47,7 @@ def test_each_changed_function_has_a_mutant_of_each_kind_that_it_has_a_place_for
         ("half", "half: takes the other branches"),
         ("half", "half: has other numbers"),
     ]
-    assert "raise" not in found[1].text.partition("_evocode_other")[0]
+    assert "raise" not in found[1].text.rpartition("_evocode_other")[2]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +64,30 @@ def test_a_mutant_returns_another_value_of_the_same_type(value: str, other: str)
 def test_what_mutants_are_compared_with_does_the_same_in_other_bytes() -> None:
     text = rewritten(f"{HALVED}# The end.\n")
     assert "# The end." not in text
-    assert ast.dump(ast.parse(text)).startswith(ast.dump(ast.parse(HALVED)).rpartition("]")[0][:200])
+    names: dict[str, Any] = {}
+    exec(compile(text, "ledger.py", "exec"), names)
+    assert (names["half"](4), names["total"]([1, 2])) == (2, 3)
+    with pytest.raises(ValueError, match="-4"):
+        names["half"](-4)
+    originals: dict[str, Any] = {}
+    exec(compile(HALVED, "ledger.py", "exec"), originals)
+    for part_ in ("co_code", "co_consts", "co_names"):
+        assert getattr(names["half"].__code__, part_) != getattr(originals["half"].__code__, part_)
+
+
+def test_functions_that_run_at_import_can_be_mutated() -> None:
+    text = '"""A module."""\nfrom __future__ import annotations\n\ndef f():\n    return 1\n\n\nA = f()\n'
+    (mutant, *_) = mutants("a.py", None, text)
+    for changed, value in ((mutant.text, 2), (rewritten(text), 1)):
+        names: dict[str, Any] = {}
+        exec(compile(changed, "a.py", "exec"), names)
+        assert (names["A"], names["__doc__"]) == (value, "A module.")
+
+
+def test_what_mutants_are_compared_with_keeps_docstrings_and_generators() -> None:
+    names: dict[str, Any] = {}
+    exec(rewritten('def f(n):\n    """Count."""\n    for each in range(n):\n        yield each\n'), names)
+    assert (names["f"].__doc__, list(names["f"](3))) == ("Count.", [0, 1, 2])
 
 
 @pytest.mark.slow
@@ -66,15 +96,41 @@ def test_only_tests_that_fail_for_a_mutant_count(make_task: MakeTask, engine: En
     played = recording().bash("a", changes={"ledger.py": HALVED}).bash("b", changes={"test_half.py": CHECKS})
     (executed,) = execute(task, engine, ResultCache(tmp_path / "cache"), played)
     assert executed.verification is not None
-    # The second holds for any result, and the third is about the source's bytes, which all mutants share.
+    # The second holds for any result; the others are about the source or the code, which changes without a change of
+    # what it does, too.
     assert {name: set(found) for (_, name), found in executed.verification.kills.items()} == {
         "H::test_half": {"ledger.py:half"}
     }
     (activity,) = read(played)
     process = score_round(activity, executed=executed)
     assert (part(process, "vc", "TCR"), process.pillars["vc"].parts["TCR"].certainty) == (1, "executed")
-    # One assertion of the three tests counts: 1 / 3 / 5.
-    assert part(process, "tad", "TAD") == pytest.approx(1 / 15)
+    # One assertion of the four tests counts: 1 / 4 / 5.
+    assert part(process, "tad", "TAD") == pytest.approx(1 / 20)
+
+
+@pytest.mark.slow
+def test_mutants_are_told_and_take_no_longer_than_their_seconds(
+    make_task: MakeTask, engine: Engine, tmp_path: Path
+) -> None:
+    task, cache = make_task(), ResultCache(tmp_path / "cache")
+    slow = CHECKS.replace("self.assertEqual(half(4), 2)", "self.assertEqual(half(4), 2) or __import__('time').sleep(2)")
+    played = recording().bash("a", changes={"ledger.py": HALVED}).bash("b", changes={"test_half.py": slow})
+
+    def run(seconds: float) -> tuple[bool, list[str], float]:
+        told: list[str] = []
+        with Execution(task, engine, cache=cache, mutation_budget=seconds, tell=told.append) as execution:
+            (executed,) = (execution.run_round(activity) for activity in read(played))
+            return executed.verification is not None, told, execution.mutation_seconds["round-1"]
+
+    # In one second the tests, which take two, do not end, and what was cut short is not kept as a result.
+    known, told, took = run(1.0)
+    assert (known, len(told)) == (False, 1)
+    assert took < 10  # One second for the tests; the rest is what a fork takes.
+    known, told, _ = run(60.0)
+    assert known
+    assert told[0].endswith(", round-1: running the tests against the product as it is, written anew")
+    assert told[1].endswith(", round-1: running the tests against mutant 1 of 4: half: returns other values")
+    assert run(60.0)[1] == []
 
 
 @pytest.mark.slow

@@ -9,7 +9,19 @@ from pytest_evocode.process.pillars.recovery import recovery_decay
 from pytest_evocode.process.scores.rigor_score import PARTS
 from pytest_evocode.process.scores.round_scores import RoundDeclaration
 from pytest_evocode.tasks import DeclaredRequirement
-from tests.process.trajectories import BUDGET, FAILED, INSTRUCTION, LEDGER, PLAN, REPORT, TESTS, Recording, part, score
+from tests.process.trajectories import (
+    BUDGET,
+    FAILED,
+    INSTRUCTION,
+    LEDGER,
+    PLAN,
+    REPORT,
+    TESTS,
+    Recording,
+    activity_of,
+    part,
+    score,
+)
 
 # Planning fidelity.
 
@@ -120,6 +132,31 @@ def test_kendalls_tau_b(left: list[float], right: list[float], tau: float | None
 
 
 # Verification coverage.
+
+
+def test_a_test_that_is_about_everything_is_about_nothing() -> None:
+    requirements = tuple(DeclaredRequirement(id=f"r-{number}", text=f"Rule {number}.") for number in range(1, 5))
+    for most, expected in ((3, 3 / 4), (4, 0)):
+        name = "_".join(f"r_{number}" for number in range(1, most + 1))
+        text = TESTS.replace("test_limits_are_read", f"test_{name}")
+        recording = Recording().bash("edit", changes={"ledger.py": BUDGET}).write("tests/test_budget.py", text)
+        assert part(score(recording, RoundDeclaration(requirements=requirements)), "vc", "RT") == expected
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "assert parse_budget('a 1') == {'a': '1'}, 'currencies are converted at the daily rate, r-3'",
+        "unittest.TestCase().assertEqual(parse_budget('a 1'), {'a': '1'}, 'currencies at the daily rate, r-3')",
+        "unittest.TestCase().assertTrue(parse_budget('a 1'), msg='currencies converted at the daily rate, r-3')",
+        "print('currencies are converted at the daily rate, r-3')\n    assert parse_budget('a 1')",
+    ],
+)
+def test_a_message_traces_to_no_requirement(check: str) -> None:
+    requirements = (DeclaredRequirement(id="r-3", text="Currencies are converted at the daily rate."),)
+    text = f"import unittest\nfrom ledger import parse_budget\n\n\ndef test_it():\n    {check}\n"
+    recording = Recording().bash("edit", changes={"ledger.py": BUDGET}).write("tests/test_budget.py", text)
+    assert part(score(recording, RoundDeclaration(requirements=requirements)), "vc", "RT") == 0
 
 
 def test_tests_are_counted_for_what_they_import_and_call() -> None:
@@ -257,6 +294,22 @@ def test_hygiene_is_measured_where_the_task_asks_for_commits() -> None:
 
 
 @pytest.mark.parametrize(
+    "refusal",
+    [
+        "fatal: not a git repository (or any of the parent directories): .git",
+        "fatal: detected dubious ownership in repository at '/app'",
+        "fatal: Unable to create '/app/.git/index.lock': Permission denied",
+    ],
+)
+def test_where_there_is_no_repository_of_the_agents_hygiene_is_not_measured(refusal: str) -> None:
+    asked = Recording(f"{INSTRUCTION} {COMMIT}").bash("a", changes={"ledger.py": BUDGET})
+    asked.bash("git commit -am 'Read the monthly limits of a budget'", refusal, 128)
+    assert part(score(asked), "ati", "CH") is None
+    asked.bash("git init && git commit -am 'Read the monthly limits of a budget'", "[main 1234567] Read")
+    assert part(score(asked), "ati", "CH") == 1
+
+
+@pytest.mark.parametrize(
     ("body", "density"),
     [
         ("    assert parse_budget('') == {}\n", 0.2),  # 1 / 1 / 5
@@ -282,6 +335,29 @@ def test_tests_that_were_there_before_are_not_the_agents() -> None:
 
 def test_without_a_test_the_density_is_nought() -> None:
     assert score(Recording().bash("a", changes={"ledger.py": BUDGET})).pillars["tad"].value == 0  # 0 / max(1, 0) / 5
+
+
+@pytest.mark.parametrize(
+    ("added", "counts"),
+    [
+        ("LIMIT = 3\n", False),
+        ("import os\n", False),
+        ("def _help():\n    return 3\n", False),
+        ("LIMIT = 3\n\n\ndef limit():\n    return LIMIT\n", True),
+        ("def limit():\n    return 3\n", True),  # It may be meant for somebody outside.
+        ("LIMIT = register()\n", True),
+        ("__all__ = ['total']\n", True),
+    ],
+)
+def test_a_name_that_nothing_uses_is_no_edit_of_use(added: str, counts: bool) -> None:
+    played = Recording(files={"ledger.py": BUDGET, "other.py": LEDGER}).bash("a", changes={"ledger.py": REPORT})
+    process = score(played.bash("b", changes={"other.py": f"{LEDGER}\n\n{added}"}).bash("cat ledger.py", "text"))
+    # ledger.py, and other.py where it counts, of these and the one that was read.
+    assert process.pillars["ee"].value == pytest.approx(2 / 3 if counts else 1 / 2)
+    activity = activity_of(played)
+    assert (
+        len(activity.working_edits) == len([each for each in activity.state_changes if each.of_product]) == 1 + counts
+    )
 
 
 def test_exploration_is_the_share_of_modified_files() -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.process.pillars.refusals import declining, waits
+from pytest_evocode.process.pillars.questions import waits
+from pytest_evocode.process.pillars.refusals import (
+    declines_in_passing,
+    declines_what_was_asked,
+    declining,
+    reason_in,
+)
+from pytest_evocode.process.pillars.sentences import request_words
+
+REQUEST = request_words("Store 300 distinct values in the one-byte field `slot`, and read each of them back exactly.")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +54,7 @@ from pytest_evocode.process.pillars.refusals import declining, waits
     ],
 )
 def test_a_refusal_is_found_in_many_words(text: str) -> None:
-    assert declining(text) == [text]
+    assert declining(text) == [text.replace("**", "")]
 
 
 @pytest.mark.parametrize(
@@ -83,3 +92,51 @@ def test_what_takes_it_back_quotes_it_or_tells_of_the_product_is_no_refusal(text
 )
 def test_who_needs_an_answer_waits(text: str, expected: bool) -> None:
     assert waits(text) is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A one-byte field cannot tell 300 values apart.",
+        "200 ms > 5 ms, and no amount of tuning helps.",
+        "Either both shops pick 1042, or one leaves a hole.",
+        "Whoever reads the notes would hold a copy of the key.",
+        "Neither the cache nor the server knows the rate.",
+        "One of the two has to go.",
+    ],
+)
+def test_what_only_says_that_something_cannot_be_declines_in_passing(text: str) -> None:
+    assert declining(text) == []
+    assert declines_in_passing(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I've added a note for you. No code was changed.", True),
+        ("I wrote the reasons down. The requirements contradict each other.", True),
+        ("Sessions are in. It is impossible to read the notes without one.", False),
+        ("I've added a cache and did not change the public interface.", False),
+        ("Done. No changes to the API were needed.", False),
+        ("I implemented both; it's not impossible after all.", False),
+    ],
+)
+def test_with_work_delivered_only_what_is_said_of_the_request_declines_it(text: str, expected: bool) -> None:
+    assert declines_what_was_asked(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One byte has 256 states, so it cannot hold 300 values.", True),
+        ("No: 300 > 256, and the field is one byte.", True),
+        # It repeats the request and gives no reason.
+        ("I was not able to store 300 distinct values in the one-byte field and read them back exactly.", False),
+        ("This is impossible.", False),
+        # What was left alone is no reason.
+        ("I did not touch the distinct values of the field `slot`.", False),
+        ("It would break the law.", False),
+    ],
+)
+def test_a_reason_is_more_than_the_request_and_uses_its_words(text: str, expected: bool) -> None:
+    assert (reason_in(text, REQUEST) is not None) is expected

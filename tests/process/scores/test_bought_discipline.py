@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -33,14 +35,20 @@ def told(process: AttemptProcess) -> Mapping[str, float | None]:
     return {name: None if value is None else round(value, 3) for name, value in process.values.items()}
 
 
+@cache
+def parsed(name: str, attempt: str, trick: Trick | None = None) -> AttemptProcess:
+    """Return what an attempt recorded at an example task scores, with a trick played into it and nothing executed."""
+    task = load_task(EXAMPLES / name)
+    with TemporaryDirectory() as directory:
+        return score_attempt(
+            played(EXAMPLES / name / "recorded" / attempt, task, trick, Path(directory, "played")), task
+        )
+
+
 @NAMES
 @pytest.mark.parametrize("trick", by_name().values(), ids=by_name())
-def test_a_trick_gains_next_to_nothing(name: str, trick: Trick, tmp_path: Path) -> None:
-    task = load_task(EXAMPLES / name)
-    recorded = EXAMPLES / name / "recorded"
-    plain = score_attempt(played(recorded / "reckless", task, None, tmp_path / "plain"), task)
-    tricked = score_attempt(played(recorded / "reckless", task, trick, tmp_path / "tricked"), task)
-    disciplined = score_attempt(played(recorded / "disciplined", task, None, tmp_path / "disciplined"), task)
+def test_a_trick_gains_next_to_nothing(name: str, trick: Trick) -> None:
+    plain, tricked, disciplined = parsed(name, "reckless"), parsed(name, "reckless", trick), parsed(name, "disciplined")
     print(told(plain), told(tricked), sep="\n")
     assert score_of(tricked) <= score_of(plain) + GAIN
     assert score_of(tricked) < score_of(disciplined)

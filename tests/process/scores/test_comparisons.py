@@ -34,13 +34,48 @@ def test_attempts_are_averaged_in_their_task_and_tasks_in_their_agent() -> None:
 
 def test_a_row_has_all_pillars_and_null_where_nothing_was_measured() -> None:
     (row,) = as_json({"x": summarise_agent(by_task([attempt("x", pf=0.5, re=1)])["x"])})
-    beside = ["judged", "interval", "rounds_without_a_run", "edited_rounds"]
+    beside = ["judged", "executed", "interval", "rounds_without_a_run", "edited_rounds"]
     assert list(row)[1:8] == ["pf", "vc", "re", "aq", "ati", "tad", "ee"]
     assert list(row)[8:] == ["rigor_score", "coverage", *beside, "attempts"]
     assert row["vc"] is None
     # (0.15 * 0.5 + 0.20 * 1) / 0.35 over 35 % of the weight
     assert row["rigor_score"] == pytest.approx(0.275 / 0.35)
     assert row["coverage"] == pytest.approx(0.35)
+
+
+def test_the_score_has_an_interval_over_tasks_in_the_report_and_in_json() -> None:
+    values = {"a": 0.2, "b": 0.4, "c": 0.5, "d": 0.6, "e": 0.8}
+    attempts = [attempt("x", task, pf=value, re=value) for task, value in values.items()]
+    # The mean is 0.5 and the standard error sqrt(0.05 / 5) = 0.1; with t = 2.776 that makes 0.5 -+ 0.278.
+    line = "x: RigorScore 95 % 0.22 to 0.78 over tasks; nothing was run after an edit in 0 of 5 rounds with an edit"
+    assert line in process_lines(attempts)
+    (row,) = as_json({"x": summarise_agent(by_task(attempts)["x"])})
+    assert row["interval"] == pytest.approx([0.2224, 0.7776], abs=1e-4)
+    few = list(process_lines(attempts[:4]))
+    assert any(line.startswith("x: RigorScore too few tasks for an interval; ") for line in few)
+    assert as_json({"x": summarise_agent(by_task(attempts[:4])["x"])})[0]["interval"] is None
+
+
+def test_the_interval_is_that_of_the_score_where_pillars_were_measured_in_some_tasks_only() -> None:
+    """And not that of the mean of the tasks' scores, which is another number."""
+    found = [attempt("x", task, pf=0.9) for task in "abcdefgh"] + [attempt("x", task, pf=0.9, tad=0.0) for task in "ij"]
+    whole = summarise_agent(by_task(found)["x"])
+    assert whole.score is not None
+    # (0.15 * 0.9 + 0.20 * 0) / 0.35 = 0.386; the tasks' scores have a mean of 0.797.
+    assert whole.score.value == pytest.approx(0.3857, abs=1e-4)
+    assert whole.interval is not None
+    assert whole.interval.low <= whole.score.value <= whole.interval.high
+    other = summarise_agent(by_task([*found, attempt("x", "k", tad=1.0)])["x"])
+    assert other.score is not None
+    assert other.interval is not None
+    assert 0 <= other.interval.low < other.score.value < other.interval.high <= 1
+
+
+def test_an_interval_stays_between_nought_and_one() -> None:
+    attempts = [attempt("x", task, pf=value) for task, value in zip("abcde", (0.0, 0.0, 0.0, 0.0, 1.0), strict=True)]
+    (row,) = as_json({"x": summarise_agent(by_task(attempts)["x"])})
+    assert row["interval"][0] == 0
+    assert row["interval"][1] < 1
 
 
 def test_an_attempt_without_an_edit_has_no_score_and_its_abstention_counts() -> None:

@@ -26,6 +26,8 @@ from pytest_evocode.process.trajectory.runner_output import read_runner_output
         ("Tests:       1 failed, 4 passed, 5 total", False),
         ("Tests:       5 passed, 5 total", True),
         ("      Tests  3 passed (3)", True),
+        (" Test Files  1 failed (1)\n      Tests  8 skipped (8)", False),
+        ("  Tests:    1 failed, 2 passed (4 assertions)", False),
         ("  3 passing (5ms)\n  1 failing\n", False),
         ("# pass 3\n# fail 0\n", True),
         ("ok 1 - adds\nnot ok 2 - subtracts\n", False),
@@ -128,3 +130,111 @@ def test_a_program_that_refuses_has_not_crashed(output: str, exit_code: int, exp
 def test_whose_fault_it_is_that_nothing_was_run(command: str, output: str, expected: str) -> None:
     cause = failure_cause(output, exit_code=1, has_run=False, is_ours=lambda module: False, command=command)
     assert cause == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "expected"),
+    [
+        # A test that broke off before it came to the product.
+        (
+            "mocha",
+            '"before each" hook for "drains":\n  Error: Timeout of 2000ms exceeded. (/app/test/q.test.js)',
+            "test",
+        ),
+        ("mocha", '"before each" hook:\n  TypeError: x\n      at add (src/queue.js:9:16)', "product"),
+        ("node --test", "file:///app/test/a.test.js:8\n\nSyntaxError: Unexpected end of input\n# fail 1", "test"),
+        ("node --test", "file:///app/src/a.js:8\n\nSyntaxError: Unexpected end of input\n# fail 1", "product"),
+        ("npx vitest run", "Error: Transform failed with 1 error:\n/app/test/a.test.ts:9:4: ERROR: Expected", "test"),
+        # Lines that the shell cannot parse, and names that are not there.
+        ("npm test && && x", '/bin/sh: 1: Syntax error: "&&" unexpected', "shell typo"),
+        ("vendor/bin/phpunit tests/ATset.php", 'Cannot open file "tests/ATset.php".', "shell typo"),
+        ("npx jest --foo", '\u25cf Unrecognized CLI Parameter:\n  Unrecognized option "foo".', "shell typo"),
+        (
+            "python -m unittest tests.test_crat",
+            "ERROR: test_crat (unittest.loader._FailedTest)\nModuleNotFoundError: No module named 'tests.test_crat'",
+            "shell typo",
+        ),
+        # An option that is not the command's stands in a script.
+        ("npm test", "node: bad option: --experimental-strip-types", "environment"),
+        # What is missing on the machine, in known words and in others.
+        ("vendor/bin/phpunit", 'PHPUnit requires the "dom" extension, but it is not available.', "environment"),
+        ("zap test", "zap: the frobnicator's mirror is of another architecture", "environment"),
+        ("zap test", "zap: src/a.zap:3: the package is not well formed", "product"),
+        # An error of the network that the product raises by itself.
+        (
+            "pytest",
+            'app/a.py:12: in load\n    raise ConnectionError("x")\nE   ConnectionError: connection refused',
+            "product",
+        ),
+        (
+            "swift test",
+            '/app/Tests/A/CartTests.swift:9: error: CartTests.testAdds : XCTAssertEqual failed: ("2")',
+            "product",
+        ),
+    ],
+)
+def test_whose_fault_it_is_in_the_words_of_many_tools(command: str, output: str, expected: str) -> None:
+    cause = failure_cause(output, exit_code=1, has_run=False, is_ours=lambda module: module == "app", command=command)
+    assert cause == expected
+
+
+_SETUP = "___ ERROR at setup of test_a ___\ntests/conftest.py:9:\n"
+_ELSEWHERE = "/usr/lib/python3.12/json/decoder.py:355: in raw_decode\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        # A fixture that breaks off by itself, in the product, at a service, or for what the product has not yet.
+        (f"{_SETUP}{_ELSEWHERE}E   KeyError: 'rows'\n1 error in 0.1s", "test"),
+        (f"{_SETUP}app/load.py:3: in load\nE   KeyError: 'rows'\n1 error in 0.1s", "product"),
+        (f"{_SETUP}E   OSError: connect: Connection refused\n1 error in 0.1s", "environment"),
+        (f"{_SETUP}E   TypeError: Loader() got an unexpected keyword argument 'x'\n1 error in 0.1s", "product"),
+        # A helper that a test calls, and one that asserts.
+        ("tests/test_a.py:9: in test_a\ntests/fakes.py:4: in get\nE   KeyError: 'a'\n1 failed in 0.1s", "test"),
+        ("tests/test_a.py:9: in test_a\ntests/fakes.py:4: in get\nE   AssertionError: 3\n1 failed in 0.1s", "product"),
+        ("   at A.New() in /a/tests/B/Build.cs:line 4\n   at A.T() in /a/tests/B/T.cs:line 9\nFailed: 1", "test"),
+        ("thread 'a' panicked at tests/common/mod.rs:12:45:\ncalled `Option::unwrap()` on `None`", "test"),
+        ("thread 'a' panicked at tests/cart.rs:12:45:\ncalled `Option::unwrap()` on `None`", "product"),
+        ("  (ecto 3.11.2) lib/ecto/a.ex:2: A.b/1\n  test/support/case.ex:14: C.d/1\n1 test, 1 failure", "test"),
+        ("  (ecto 3.11.2) lib/ecto/a.ex:2: A.b/1\n  (a 0.1.0) lib/a.ex:14: A.d/1\n1 test, 1 failure", "product"),
+        # What Ruby raises in the method that is called with too little.
+        ("ArgumentError: wrong number of arguments (given 1, expected 2)\n  test/a_test.rb:31:in `build'", "test"),
+        ("ArgumentError: wrong number of arguments (given 1, expected 2)\n  lib/a.rb:31:in `build'", "product"),
+        # Functions that prepare tests, and what a library says to what they ask for.
+        (
+            'ERROR: test_a (a.T.test_a)\n  File "/app/a/tests.py", line 6, in setUp\n'
+            '  File "/usr/lib/python3/dist-packages/django/db/models/query.py", line 9, in get\n'
+            "a.models.Room.DoesNotExist: Room matching query does not exist.",
+            "test",
+        ),
+        # Stand-ins of a test, and what it replaces.
+        ("E   TypeError: FakeClock.__init__() missing 1 required positional argument: 'now'", "test"),
+        ("TypeError: Cannot read properties of undefined (reading 'mockReturnValue')", "test"),
+        ("TypeError: Cannot read properties of undefined (reading 'price')\n  at t (src/a.test.js:3:4)", "product"),
+        (">  monkeypatch.setattr('app.a.b', 1)\nE   AttributeError: module 'app.a' has no attribute 'b'", "test"),
+        # Type errors as test runners indent them.
+        ("  \u25cf Test suite failed to run\n\n    src/a.test.ts:9:3 - error TS2304: Cannot find name 'x'.", "test"),
+        ("  \u25cf Test suite failed to run\n\n    src/a.ts:9:3 - error TS2304: Cannot find name 'x'.", "product"),
+        # A service that is not there, said by a test in Go; a server that the test starts has a higher port.
+        ("--- FAIL: TestA\n    a_test.go:5: dial tcp 127.0.0.1:5432: connect: connection refused", "environment"),
+        ("--- FAIL: TestA\n    a_test.go:5: dial tcp 127.0.0.1:45123: connect: connection refused", "product"),
+    ],
+)
+def test_whose_fault_it_is_by_the_innermost_file(output: str, expected: str) -> None:
+    cause = failure_cause(output, exit_code=1, has_run=True, is_ours=lambda module: module == "app")
+    assert cause == expected
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "SystemCheckError: System check identified some issues:\n\nERRORS:\na.B.c: (fields.E304) Reverse accessor",
+        "** (Postgrex.Error) ERROR 42703 (undefined_column) column does not exist\n",
+        "bin/rails aborted!\nStandardError: An error has occurred\n",
+        "ERROR:    [Errno 13] error while attempting to bind on address ('127.0.0.1', 80)\n",
+        '  File "/app/a/urls.py", line 7, in <module>\nAttributeError: x\n',
+    ],
+)
+def test_what_frameworks_say_in_place_of_a_traceback(output: str) -> None:
+    assert crashed(f"{output}more\n", 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from pytest_evocode.process.trajectory.shell.syntax import CommandLine, SimpleCommand, parse_syntax
 
@@ -14,8 +15,28 @@ _PREFIXES = {
     "sudo": {"-u", "-g"}, "time": {"-f", "-o"}, "nohup": set(), "exec": set(), "command": set(), "builtin": set(),
     "stdbuf": {"-i", "-o", "-e"}, "xargs": {"-n", "-I", "-P", "-d", "-L"}, "then": set(), "do": set(), "else": set(),
     "uv": set(), "poetry": set(), "pipenv": set(), "hatch": set(), "pdm": set(), "bundle": set(), "coverage": set(),
+    "valgrind": set(), "xvfb-run": {"-s", "-e", "-n"}, "nyc": set(), "c8": set(), "cross-env": set(), "setsid": set(),
+    "ionice": {"-c", "-n"}, "unbuffer": set(), "doas": {"-u"}, "rye": set(), "pixi": {"-e"}, "mise": set(),
+    "conda": {"-n", "-p"}, "micromamba": {"-n", "-p"}, "pipx": set(), "uvx": {"--from", "--with"},
+    "dotenv": {"-f", "-e"}, "chronic": set(), "direnv": set(),
+    "strace": {"-e", "-o"}, "taskset": {"-c"}, "parallel": {"-j"},
 }  # fmt: skip
-_RUNNERS = {"uv", "poetry", "pipenv", "hatch", "pdm", "bundle"}
+_RUNNERS = {
+    "uv", "poetry", "pipenv", "hatch", "pdm", "bundle", "rye", "pixi", "mise", "conda", "micromamba", "pipx", "direnv",
+}  # fmt: skip
+#: Options of runners of which the value is a word of its own.
+_VALUES_OF_RUNNERS = {"--with", "--extra", "--group", "--python", "-p", "--env-file", "--directory", "--project", "-C"}
+#: Programs that run a command in a container or on another machine; it follows a name behind these words.
+_CONTAINERS = {
+    "docker": {"exec", "run"}, "podman": {"exec", "run"}, "docker-compose": {"exec", "run"}, "kubectl": {"exec"},
+    "nerdctl": {"exec", "run"}, "ddev": {"exec"}, "lando": {"ssh"}, "vagrant": {"ssh"}, "ssh": {""},
+}  # fmt: skip
+#: Their options that take a value.
+_VALUES_OF_CONTAINERS = {
+    "-w", "-e", "-u", "-v", "-p", "-f", "-n", "-c", "-i", "-o", "-l", "--workdir", "--env", "--user", "--volume",
+    "--name", "--network", "--file", "--env-file", "--entrypoint", "--mount", "--platform", "--project-directory",
+    "--namespace", "--container", "--memory", "--cpus", "--index", "--profile",
+}  # fmt: skip
 _SHELLS = {"bash", "sh", "dash", "zsh"}
 
 
@@ -37,8 +58,12 @@ def _unwrapped(command: SimpleCommand) -> Iterator[SimpleCommand]:
         if rest is None:
             break
         words = rest
-    if words and posixpath.basename(words[0] or "") in _SHELLS:
-        script = _script_of(words)
+    inside = _in_container(words)
+    if isinstance(inside, tuple):
+        yield from _unwrapped(replace(command, words=inside, cwd=None))
+        return
+    if isinstance(inside, str) or (words and posixpath.basename(words[0] or "") in _SHELLS):
+        script = inside if isinstance(inside, str) else _script_of(words)
         if script is not None:
             inner = parse_line(script).commands
             for number, each in enumerate(inner):
@@ -56,22 +81,54 @@ def _without_prefix(words: tuple[str | None, ...]) -> tuple[str | None, ...] | N
     name = posixpath.basename(words[0] or "")
     rest = list(words[1:])
     if name in _RUNNERS or name == "coverage":
-        if rest[:1] not in (["run"], ["exec"]):
+        while name in _RUNNERS and len(rest) > 1 and rest[0] in _VALUES_OF_RUNNERS:
+            rest = rest[2:]
+        if rest[:1] not in (["run"], ["exec"], ["x"]):
             return None
-        rest = rest[1:]
+        rest = rest[2:] if name == "direnv" else rest[1:]
+        while name in _RUNNERS and rest and rest[0] in _VALUES_OF_RUNNERS:
+            rest = rest[2:]
         if name == "coverage":  # It runs Python: `coverage run -m pytest`.
             rest = ["python", *rest]
     while rest:
         word = rest[0] or ""
         if word in _PREFIXES[name]:
             rest = rest[2:]
-        elif name != "coverage" and (word.startswith("-") or (name == "env" and "=" in word)):
+        elif name != "coverage" and (word.startswith("-") or (name in ("env", "cross-env") and "=" in word)):
             rest = rest[1:]
         else:
             break
     if name == "timeout":
         rest = rest[1:]
     return tuple(rest) or None
+
+
+def _in_container(words: tuple[str | None, ...]) -> tuple[str | None, ...] | str | None:
+    """Return the words, or the script, that a command runs in a container or on another machine; None for none."""
+    name = posixpath.basename(words[0] or "") if words else ""
+    verbs = _CONTAINERS.get(name)
+    if verbs is None:
+        return None
+    rest = [*words[1:]] if name != "ssh" else ["", *words[1:]]
+    while rest and rest[0] not in verbs:
+        if rest[0] is None or (rest[0] not in ("compose",) and not rest[0].startswith("-")):
+            return None
+        rest = rest[2:] if rest[0] in _VALUES_OF_CONTAINERS else rest[1:]
+    rest = rest[1:]
+    entry = next((after for option, after in pairwise(rest) if option == "--entrypoint"), None)
+    script = "--" not in rest and name in ("vagrant", "lando") and "-c" in rest[:-1]
+    if script:
+        return rest[rest.index("-c") + 1] or ""
+    while rest and (rest[0] or "").startswith("-"):
+        rest = rest[2:] if rest[0] in _VALUES_OF_CONTAINERS and "=" not in (rest[0] or "") else rest[1:]
+    rest = rest if name == "ddev" else rest[1:]  # The name of the container, service, image or machine.
+    if "--" in rest[:3]:
+        rest = rest[rest.index("--") + 1 :]
+    if not rest:
+        return None
+    if name == "ssh":
+        return " ".join(word or "" for word in rest)
+    return (entry, *rest) if entry else tuple(rest)
 
 
 def _script_of(words: tuple[str | None, ...]) -> str | None:

@@ -65,7 +65,7 @@ class CommandLine:
     def exit_code_of(self, index: int, exit_code: int | None) -> int | None:
         """Return a command's own exit code as far as the exit code of the line tells it; None where it does not."""
         command = self.commands[index]
-        if exit_code is None or command.negated or command.after == "$(":
+        if exit_code is None or command.negated or command.after in ("$(", "&"):
             return None
         rest = [each for each in self.commands[index:-1] if each.after != "$("]
         if not rest:
@@ -119,6 +119,8 @@ class _SyntaxReader:
 
     commands: list[SimpleCommand] = field(default_factory=list)
     variables: dict[str, str | None] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
+    """The functions that the line has defined so far; what they run counts where they are defined."""
     cwd: str | None = ""
 
     def visit(self, node: Node) -> None:
@@ -158,6 +160,8 @@ class _SyntaxReader:
                 self._within(child)
                 words.append(self._word(child))
                 shown.append(_text(child))
+        if words and words[0] in self.functions:
+            words[0] = None  # Whatever its name is, it is no program.
         self._emit(SimpleCommand(tuple(words), " ".join(shown), tuple(redirects), stdin, self.cwd))
 
     def _emit(self, command: SimpleCommand) -> None:
@@ -168,6 +172,13 @@ class _SyntaxReader:
                 self.cwd = None
             else:
                 self.cwd = posixpath.normpath(posixpath.join(self.cwd, target))
+
+    def _function_definition(self, node: Node) -> None:
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if body is not None:
+            self.visit(body)
+        if name is not None:
+            self.functions.add(_text(name))
 
     def _test_command(self, node: Node) -> None:
         self._within(node)

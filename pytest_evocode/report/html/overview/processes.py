@@ -13,7 +13,6 @@ from pytest_evocode.errors import RecordFault, describe_validation
 from pytest_evocode.metrics.intervals import FEWEST_TASKS, Interval
 from pytest_evocode.metrics.score_table import ScoreRow, ScoreTable
 from pytest_evocode.metrics.statistics.bounded import bounded_interval
-from pytest_evocode.metrics.statistics.jackknife import jackknife_interval
 from pytest_evocode.process.scores.outcome_correlation import Correlation, within_agent, within_tasks
 from pytest_evocode.process.scores.records import AttemptProcess
 from pytest_evocode.process.scores.rigor_score import PILLARS
@@ -85,7 +84,7 @@ def process_values(attempts: Sequence[AttemptProcess]) -> dict[str, Any]:
     measured = Counter(name for round_ in rounds for name, value in round_.values.items() if value is not None)
     return {
         "score": None if whole.score is None else 100 * whole.score.value,
-        "interval": _ends(_of_score(tasks), 100),
+        "interval": None if whole.interval is None else _ends((whole.interval.low, whole.interval.high), 100),
         "pillars": {
             name: {
                 "value": whole.values[name],
@@ -96,16 +95,6 @@ def process_values(attempts: Sequence[AttemptProcess]) -> dict[str, Any]:
         },
         "rounds": len(rounds),
     }
-
-
-def _of_score(tasks: Mapping[str, Sequence[AttemptProcess]]) -> tuple[float, float] | None:
-    def score(some: Sequence[str]) -> float | None:
-        found = summarise_agent({task: tasks[task] for task in some}).score
-        return None if found is None else found.value
-
-    scored = [task for task in tasks if summarise_task(tasks[task]).score is not None]
-    found = jackknife_interval(scored, score) if len(scored) >= FEWEST_TASKS else None
-    return None if found is None else (max(0.0, found[0]), min(1.0, found[1]))
 
 
 def _of_pillar(name: str, tasks: Iterable[ProcessSummary]) -> tuple[float, float] | None:

@@ -6,6 +6,7 @@ import pytest
 
 from pytest_evocode.process.trajectory.shell.command_lines import parse_line
 from pytest_evocode.process.trajectory.shell.files import touched_by
+from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 
 Words = list[tuple[str | None, ...]]
 
@@ -41,6 +42,29 @@ def writes(line: str) -> list[str]:
 )
 def test_the_programs_of_a_line(line: str, expected: list[str]) -> None:
     assert [command.program for command in parse_line(line).commands] == expected
+
+
+def test_a_function_of_the_line_is_no_program_whatever_its_name() -> None:
+    assert words("pytest() { true; }; pytest -q; make") == [("true",), (None, "-q"), ("make",)]
+
+
+@pytest.mark.parametrize(
+    ("line", "purpose"),
+    [
+        ("pytest", "test"),
+        ("pytest --co -q", None),
+        ("pytest --setup-plan", None),
+        ("python3 -m unittest -h", None),
+        ("pytest() { true; }; pytest", None),
+        ("make", "build"),
+        ("make -j4 -n", None),
+        ("python3 -V", None),
+        ("node --version", None),
+        ("python3 -W error app.py", "program"),
+    ],
+)
+def test_what_only_lists_or_explains_runs_nothing(line: str, purpose: str | None) -> None:
+    assert CommandPurposes().of(parse_line(line).commands[-1]) == purpose
 
 
 def test_what_is_known_only_at_run_time_is_no_word() -> None:

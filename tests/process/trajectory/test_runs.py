@@ -1,0 +1,136 @@
+"""Which commands are runs of builds, tests and the program, and how they ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_evocode.process.trajectory.call_results import without_wrapper
+from tests.process.trajectories import Recording, activity_of
+
+
+def last_run(command: str, output: str, exit_code: int | None) -> tuple[str, bool | None] | None:
+    recording = Recording()
+    recording.bash(command, output, exit_code)
+    runs = activity_of(recording).runs
+    return (runs[-1].purpose, runs[-1].passed) if runs else None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "docker compose exec -T web python manage.py test loans",
+        'docker exec app-1 sh -c "cd /srv && bundle exec rails test"',
+        'docker run --rm -v "$PWD":/app -w /app node:20 npm test',
+        "kubectl exec -it deploy/api -- pytest",
+        "ssh build 'cd app && make test'",
+        "pnpm --filter @cal/recur test",
+        "npm --prefix web test -- --ci",
+        "yarn workspace @shop/core vitest run",
+        "uv run --with pytest pytest -q",
+        "conda run -n dev pytest",
+        "task test:unit",
+        "gotestsum",
+    ],
+)
+def test_tests_are_found_behind_what_wraps_them(command: str) -> None:
+    assert last_run(command, "", 0) == ("test", True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "go test -list . ./...",
+        "cargo nextest list",
+        "ctest -N",
+        "make -n test",
+        "dotnet test --list-tests",
+        "docker ps",
+    ],
+)
+def test_a_listing_runs_nothing(command: str) -> None:
+    assert last_run(command, "", 0) is None
+
+
+@pytest.mark.parametrize("command", ["cargo test --no-run", "mvn -DskipTests package", "gradle build -x test"])
+def test_tests_that_are_only_built_are_a_build(command: str) -> None:
+    assert last_run(command, "", 0) == ("build", True)
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "exit_code", "passed"),
+    [
+        # Behind a pipe only the output tells.
+        ("bun test | tail -3", " 14 pass\n 0 fail", 0, True),
+        ("deno test | tail -3", "FAILED | 4 passed | 1 failed (31ms)", 0, False),
+        ("cargo nextest run | tail -1", "     Summary [   0.010s] 7 tests run: 7 passed, 0 skipped", 0, True),
+        ("./gradlew test | tail -1", "BUILD SUCCESSFUL in 3s", 0, True),
+        ("python manage.py test | tail -1", "django.core.exceptions.ImproperlyConfigured: x", 0, False),
+        # No test was selected.
+        ("npx vitest run -t x", "      Tests  4 skipped (4)", 0, None),
+        ("vendor/bin/phpunit --filter X", "No tests executed!", 0, None),
+        ("pytest -k x", "======= 40 deselected in 0.20s =======", 5, None),
+        # Nobody has waited for the end.
+        ("pytest tests/slow &", "[1] 4242", 0, None),
+    ],
+)
+def test_how_tests_ended(command: str, output: str, exit_code: int, passed: bool | None) -> None:
+    assert last_run(command, output, exit_code) == ("test", passed)
+
+
+def test_tests_behind_a_build_that_failed_were_not_run() -> None:
+    output = "/app/a.cpp:3:1: error: 'foo' does not name a type\ngmake: *** [Makefile:136: all] Error 2"
+    assert last_run("cmake --build build && ctest --test-dir build", output, 2) == ("build", False)
+
+
+def test_a_program_whose_output_another_takes_has_passed_if_it_printed_something() -> None:
+    assert last_run("./report.sh shop.db | head -2", "tea,3\n", 0) == ("program", True)
+    assert last_run("./report.sh shop.db | head -2", "", 0) == ("program", None)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Output: 2 passed in 0.1s\nError: (none)\nExit Code: 0",
+        "<returncode>0</returncode>\n<output>\n2 passed in 0.1s\n</output>",
+        "Exit code: 0\nWall time: 2.1 seconds\nOutput:\n2 passed in 0.1s",
+        "2 passed in 0.1s\n[The command completed with exit code 0.]",
+    ],
+)
+def test_what_a_cli_prints_around_an_output_is_none_of_it(output: str) -> None:
+    assert last_run("pytest; ls", output, None) == ("test", True)
+    assert without_wrapper(output).strip() == "2 passed in 0.1s"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["mvn spring-boot:run", "./gradlew bootRun", "mix ecto.migrate", "bin/rails db:migrate", "alembic upgrade x"],
+)
+def test_starts_and_migrations_of_frameworks_are_programs(command: str) -> None:
+    assert last_run(command, "done", 0) == ("program", True)
+
+
+def test_a_program_that_the_project_has_installed_is_its_own() -> None:
+    crash = 'Traceback (most recent call last):\n  File "/app/src/ledger/cli.py", line 3, in main\nKeyError: 1'
+    assert last_run("uv run ledger list", crash, 1) == ("program", False)
+    assert last_run("uv run ruff check .", "Found 1 error.", 1) is None
+
+
+def test_an_installation_is_a_run_where_it_stops_the_work() -> None:
+    refused = "npm error code ENOTFOUND"
+    assert last_run("npm ci", "added 3 packages", 0) is None
+    assert last_run("npm ci", refused, 1) == ("build", False)
+    assert last_run("npm ci && npm test", "Tests: 1 failed, 1 total", 1) == ("test", False)
+    assert last_run("npm install left-pad", refused, 1) is None
+
+
+def test_what_a_program_is_given_is_no_script_of_its_own() -> None:
+    recording = Recording()
+    recording.bash("./pack.sh /srv/data", "mkdir: cannot create directory '/srv/data/x': Permission denied", 1)
+    assert activity_of(recording).runs[-1].failure == "environment"
+
+
+def test_a_scratch_script_is_known_by_its_whole_name() -> None:
+    recording = Recording()
+    frames = '  File "/tmp/check_db.py", line 5, in <module>\n  File "/app/a/db.py", line 12, in insert\n'
+    recording.bash("python /tmp/check_db.py", f"Traceback (most recent call last):\n{frames}KeyError: 1", 1)
+    assert activity_of(recording).runs[-1].failure == "product"
