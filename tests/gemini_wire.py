@@ -10,6 +10,8 @@ from typing import Any
 from tests.model_scripts import Asked, Fail, Part, Say, Think, Tokens, Use
 
 Json = dict[str, Any]
+#: What stands for the signature of a call of another model.
+_FOREIGN = base64.b64encode(b"skip_thought_signature_validator").decode()
 
 
 def read_request(asked: Asked) -> None:
@@ -24,24 +26,31 @@ def read_request(asked: Asked) -> None:
                 asked.calls[str(called)] = part["functionCall"]["name"]
             elif "functionResponse" in part:
                 answered += 1
-                asked.results[str(answered)] = str(part["functionResponse"]["response"]["output"])
+                response = part["functionResponse"]["response"]
+                asked.results[str(answered)] = str(response.get("output", response.get("error", response)))
             elif content["role"] == "user":
                 asked.said.append(part["text"])
     for tool in asked.body.get("tools") or ():
-        for each in tool["functionDeclarations"]:
+        for each in tool.get("functionDeclarations", ()):
             asked.tools[each["name"]] = each["parametersJsonSchema"]
 
 
 def malformed(asked: Asked) -> str:
-    """What of a conversation the API refuses: turns in another order, and signatures changed."""
+    """What of a conversation the API refuses: turns in another order, and signatures changed.
+
+    Calls without a signature are refused since the user spoke last; of those before it Google wants none.
+    """
     roles = [content["role"] for content in asked.body["contents"]]
     if roles[:1] != ["user"] or any(role == "model" == after for role, after in itertools.pairwise(roles)):
         return "Please ensure that turns alternate between a user and a model."
-    for content in asked.body["contents"]:
+    contents = asked.body["contents"]
+    spoke = max(at for at, content in enumerate(contents) if content["role"] == "user" and _text(content["parts"]))
+    for at, content in enumerate(contents):
         for part in content["parts"]:
             call, signature = part.get("functionCall"), part.get("thoughtSignature", "")
             # Either alphabet of Base64 will do.
-            if call and signature.replace("_", "/").replace("-", "+") != _sign(call["name"]):
+            signature = signature.replace("_", "/").replace("-", "+")
+            if call and signature not in (_sign(call["name"]), _FOREIGN) and (signature or at > spoke):
                 return "Function call is missing a valid thought_signature."
     return ""
 

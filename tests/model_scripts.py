@@ -115,6 +115,10 @@ class Asked:
     """What tools gave, by the id of the call, in order."""
     calls: dict[str, str] = field(default_factory=dict)
     """The calls that the model made, by id: the tool's name."""
+    compacts: bool = False
+    """Whether it asks for what is to stand for the conversation, and for no reply."""
+    summary: str = ""
+    """What the summary says that stands for the beginning of the conversation."""
     replies: int = 0
     """How often the model has spoken."""
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -133,7 +137,22 @@ class Asked:
 #: A list says what the first request gets, what the second gets, and so on; a function looks at the conversation.
 Script = Sequence[Step] | Callable[[Asked], Step]
 
-_SHELLS = ("bash", "Bash", "shell_command", "exec_command", "shell", "run_shell_command")
+_SHELLS = (
+    *("bash", "Bash", "shell_command", "exec_command", "shell", "run_shell_command"),
+    *("terminal", "execute_bash", "developer__shell"),
+)
+
+
+def _any_value(schema: dict[str, Any]) -> Any:
+    """A value that a JSON Schema allows."""
+    given: dict[Any, Any] = {"boolean": False, "integer": 60, "number": 60, "array": [], "object": {}}
+    kind = schema.get("type")
+    return schema["enum"][0] if schema.get("enum") else given.get(kind if isinstance(kind, str) else "", "as told")
+
+
+def has_shell(asked: Asked) -> bool:
+    """Whether one of the offered tools runs commands; requests beside the conversation, as for a title, have none."""
+    return not set(_SHELLS).isdisjoint(asked.tools)
 
 
 def shell_call(asked: Asked, command: str) -> Use:
@@ -145,7 +164,7 @@ def shell_call(asked: Asked, command: str) -> Use:
         argument = "cmd" if "cmd" in properties else "command"
         in_words = properties.get(argument, {}).get("type") == "array"
         arguments: dict[str, Any] = {argument: ["bash", "-lc", command] if in_words else command}
-        if "description" in asked.tools[name].get("required", ()):
-            arguments["description"] = "as told"
+        for required in asked.tools[name].get("required", ()):  # Such as a description, or how risky it is.
+            arguments.setdefault(required, _any_value(properties.get(required, {})))
         return Use(name, arguments)
     raise LookupError(f"none of {sorted(asked.tools)} runs commands")

@@ -29,6 +29,7 @@ class ModelServer:
     ``key``: requests with another are refused, where one is given. ``models``: other names are unknown, where some are
     given. ``context_tokens``: longer requests overflow, four characters of JSON being a token. ``tokens``: what a reply
     counts that has no :class:`Tokens`. ``dialect`` makes a server's own form of a reply to Chat Completions.
+    ``compacts``: whether there is ``/responses/compact``.
     """
 
     def __init__(
@@ -42,8 +43,9 @@ class ModelServer:
         context_tokens: int | None = None,
         tokens: Tokens = Tokens(prompt=1000, completion=50, cached=600),  # noqa: B008 - frozen
         dialect: Callable[[wire.Json], wire.Json] = lambda reply: reply,
+        compacts: bool = True,
     ) -> None:
-        self.dialect = dialect
+        self.dialect, self.compacts = dialect, compacts
         self.key, self.models, self.context_tokens, self.tokens = key, models, context_tokens, tokens
         self.asked: list[Asked] = []
         """Requests to the model, those that failed included; not the lists of models, nor counts of tokens."""
@@ -155,7 +157,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.path.partition("?")[0].endswith("/models"):
             self._send_json(404, wire.error_body("chat", Fail(404, f"Invalid URL (GET {self.path})")))
             return
-        given = self.headers.get("x-api-key") or self.headers.get("Authorization", "").removeprefix("Bearer ")
+        keys = (self.headers.get(name) for name in ("x-api-key", "x-goog-api-key", "api-key"))
+        given = next(filter(None, keys), None) or self.headers.get("Authorization", "").removeprefix("Bearer ")
         if self.model_server.key is not None and given != self.model_server.key:
             self._send_json(401, wire.error_body("chat", Fail(401)))
             return
@@ -173,13 +176,19 @@ class _Handler(BaseHTTPRequestHandler):
         written = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         path = self.path.partition("?")[0]
         api = next((api for end, api in wire.APIS.items() if path.endswith(end)), None)
+        if path.endswith("/compact") and not self.model_server.compacts:
+            api = None
         if path.endswith("/messages/count_tokens"):
             self._send_json(200, {"input_tokens": len(written) // 4})
         elif api is None:
             self._send_json(404, wire.error_body("chat", Fail(404, f"Invalid URL (POST {path})")))
         else:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            self._answer(wire.read_request(api, path, headers, json.loads(written)))
+            body = json.loads(written)
+            if body:
+                self._answer(wire.read_request(api, path, headers, body))
+            else:
+                self._send_json(400, wire.error_body(api, Fail(400, "Missing required parameter: 'model'.")))
 
     def _answer(self, asked: Asked) -> None:
         parts = self.model_server.parts_for(asked)
@@ -197,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send_json(part.status, wire.error_body(asked.api, part), headers=part.headers | more)
                 return
         reply = self.model_server.dialect(wire.write_reply(asked, parts, self.model_server.tokens))
-        if asked.body.get("stream"):
+        if asked.body.get("stream") or asked.path.endswith(":streamGenerateContent"):
             self._stream(wire.events(asked.api, reply))
         else:
             self._send_json(200, reply, blanks=blanks)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from tests import gemini_wire
+from tests import gemini_wire, messages_wire
 from tests.model_scripts import Asked, CutOff, Fail, Part, Say, Think, Tokens, Use
 
 Json = dict[str, Any]
@@ -17,13 +17,17 @@ Json = dict[str, Any]
 APIS = {
     "/chat/completions": "chat",
     "/responses": "responses",
+    "/responses/compact": "responses",
     "/messages": "messages",
     ":generateContent": "gemini",
+    ":streamGenerateContent": "gemini",
     "/invoke": "messages",
     ":rawPredict": "messages",
 }
-_MODEL_IN_PATH = re.compile(r"/models?/([^/]+?)(/invoke|:rawPredict|:generateContent)$")
+_MODEL_IN_PATH = re.compile(r"/models?/([^/]+?)(/invoke|:rawPredict|:generateContent|:streamGenerateContent)$")
 _ids = itertools.count(1)
+#: What summaries say, by the encrypted content that stands for them in Responses.
+_summaries: dict[str, str] = {}
 
 
 def read_request(api: str, path: str, headers: dict[str, str], body: Json) -> Asked:
@@ -34,7 +38,7 @@ def read_request(api: str, path: str, headers: dict[str, str], body: Json) -> As
     readers = {
         "chat": _read_chat,
         "responses": _read_responses,
-        "messages": _read_messages,
+        "messages": messages_wire.read_request,
         "gemini": gemini_wire.read_request,
     }
     readers[api](asked)
@@ -60,15 +64,19 @@ def _read_chat(asked: Asked) -> None:
                 asked.replies += 1
                 asked.calls |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls") or ()}
     for tool in asked.body.get("tools") or ():
-        asked.tools[tool["function"]["name"]] = tool["function"]["parameters"]
+        asked.tools[tool["function"]["name"]] = tool["function"].get("parameters", {})
 
 
 def _read_responses(asked: Asked) -> None:
+    asked.compacts = asked.path.endswith("/compact")
     asked.system = _text(asked.body.get("instructions"))
     given = asked.body["input"]
     before = ""
     for item in [{"role": "user", "content": given}] if isinstance(given, str) else given:
         kind = item.get("type", "message")
+        if kind == "compaction":
+            asked.summary = _summaries[item["encrypted_content"]]
+            continue
         by_model = kind in ("reasoning", "function_call", "custom_tool_call") or item.get("role") == "assistant"
         asked.replies += by_model and before != "model"
         before = "model" if by_model else "user"
@@ -82,26 +90,9 @@ def _read_responses(asked: Asked) -> None:
             asked.system += _text(item["content"])
     for tool in asked.body.get("tools") or ():
         if tool["type"] == "function":
-            asked.tools[tool["name"]] = tool["parameters"]
+            asked.tools[tool["name"]] = tool.get("parameters", {})
         elif tool["type"] == "namespace":
             asked.tools |= {f"{tool['name']}/{each['name']}": each["parameters"] for each in tool["tools"]}
-
-
-def _read_messages(asked: Asked) -> None:
-    asked.system = _text(asked.body.get("system"))
-    for message in asked.body["messages"]:
-        content = message["content"]
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        asked.replies += message["role"] == "assistant"
-        for block in blocks:
-            if block["type"] == "tool_use":
-                asked.calls[block["id"]] = block["name"]
-            elif block["type"] == "tool_result":
-                asked.results[block["tool_use_id"]] = _text(block.get("content"))
-            elif block["type"] == "text" and message["role"] == "user":
-                asked.said.append(block["text"])
-    for tool in asked.body.get("tools") or ():
-        asked.tools[tool["name"]] = tool.get("input_schema", {})
 
 
 def refusal(asked: Asked, key: str | None, models: Sequence[str], context_tokens: int | None) -> Fail | None:
@@ -141,7 +132,7 @@ def _malformed(asked: Asked) -> str:
     if asked.api == "gemini":
         return gemini_wire.malformed(asked)
     if asked.api == "messages":
-        return "max_tokens: Field required" if "max_tokens" not in asked.body else _malformed_messages(asked.body)
+        return "max_tokens: Field required" if "max_tokens" not in asked.body else messages_wire.malformed(asked)
     if asked.api == "chat" and any(
         message["role"] == "assistant" and message.get("content") is None and not message.get("tool_calls")
         for message in asked.body["messages"]
@@ -152,29 +143,6 @@ def _malformed(asked: Asked) -> str:
             if item.get("type") == "reasoning" and item["encrypted_content"] != _sign(_text(item["summary"])):
                 return "The encrypted content could not be verified."
     return ""
-
-
-def _malformed_messages(body: Json) -> str:
-    for number, message in enumerate(body["messages"]):
-        blocks = message["content"] if isinstance(message["content"], list) else []
-        kinds = [block["type"] for block in blocks]
-        if not message["content"]:
-            return f"messages.{number}: all messages must have non-empty content"
-        if any(block["type"] == "text" and not block["text"].strip() for block in blocks):
-            return f"messages.{number}: text content blocks must be non-empty"
-        if any(block["type"] == "thinking" and block["signature"] != _sign(block["thinking"]) for block in blocks):
-            return f"messages.{number}: Invalid `signature` in `thinking` block"
-        if "tool_result" in kinds and kinds[: kinds.count("tool_result")] != ["tool_result"] * kinds.count(
-            "tool_result"
-        ):
-            return f"messages.{number}: `tool_result` blocks have to come first"
-        calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
-        after = body["messages"][number + 1]["content"] if calls else []
-        results = [block.get("tool_use_id") for block in after if isinstance(block, dict)]
-        if set(calls) - set(results):
-            return f"messages.{number}: `tool_use` ids were found without `tool_result` blocks immediately after"
-    marks = json.dumps(body).count('"cache_control"')
-    return f"A maximum of 4 blocks with cache_control may be provided. Found {marks}." if marks > 4 else ""
 
 
 _WORDS = {
@@ -212,7 +180,7 @@ def write_reply(asked: Asked, parts: Sequence[Part], default: Tokens) -> Json:
     writers = {
         "chat": _write_chat,
         "responses": _write_responses,
-        "messages": _write_messages,
+        "messages": messages_wire.write_reply,
         "gemini": gemini_wire.write_reply,
     }
     return writers[asked.api](asked, parts, tokens_of(parts, default), any(isinstance(part, CutOff) for part in parts))
@@ -255,7 +223,41 @@ def _write_chat(asked: Asked, parts: Sequence[Part], tokens: Tokens, cut_off: bo
     }
 
 
+def _write_compacted(asked: Asked, parts: Sequence[Part], tokens: Tokens) -> Json:
+    """What stands for a conversation: all that the user said, and a summary that nobody can read."""
+    output: list[Json] = [
+        {
+            "type": "message",
+            "id": f"msg_{next(_ids)}",
+            "role": "user",
+            "content": [{"type": "input_text", "text": text}],
+        }
+        for text in asked.said
+    ]
+    encrypted = f"encrypted-{next(_ids)}"
+    _summaries[encrypted] = "".join(part.text for part in parts if isinstance(part, Say))
+    return {
+        "id": f"resp_{next(_ids)}",
+        "object": "response.compaction",
+        "created_at": 1,
+        "output": [*output, {"type": "compaction", "id": f"cmp_{next(_ids)}", "encrypted_content": encrypted}],
+        "usage": _responses_usage(tokens),
+    }
+
+
+def _responses_usage(tokens: Tokens) -> Json:
+    return {
+        "input_tokens": tokens.prompt,
+        "input_tokens_details": {"cached_tokens": tokens.cached, "cache_write_tokens": tokens.written},
+        "output_tokens": tokens.completion,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": tokens.prompt + tokens.completion,
+    }
+
+
 def _write_responses(asked: Asked, parts: Sequence[Part], tokens: Tokens, cut_off: bool) -> Json:
+    if asked.compacts:
+        return _write_compacted(asked, parts, tokens)
     output: list[Json] = []
     for part in parts:
         match part:
@@ -284,41 +286,7 @@ def _write_responses(asked: Asked, parts: Sequence[Part], tokens: Tokens, cut_of
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": asked.body.get("tools") or [],
-        "usage": {
-            "input_tokens": tokens.prompt,
-            "input_tokens_details": {"cached_tokens": tokens.cached, "cache_write_tokens": tokens.written},
-            "output_tokens": tokens.completion,
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": tokens.prompt + tokens.completion,
-        },
-    }
-
-
-def _write_messages(asked: Asked, parts: Sequence[Part], tokens: Tokens, cut_off: bool) -> Json:
-    content: list[Json] = []
-    for part in parts:
-        match part:
-            case Think(text):
-                content.append({"type": "thinking", "thinking": text, "signature": _sign(text)})
-            case Say(text):
-                content.append({"type": "text", "text": text})
-            case Use(tool, arguments):
-                content.append({"type": "tool_use", "id": f"toolu_{next(_ids)}", "name": tool, "input": arguments})
-    uses = any(isinstance(part, Use) for part in parts)
-    return {
-        "id": f"msg_{next(_ids)}",
-        "type": "message",
-        "role": "assistant",
-        "model": asked.model,
-        "content": content,
-        "stop_reason": "max_tokens" if cut_off else "tool_use" if uses else "end_turn",
-        "stop_sequence": None,
-        "usage": {
-            "input_tokens": tokens.prompt - tokens.cached - tokens.written,
-            "cache_read_input_tokens": tokens.cached,
-            "cache_creation_input_tokens": tokens.written,
-            "output_tokens": tokens.completion,
-        },
+        "usage": _responses_usage(tokens),
     }
 
 
@@ -332,7 +300,9 @@ def events(api: str, reply: Json) -> list[tuple[str, Any]]:
     if api == "chat":
         return [*(("", chunk) for chunk in _chat_chunks(reply)), ("", "[DONE]")]
     if api == "messages":
-        return [(data["type"], data) for data in _message_events(reply)]
+        return [(data["type"], data) for data in messages_wire.events(reply)]
+    if api == "gemini":
+        return [("", reply)]
     return [(data["type"], data | {"sequence_number": i}) for i, data in enumerate(_response_events(reply))]
 
 
@@ -372,28 +342,3 @@ def _response_events(reply: Json) -> Iterator[Json]:
             yield done | {"arguments": item["arguments"]} | at
         yield {"type": "response.output_item.done", "item": item, "output_index": index}
     yield {"type": f"response.{reply['status']}", "response": reply}
-
-
-def _message_events(reply: Json) -> Iterator[Json]:
-    begun = reply | {"content": [], "stop_reason": None, "usage": reply["usage"] | {"output_tokens": 1}}
-    yield {"type": "message_start", "message": begun}
-    for index, block in enumerate(reply["content"]):
-        unfilled = {"text": "", "thinking": "", "signature": "", "input": {}}
-        start = block | {key: value for key, value in unfilled.items() if key in block}
-        yield {"type": "content_block_start", "index": index, "content_block": start}
-        for delta in _block_deltas(block):
-            yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    ending = {key: reply[key] for key in ("stop_reason", "stop_sequence")}
-    yield {"type": "message_delta", "delta": ending, "usage": {"output_tokens": reply["usage"]["output_tokens"]}}
-    yield {"type": "message_stop"}
-
-
-def _block_deltas(block: Json) -> list[Json]:
-    if block["type"] == "text":
-        return [{"type": "text_delta", "text": block["text"]}]
-    if block["type"] == "thinking":
-        thinking = {"type": "thinking_delta", "thinking": block["thinking"]}
-        return [thinking, {"type": "signature_delta", "signature": block["signature"]}]
-    written = block["input"] if isinstance(block["input"], str) else json.dumps(block["input"])
-    return [{"type": "input_json_delta", "partial_json": written}]

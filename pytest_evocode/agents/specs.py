@@ -239,7 +239,8 @@ def _installed(name: str, model: str | None) -> Kind:
 
 
 def _acp(command: str) -> Kind:
-    from pytest_evocode.agents.acp.agent import AcpAgent, AcpOptions
+    from pytest_evocode.agents.acp.agent import AcpAgent
+    from pytest_evocode.agents.acp.options import AcpOptions
 
     return Kind(lambda options: AcpAgent(command, AcpOptions(**options)), AcpOptions)
 

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged, without_open_end
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, without_open_end
 from pytest_evocode.llm.connection import Json
+from pytest_evocode.llm.native_messages import native_of, tagged
 from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, ShownImage, Tool
-from pytest_evocode.results.records import Usage
+from pytest_evocode.llm.provider_errors import ProviderFault
+from pytest_evocode.results.records import Usage, total_usage
 
 _API = "messages"
 # The API requires a limit for each reply; tokens that are not used cost nothing.
 _MAX_TOKENS, _MAX_TOKENS_OF_UNKNOWN = 32_000, 8192
 _CACHED = {"cache_control": {"type": "ephemeral"}}
-# Models with a thinking budget think between tool calls only with this header.
-_THINKS_BETWEEN_CALLS = {"anthropic-beta": "interleaved-thinking-2025-05-14"}
+# Models with a thinking budget think between tool calls only with this beta feature.
+_THINKS_BETWEEN_CALLS = "interleaved-thinking-2025-05-14"
+# For requests of a summary, and for those that have one.
+_COMPACTS = "compact-2026-09-04"
+# Newer models refuse thoughts before which the conversation was changed, as by shortening it, unless they are told to
+# leave these thoughts out.
+_DROPS_THOUGHTS = "thinking-binding-controls-2026-08-01"
+# Fields that the API refuses beside a request for a summary.
+_UNCOMPACTED = ("context_management", "stop_sequences", "tool_choice")
+_DROP = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
 
-_ENDINGS: dict[Any, Ending] = {
+#: Why a reply ended, in one word for all providers, by the API's own.
+ENDINGS: dict[Any, Ending] = {
     "end_turn": "done",
     "stop_sequence": "done",
     "tool_use": "calls",
@@ -26,6 +38,7 @@ _ENDINGS: dict[Any, Ending] = {
     "model_context_window_exceeded": "context",
     "refusal": "refused",
     "pause_turn": "paused",
+    "compaction": "done",
 }
 
 
@@ -33,6 +46,7 @@ class MessagesClient(BaseClient):
     """Client of the Messages API."""
 
     _form = "Messages"
+    _drops_thoughts = False
 
     def _resource(self, sdk: Any) -> Any:
         return sdk.messages
@@ -50,8 +64,8 @@ class MessagesClient(BaseClient):
             payload["system"] = [*system[:-1], system[-1] | _CACHED]
         if tools:
             payload["tools"] = [*(_tool(each) for each in tools[:-1]), _tool(tools[-1]) | _CACHED]
-        if self._budget:
-            payload["extra_headers"] = _THINKS_BETWEEN_CALLS
+        if betas := [feature for feature, used in self._betas(payload["messages"]).items() if used]:
+            payload["extra_headers"] = {"anthropic-beta": ",".join(betas)}
         return payload, {
             "model": None if at_platform else self.model,
             "temperature": self._options.temperature,
@@ -61,6 +75,40 @@ class MessagesClient(BaseClient):
             "thinking": self._thinking,
         }
 
+    def _betas(self, messages: list[Json]) -> dict[str, bool]:
+        """Return the beta features that a request may need, each with whether it does."""
+        first = messages[0]["content"][0] if messages else {}
+        return {
+            _THINKS_BETWEEN_CALLS: bool(self._budget),
+            _COMPACTS: first.get("type") == "compaction" and "signature" in first,
+            _DROPS_THOUGHTS: self._drops_thoughts,
+        }
+
+    def check_compaction(self) -> None:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
+        self._connection.probe_compaction(self.model)
+
+    def compact(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
+
+        def request() -> tuple[Json, Json]:
+            payload, options = self._request(conversation, tools)
+            betas = payload.get("extra_headers", {}).get("anthropic-beta", "").split(",")
+            # A later summary is of an earlier one, too, whose request has the feature already.
+            payload["extra_headers"] = {"anthropic-beta": ",".join(dict.fromkeys([*filter(None, betas), _COMPACTS]))}
+            options |= {name: value for name, value in self._extra_body.items() if name not in _UNCOMPACTED}
+            return payload, options | {"compaction": {"type": "summarize"}}
+
+        reply = self._ask(request, self._resource, self._reply, timeout)
+        blocks = [block for block in native_of(reply.message, _API) if block.get("type") == "compaction"]
+        summary = "\n\n".join(str(block.get("content") or "") for block in blocks)
+        return replace(reply, text=summary, native=tagged(_API, blocks) if summary else None)
+
+    def _do_without(self, fault: ProviderFault) -> bool:
+        bound = fault.status == 400 and "prefix_mismatch_behavior" in fault.words and not self._drops_thoughts
+        self._drops_thoughts |= bound
+        return bound
+
     @property
     def _budget(self) -> int:
         """Tokens of thinking per reply that the options give; 0 where they give no number."""
@@ -68,6 +116,13 @@ class MessagesClient(BaseClient):
 
     @property
     def _thinking(self) -> Json | None:
+        thinking = self._thinking_asked_for
+        if not self._drops_thoughts or thinking == {"type": "disabled"}:
+            return thinking
+        return (thinking or {"type": "adaptive"}) | _DROP
+
+    @property
+    def _thinking_asked_for(self) -> Json | None:
         if self._options.thinking is None:
             return None
         if self._options.thinking == "adaptive":
@@ -97,12 +152,24 @@ class MessagesClient(BaseClient):
             native=tagged(_API, content),
             usage=self._usage(body.get("usage") or {}),
             request_id=request_id,
-            ending=_ENDINGS.get(body.get("stop_reason"), "unknown"),
+            ending=ENDINGS.get(body.get("stop_reason"), "unknown"),
             stop_reason=str(body.get("stop_reason") or ""),
             model=str(body.get("model") or ""),
+            remarks=_remarks(body),
         )
 
     def _usage(self, usage: Json) -> Usage:
+        """Return the usage of a reply, with that of summaries, which the API counts apart."""
+        summaries = [each for each in usage.get("iterations") or () if each.get("type") == "compaction"]
+        of_reply = self._usage_of(usage)
+        if not summaries:
+            return of_reply
+        nothing = {"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+        whole = total_usage([self._usage_of(nothing | usage), *(self._usage_of(nothing | each) for each in summaries)])
+        assert whole is not None
+        return whole.model_copy(update={"reasoning_tokens": of_reply.reasoning_tokens, "requests": 1})
+
+    def _usage_of(self, usage: Json) -> Usage:
         """Add up the input tokens, which the API counts apart from those read from the cache and written to it."""
         rest, read = usage.get("input_tokens"), usage.get("cache_read_input_tokens")
         written = usage.get("cache_creation_input_tokens")
@@ -116,6 +183,13 @@ class MessagesClient(BaseClient):
             written=written,
             reasoning=details.get("thinking_tokens"),
         )
+
+
+def _remarks(body: Json) -> Json:
+    """Return what the API did to the conversation before the model saw it."""
+    dropped = [each for each in body.get("input_transformations") or () if each.get("type") == "thinking_dropped"]
+    edits = (body.get("context_management") or {}).get("applied_edits")
+    return ({"thinking_dropped": len(dropped)} if dropped else {}) | ({"applied_edits": edits} if edits else {})
 
 
 def _messages(conversation: Sequence[Message]) -> list[Json]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
-from pytest_evocode.errors import RequestRefused
+from pytest_evocode.errors import RequestRefused, UsageError
 from pytest_evocode.llm.connection import Json, ProviderConnection
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, Reply, Tool
@@ -49,27 +49,71 @@ class BaseClient(ABC):
 
     def complete(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""
+
+        def request() -> tuple[Json, Json]:
+            payload, options = self._request(conversation, tools)
+            return payload, options | self._extra_body
+
+        return self._ask(request, self._resource, self._reply, timeout)
+
+    def check_compaction(self) -> None:
+        """Raise UsageError where the API, the server or the model cannot shorten a conversation by itself."""
+        raise UsageError(f"{self._form} has no compaction of its own")
+
+    def compact(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
+        """Have the provider make of a conversation what stands for it in later requests.
+
+        Args:
+            conversation: The system prompt, and what is to be made shorter; all its calls are answered.
+            tools: What the model may call.
+            timeout: Seconds; None for no limit.
+
+        Returns:
+            In ``native`` what stands for the messages, or None where the provider made nothing, and in ``text`` the
+            summary as far as it can be read.
+
+        Raises:
+            ContextOverflow: It is longer than the model takes.
+            TimeoutError: The seconds are over.
+            AgentFault: The provider refuses the request, in its own words.
+            ModelFault: It does not answer.
+        """
+        raise NotImplementedError
+
+    def _ask(
+        self,
+        request: Callable[[], tuple[Json, Json]],
+        resource: Callable[[Any], Any],
+        reply: Callable[[Json, str], Reply],
+        timeout: float | None,
+    ) -> Reply:
+        """Send what ``request`` returns, again as long as :meth:`_do_without` helps, and read it by ``reply``."""
+
+        def read(body: Json, request_id: str) -> Reply:
+            try:
+                return reply(body, request_id)
+            except (LookupError, TypeError, AttributeError, ValueError):  # A field is there and is something else.
+                raise self._connection.unreadable(body, request_id, self._form) from None
+
         waiting = waiting_of_turn()
         ends = None if timeout is None else time.monotonic() + timeout - waiting.seconds
         while True:
-            payload, options = self._request(conversation, tools)
-            self._add_extras(payload, options)
+            payload, options = request()
+            self._add_headers(payload)
             left = None if ends is None else ends + waiting.seconds - time.monotonic()
             try:
-                return self._connection.post(self._resource, payload, options, left, self._read)
+                return self._connection.post(resource, payload, options, left, read)
             except RequestRefused as refused:
                 if not self._do_without(refused.fault):
                     raise self._connection.explain(refused.fault) from None
 
-    def _read(self, body: Json, request_id: str) -> Reply:
-        try:
-            return self._reply(body, request_id)
-        except (LookupError, TypeError, AttributeError, ValueError):  # A field is there and is something else.
-            raise self._connection.unreadable(body, request_id, self._form) from None
+    @property
+    def _extra_body(self) -> Json:
+        """The fields that the user gives to a request."""
+        return self._options.extra_body or {}
 
-    def _add_extras(self, payload: Json, options: Json) -> None:
-        """Add the fields and headers that the user gives to a request."""
-        options.update(self._options.extra_body or {})
+    def _add_headers(self, payload: Json) -> None:
+        """Add the headers that the user gives to a request."""
         headers: dict[str, str] = payload.get("extra_headers", {})
         for name, value in self._options.headers().items():
             # A list of beta features, which is ours too.
@@ -93,17 +137,6 @@ class BaseClient(ABC):
     @abstractmethod
     def _reply(self, body: Json, request_id: str) -> Reply:
         """Read the provider's answer; raises RequestUnanswered or TypeError where it is not in the API's format."""
-
-
-def tagged(api: str, native: Any) -> dict[str, Any]:
-    """Mark a message in the provider's own format with its API, for :attr:`Reply.native`."""
-    return {"api": api, "message": native}
-
-
-def native_of(message: Message, api: str) -> Any:
-    """Return the message that :func:`tagged` was given for this API; None where there is none."""
-    native = message.native
-    return native.get("message") if isinstance(native, dict) and native.get("api") == api else None
 
 
 def without_open_end(items: list[dict[str, Any]], kinds: Collection[str]) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from pytest_evocode.errors import (
 )
 from pytest_evocode.llm.connection_limits import place_for_request
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.model_probe import probe
+from pytest_evocode.llm.model_probe import probe, probe_compaction
 from pytest_evocode.llm.provider_errors import ProviderFault, from_answer
 from pytest_evocode.llm.providers import Access, Provider
 from pytest_evocode.llm.retries import RetrySchedule
@@ -97,6 +97,10 @@ class ProviderConnection:
     def probe(self, model: str) -> None:
         """Raise UsageError where the server, the key or the model is not there, as far as one request tells."""
         probe(self._provider, model, self._access)
+
+    def probe_compaction(self, model: str) -> None:
+        """Raise UsageError where the provider says that it does not shorten conversations with the model itself."""
+        probe_compaction(self._provider, model, self._access)
 
     def prepare(self, resource: Callable[[Any], Any]) -> None:
         """Import what requests need and make the SDK's client."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import uuid
@@ -10,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_evocode.errors import RequestUnanswered
-from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged
+from pytest_evocode.llm.base_client import BaseClient, arguments_of
 from pytest_evocode.llm.connection import Json
+from pytest_evocode.llm.native_messages import native_of, tagged
 from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault, from_status
@@ -19,6 +21,8 @@ from pytest_evocode.llm.sdk_requests import cause_of
 from pytest_evocode.results.records import Usage
 
 _API = "gemini"
+# What stands in the documentation for the signature of a call that has none, as one of another model.
+_UNSIGNED = base64.b64encode(b"skip_thought_signature_validator").decode()
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 #: HTTP libraries that releases of the SDK use.
 _HTTP_LIBRARIES = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
@@ -29,12 +33,14 @@ class GeminiClient(BaseClient):
 
     _form = "generateContent"
     _shows_thoughts = True
+    _marks_unsigned = False
 
     def _resource(self, sdk: Any) -> Any:
         return _Models(sdk.models)
 
     def _request(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> tuple[Json, Json]:
-        payload: Json = {"model": self.model, "contents": _contents(conversation)}
+        contents = _contents(conversation)
+        payload: Json = {"model": self.model, "contents": _marked(contents) if self._marks_unsigned else contents}
         config = {
             "temperature": self._options.temperature,
             "topP": self._options.top_p,
@@ -60,10 +66,14 @@ class GeminiClient(BaseClient):
         return thinking
 
     def _do_without(self, fault: ProviderFault) -> bool:
+        # Newer models refuse calls without a signature, such as those that a task's conversation begins with.
+        words = fault.words.lower().replace("_", " ")
+        unsigned = not self._marks_unsigned and fault.status == 400 and "thought signature" in words
         # Models that do not think refuse to show their thoughts, which nobody asked for.
-        refused = self._shows_thoughts and fault.status == 400 and "think" in fault.words.lower()
+        refused = self._shows_thoughts and fault.status == 400 and "think" in words and not unsigned
+        self._marks_unsigned |= unsigned
         self._shows_thoughts &= not refused
-        return refused
+        return unsigned or refused
 
     def _reply(self, body: Json, request_id: str) -> Reply:
         candidates = body.get("candidates") or []
@@ -175,6 +185,18 @@ def _contents(conversation: Sequence[Message]) -> list[Json]:
         elif parts:
             turns.append({"role": role, "parts": parts})
     return turns
+
+
+def _marked(contents: list[Json]) -> list[Json]:
+    """Return the conversation with a mark on the first call of each reply whose calls have no signature."""
+    marked = []
+    for content in contents:
+        parts = list(content["parts"])
+        calls = [number for number, part in enumerate(parts) if part.get("functionCall")]
+        if calls and not any(parts[number].get("thoughtSignature") for number in calls):
+            parts[calls[0]] = parts[calls[0]] | {"thoughtSignature": _UNSIGNED}
+        marked.append(content | {"parts": parts})
+    return marked
 
 
 def _turn(message: Message, calls: Mapping[str, RequestedCall]) -> tuple[str, list[Json]]:

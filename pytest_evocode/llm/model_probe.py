@@ -7,7 +7,9 @@ import json
 import logging
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from http.client import BadStatusLine, HTTPException
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -18,8 +20,14 @@ from pytest_evocode.llm.providers import Access, Provider, is_local
 logger = logging.getLogger(__name__)
 
 _SECONDS = 5.0
-#: Where the models of each API are listed, below the server's address.
-_LISTS = {"openai": ("https://api.openai.com/v1", "/models"), "anthropic": ("https://api.anthropic.com", "/v1/models")}
+_ERROR = 2**16  # bytes
+#: Where the models of each API are listed, below the server's address, and the header of the key.
+_LISTS = {
+    "openai": ("https://api.openai.com/v1", "/models", "Authorization"),
+    "anthropic": ("https://api.anthropic.com", "/v1/models", "x-api-key"),
+    "google": ("https://generativelanguage.googleapis.com", "/v1beta/models", "x-goog-api-key"),
+    "azure": ("", "/openai/v1/models", "api-key"),
+}
 
 
 def probe(provider: Provider, model: str, access: Access) -> None:
@@ -29,21 +37,26 @@ def probe(provider: Provider, model: str, access: Access) -> None:
     """
     if provider.name not in _LISTS:
         return
-    own, path = _LISTS[provider.name]
+    own, path, _ = _LISTS[provider.name]
     official = provider.is_official(access.base_url)
-    address = (access.base_url or own).rstrip("/") + path
+    server = (access.base_url or own).rstrip("/")
+    address = (server.removesuffix("/openai/v1").removesuffix("/openai") if provider.name == "azure" else server) + path
     label = f"{provider.name}/{model}"
+    # These tell of one model, by all of its names. Azure lists what can be deployed, and not under which names it is.
+    tells = official and provider.name != "azure"
     try:
-        # OpenAI and Anthropic tell of one model, by all of its names.
-        listed = _get(f"{address}/{quote(model, safe='')}" if official else address, access)
+        named = quote(model.removeprefix("models/"), safe="")
+        listed = _get(f"{address}/{named}" if tells else address, provider, access)
     except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == 401:
+        with error:
+            wrong_key = error.code == 401 or (error.code == 400 and b"API_KEY_INVALID" in error.read(_ERROR))
+        if wrong_key:
             variable = access.options.key_env or " or ".join(provider.key_variables)
             where = f"the server at {access.base_url}" if access.base_url else "the provider"
             raise UsageError(f"{label}: {where} refuses the key in {variable}; set a valid one") from None
-        if error.code == 404 and official:
-            raise UsageError(f"{label}: the provider has no such model{_near(model, known_models())}") from None
+        if error.code == 404 and tells:
+            near = "" if provider.name == "google" else _near(model, known_models())
+            raise UsageError(f"{label}: the provider has no such model{near}") from None
         return
     except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
@@ -57,9 +70,41 @@ def probe(provider: Provider, model: str, access: Access) -> None:
             ) from None
         logger.info("%s: the models of %s cannot be listed: %s", label, address, reason)
         return
-    names = _names(listed)
+    names = _names(listed) if provider.name != "azure" else []
     if not official and is_local(access.base_url) and names and not _has(names, model):
         raise UsageError(f"{label}: the server at {access.base_url} has no such model{_near(model, names)}")
+
+
+def probe_compaction(provider: Provider, model: str, access: Access) -> None:
+    """Raise UsageError where the provider has no compaction of its own for the model, as far as can be known.
+
+    Anthropic says so of each model. Another server than OpenAI's is asked for it with an empty request, which costs
+    nothing.
+    """
+    official = provider.is_official(access.base_url)
+    if provider.name == "bedrock":
+        raise UsageError("Bedrock has no compaction of its own")
+    try:
+        if provider.name == "anthropic" and official:
+            address = f"{(access.base_url or _LISTS['anthropic'][0]).rstrip('/')}/v1/models/{quote(model, safe='')}"
+            told = _get(address, provider, access, {"anthropic-beta": "compact-2026-09-04"})
+            if _supports(told) is False:
+                raise UsageError("the provider says that this model has no compaction")
+        elif provider.name == "openai" and not official and access.base_url is not None:
+            _get(f"{access.base_url.rstrip('/')}/responses/compact", provider, access, body=b"{}")
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code in (404, 405, 501) and not official:
+            raise UsageError(f"the server at {access.base_url} has no /responses/compact") from None
+    except (OSError, ValueError, HTTPException) as error:
+        logger.info("%s/%s: compaction cannot be asked about: %s", provider.name, model, error)
+
+
+def _supports(told: Any) -> bool | None:
+    """Return whether a model is said to have compaction; None where nothing is said."""
+    for name in ("capabilities", "compaction", "supported"):
+        told = told.get(name) if isinstance(told, dict) else None
+    return told if isinstance(told, bool) else None
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
@@ -70,15 +115,22 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return
 
 
-def _get(address: str, access: Access) -> Any:
-    headers = {"Accept": "application/json"}
+def _get(
+    address: str,
+    provider: Provider,
+    access: Access,
+    more: Mapping[str, str] = MappingProxyType({}),
+    body: bytes | None = None,
+) -> Any:
+    headers = {"Accept": "application/json", **({"Content-Type": "application/json"} if body is not None else {})}
+    header = _LISTS[provider.name][2]
     if access.key:
-        headers |= {"Authorization": f"Bearer {access.key}", "x-api-key": access.key}
+        headers |= {header: f"Bearer {access.key}" if header == "Authorization" else access.key}
     elif access.token:
         headers["Authorization"] = f"Bearer {access.token}"
-    headers |= {"anthropic-version": "2023-06-01"} | access.options.headers()
+    headers |= {"anthropic-version": "2023-06-01"} | access.options.headers() | {**more}
     opener = urllib.request.build_opener(_Stay)
-    with opener.open(urllib.request.Request(address, headers=headers), timeout=_SECONDS) as answer:
+    with opener.open(urllib.request.Request(address, body, headers), timeout=_SECONDS) as answer:
         return json.loads(answer.read(2**24))
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
-from pytest_evocode.llm.base_client import BaseClient, arguments_of, native_of, tagged, without_open_end
+from pytest_evocode.errors import UsageError
+from pytest_evocode.llm.base_client import BaseClient, arguments_of, without_open_end
 from pytest_evocode.llm.connection import Json
+from pytest_evocode.llm.native_messages import native_of, tagged
 from pytest_evocode.llm.prices import priced_usage
 from pytest_evocode.llm.protocol import Ending, Message, Reply, RequestedCall, Tool
 from pytest_evocode.llm.provider_errors import ProviderFault
@@ -45,6 +50,34 @@ class ResponsesClient(BaseClient):
             "service_tier": self._options.service_tier,
             "max_output_tokens": self._options.max_tokens,
         }
+
+    def check_compaction(self) -> None:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
+        if not hasattr(importlib.import_module("openai.resources.responses").Responses, "compact"):
+            raise UsageError("the installed version of the package openai cannot ask for it: pip install -U openai")
+        self._connection.probe_compaction(self.model)
+
+    def compact(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`; what the provider returns is encrypted."""
+
+        def request() -> tuple[Json, Json]:
+            payload, _ = self._request(conversation, ())
+            kept = {name: value for name, value in payload.items() if name != "store"}
+            return kept, {"service_tier": self._options.service_tier}
+
+        return self._ask(request, lambda sdk: _Compaction(sdk.responses), self._compacted, timeout)
+
+    def _compacted(self, body: Json, request_id: str) -> Reply:
+        output = body.get("output")
+        if not isinstance(output, list):
+            raise self._connection.unreadable(body, request_id, self._form)
+        return Reply(
+            text="",
+            native=tagged(_API, output) if output else None,
+            usage=self._usage(body.get("usage") or {}),
+            request_id=request_id,
+            ending="done" if output else "unknown",
+        )
 
     def _do_without(self, fault: ProviderFault) -> bool:
         signs = {
@@ -86,6 +119,18 @@ class ResponsesClient(BaseClient):
             written=details.get("cache_write_tokens"),
             reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens"),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Compaction:
+    """The part of the SDK's client that compacts, with the names of the part that asks the model."""
+
+    responses: Any
+
+    @property
+    def with_streaming_response(self) -> Any:
+        """What sends the request, see :func:`~pytest_evocode.llm.sdk_requests.send_request`."""
+        return SimpleNamespace(create=self.responses.with_streaming_response.compact)
 
 
 def _ending(status: Any, reason: Any, output: list[Json]) -> Ending:

@@ -76,6 +76,8 @@ class Message:
     """Whether a user's message is no request: the agent's own making, or the answer to a question."""
     images: tuple[ShownImage, ...] = ()
     """What a tool's result shows beside its text."""
+    is_compacted: bool = False
+    """Whether an assistant's message is none, but what the provider made of earlier messages to make room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,8 @@ class Reply:
     """The same in the provider's own word; empty where it does not say."""
     model: str = ""
     """The model that answered, as the provider calls it; empty where it does not say."""
+    remarks: dict[str, Any] = field(default_factory=dict)
+    """What else the provider says of the request, for the trajectory."""
 
     @property
     def cut_off(self) -> bool:
@@ -114,7 +118,11 @@ class Reply:
 
 
 class ModelClient(Protocol):
-    """A client of one model."""
+    """A client of one model.
+
+    One may have ``probe``, ``check_compaction`` and ``compact`` as well, see
+    :class:`~pytest_evocode.llm.base_client.BaseClient`.
+    """
 
     model: str
     """Its name at the provider."""

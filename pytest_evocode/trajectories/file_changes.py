@@ -6,13 +6,13 @@ import base64
 import binascii
 import hashlib
 import posixpath
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pytest_evocode.environments import Environment, User
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import DiffError, EnvironmentFault
 from pytest_evocode.trajectories.diffs import apply_diff, unified_diff
 
@@ -211,7 +211,7 @@ def write_files(
     present = {path: file for path, file in present.items() if not _is_below(path, present)}
     owner = _prepare(environment, base, list(present), user) if present and user not in _ROOT else ""
     if present:
-        with tempfile.TemporaryDirectory() as staged:
+        with scratch_directory() as staged:
             for path, file in present.items():
                 _stage(Path(staged), path, file)
             environment.upload([Path(staged)], base)

@@ -234,22 +234,38 @@ class Recorder:
         """Return the index of the last step that is wanted; None where none is."""
         return next((at for at in reversed(range(len(self._steps))) if is_wanted(self._steps[at])), None)
 
-    def amend(self, *, calls: Iterable[ToolCall] = (), usage: Usage | None = None) -> None:
-        """Add tool calls and usage to the last reply, for what becomes known of it later.
+    @property
+    def last_reply(self) -> int:
+        """The place of the last reply, for :meth:`amend`; -1 where there is none."""
+        at = self._last(lambda step: step.source == "agent")
+        return -1 if at is None else at
 
-        The usage is charged even where there is no reply yet.
+    def amend(
+        self,
+        *,
+        calls: Iterable[ToolCall] = (),
+        usage: Usage | None = None,
+        notes: Mapping[str, Any] | None = None,
+        at: int | None = None,
+    ) -> None:
+        """Add tool calls, usage and notes to a reply, for what becomes known of it later.
+
+        The usage is charged even where there is no reply yet. ``at`` is the reply's place; None for the last one.
         """
         if usage is not None:
             self._usages.append(usage)
             self.spending.charge(usage, turns=0)
-        at = self._last(lambda step: step.source == "agent")
-        if at is None:
+        at = self.last_reply if at is None else at
+        if at < 0:
             return
         step = self._steps[at]
         update: dict[str, Any] = {"tool_calls": (*(step.tool_calls or ()), *calls) or None}
         if usage is not None:
             whole = total_usage([_usage_of(step), usage]) or usage
             update |= {"metrics": _metrics(whole), "llm_call_count": whole.requests}
+        if notes:
+            extra = step.extra or {}
+            update["extra"] = {**extra, "evocode": {**extra.get("evocode", {}), **notes}}
         self._steps[at] = step.model_copy(update=update)
         self._written()
 

@@ -110,4 +110,4 @@ def test_a_setting_that_is_no_such_number_is_refused(setting: str, write_task: W
     write_task("a")
     session = run_tasks("-o", setting, "tasks")
     assert session.exit_status == pytest.ExitCode.USAGE_ERROR
-    session.result.stderr.fnmatch_lines([f"*{setting.replace('=', ' = ')}: it has to be *"])
+    session.result.stderr.fnmatch_lines([f"*-o {setting}: it has to be *"])

@@ -19,7 +19,13 @@ from tests.model_server import ModelServer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-each_provider = pytest.mark.parametrize("provider", ["openai", "anthropic"])
+KEYS = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "google": "GEMINI_API_KEY",
+    "azure": "AZURE_OPENAI_API_KEY",
+}
+each_provider = pytest.mark.parametrize("provider", KEYS)
 
 
 def probe(provider: str, url: str, model: str = "qwen3-coder") -> None:
@@ -68,7 +74,7 @@ def test_a_port_that_does_not_speak_http_is_told(provider: str) -> None:
 
 @each_provider
 def test_a_redirection_is_not_given_the_key(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "a-key-of-the-tests")
+    monkeypatch.setenv(KEYS[provider], "a-key-of-the-tests")
     with answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n") as (elsewhere, asked):
         moved = f"HTTP/1.1 302 Found\r\nLocation: {elsewhere}/v1/models\r\nContent-Length: 0\r\n\r\n"
         with answering(moved) as (url, first):
@@ -79,15 +85,36 @@ def test_a_redirection_is_not_given_the_key(provider: str, monkeypatch: pytest.M
 
 @each_provider
 def test_a_key_that_is_refused_is_told(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "a-wrong-key-of-the-tests")
+    monkeypatch.setenv(KEYS[provider], "a-wrong-key-of-the-tests")
     with ModelServer([], key="the-right-key") as server:
-        words = f"the server at {server.url}.* refuses the key in {provider.upper()}_API_KEY; set a valid one"
+        words = f"the server at {server.url}.* refuses the key in .*{KEYS[provider]}.*; set a valid one"
         with pytest.raises(UsageError, match=words) as told:
             probe(provider, server.url)
     assert "a-wrong-key" not in str(told.value)
 
 
 @each_provider
+def test_a_key_that_is_right_is_not_refused(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEYS[provider], "the-right-key")
+    with ModelServer([], key="the-right-key") as server:
+        probe(provider, server.url)
+
+
+def test_google_refuses_a_key_as_a_wrong_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "a-wrong-key-of-the-tests")
+    body = '{"error": {"code": 400, "details": [{"reason": "API_KEY_INVALID"}]}}'
+    refusal = f"HTTP/1.1 400 Bad Request\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    with answering(refusal) as (url, asked), pytest.raises(UsageError, match="refuses the key in GEMINI_API_KEY"):
+        probe("google", url)
+    assert asked[0].startswith(b"GET /v1beta/models ")
+
+
+def test_a_deployment_of_azure_is_in_no_list() -> None:
+    with ModelServer([], models=["gpt-5"]) as server:
+        probe("azure", f"{server.url}/openai", model="my-deployment")
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize(
     ("models", "words"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 from pytest_evocode.errors import AgentFault, ContextOverflow, ModelFault, UsageError
 from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
-from pytest_evocode.llm.protocol import Message, ModelClient
+from pytest_evocode.llm.protocol import Message, ModelClient, RequestedCall
 from tests.llm.conftest import ASK, BASH, SECONDS
 from tests.model_scripts import CutOff, Fail, Run, Say, Step, Think, Tokens
 from tests.model_server import ModelServer
@@ -125,6 +126,21 @@ def test_thoughts_are_not_asked_for_where_a_gemini_model_has_none() -> None:
         asked.complete(ASK, [BASH], timeout=SECONDS)
     asked_for = ["thinkingConfig" in each.body.get("generationConfig", {}) for each in server.asked]
     assert asked_for == [True, False, False]
+
+
+def test_calls_without_a_signature_are_marked_where_a_gemini_model_refuses_them() -> None:
+    of_a_task = [Message("assistant", "I look.", (RequestedCall("task-1-1", "bash", {"command": "ls"}),))]
+    conversation = [*ASK, *of_a_task, Message("tool", "a.py", call_id="task-1-1")]
+    with ModelServer([[Run("ls")], Say("Done.")]) as server:
+        asked = client("google", server)
+        first = asked.complete(conversation, [BASH], timeout=SECONDS)
+        result = Message("tool", "b.py", call_id=first.calls[0].id)
+        assert asked.complete([*conversation, first.message, result], [BASH], timeout=SECONDS).text == "Done."
+    assert len(server.asked) == 3  # The first was refused.
+    parts = [part for content in server.asked[-1].body["contents"] for part in content["parts"]]
+    signatures = [part["thoughtSignature"] for part in parts if "functionCall" in part]
+    assert len(set(signatures)) == 2  # Its own stays as it came.
+    assert base64.b64decode(signatures[0]) == b"skip_thought_signature_validator"
 
 
 def test_a_gemini_model_that_is_cut_off_says_so() -> None:

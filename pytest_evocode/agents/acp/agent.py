@@ -1,4 +1,4 @@
-"""The agent ``acp:COMMAND``: its options, its session over the rounds, and its turns."""
+"""The agent ``acp:COMMAND``: its session over the rounds, and its turns."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ import json
 import logging
 import os
 import re
+import shlex
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import AfterValidator, BeforeValidator
-
+from pytest_evocode.agents.acp.options import AcpOptions
 from pytest_evocode.agents.acp.updates import AcpReader
-from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
-from pytest_evocode.agents.installed.declared_command import below_home, below_workdir, split_words
+from pytest_evocode.agents.harness import check_files, read_file
+from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.staged_files import UserFiles, staged
 from pytest_evocode.agents.mcp.servers import ALL_TRANSPORTS, ToolServer, check_names, servers_of_file
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, Cancelled, UsageError
 from pytest_evocode.llm.budget import Budget
-from pytest_evocode.llm.model_options import Variables
 from pytest_evocode.names import agent_id
 from pytest_evocode.results.records import Usage
 from pytest_evocode.tasks import Task
@@ -47,30 +48,6 @@ _STOPS = {
     "max_turn_requests": "the agent's own limit of requests in a turn",
     _REFUSAL: "the agent refused to go on",
 }
-
-
-class AcpOptions(HarnessOptions):
-    """Options of an agent that speaks ACP."""
-
-    model: str | None = None
-    """The model that the session is set to, by the agent's own id; None for its default."""
-    mode: str | None = None
-    """The mode that the session is set to, by the agent's own id, such as one that asks for no permissions."""
-    auth_method: str | None = None
-    """The way to authenticate, by the agent's own id, for one that asks for it."""
-    secrets: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
-    """Variables of this machine that the agent gets."""
-    env: Variables = {}
-    """Further variables for the agent; ``${NAME}`` stands for a variable of this machine, which is how a secret is
-    given."""
-    hosts: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
-    """Hosts that the agent calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
-    install: str = ""
-    """Script that runs as root, with a network, when the image is built."""
-    rules_file: Annotated[str, AfterValidator(below_workdir)] = "AGENTS.md"
-    """File in which the agent looks for rules, relative to the working directory."""
-    skills_directory: Annotated[str | None, AfterValidator(below_home)] = None
-    """Directory in which the agent looks for skills, such as ~/.agents/skills; None where it uses none."""
 
 
 class AcpAgent:
@@ -101,7 +78,32 @@ class AcpAgent:
     def installation(self) -> Installation | None:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         script = self._options.install
-        return Installation(f"acp:{self._command}", script) if script else None
+        if (package := self._package) is None:
+            return Installation(f"acp:{self._command}", script) if script else None
+        program, number = package
+        installed = program.installation(number)
+        if not script:
+            return installed
+        return replace(installed, script=f"bash -c {shlex.quote(script)} || exit\n{installed.script}")
+
+    @cached_property
+    def _package(self) -> tuple[NpmProgram, str] | None:
+        """The command's program where npm installs it, and the version, which is looked up once."""
+        found = self._options.program(self._command)
+        return None if found is None else (found[0], found[0].resolved(found[1]))
+
+    @property
+    def harness(self) -> tuple[str, str] | None:
+        """The npm package and its version; see :class:`~pytest_evocode.agents.protocol.Agent`."""
+        return None if self._package is None else (self._package[0].package, self._package[1])
+
+    @property
+    def _script(self) -> str:
+        """The command, with the path of a program that npm has installed."""
+        if self._package is None:
+            return self._command
+        program = self._package[0]
+        return program.path + self._command.removeprefix(program.program)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -130,6 +132,7 @@ class AcpAgent:
         for name in (*options.secrets, *named):
             if not environ.get(name):
                 raise UsageError(f"{self.name} needs {name}, which is not set")
+        options.program(self._command)
         check_files(options.rules, options.prompt, skills=options.skills)
         if options.skills is not None and not self.takes_skills:
             raise UsageError(f"{self.name}: say with skills_directory where the agent looks for skills")
@@ -229,12 +232,10 @@ class AcpAgent:
         if not usage and cost is None:
             return
         told = usage or {}
-        cached = told.get("cachedReadTokens")
-        prompt = told.get("inputTokens")
         counted = Usage(
-            prompt_tokens=None if prompt is None else prompt + (cached or 0) + (told.get("cachedWriteTokens") or 0),
+            prompt_tokens=prompt_tokens(told),
             completion_tokens=told.get("outputTokens"),
-            cached_tokens=cached,
+            cached_tokens=told.get("cachedReadTokens"),
             cost_usd=cost,
             requests=max(1, reader.replies),
         )
@@ -258,7 +259,7 @@ class AcpAgent:
         env |= {
             name: _VARIABLE.sub(lambda match: os.environ[match[1]], text) for name, text in self._options.env.items()
         }
-        program = self._program = AcpProgram(context.environment, context.round.agent_user, self._command, env)
+        program = self._program = AcpProgram(context.environment, context.round.agent_user, self._script, env)
         about = self._ask(turn, program, "initialize", _HELLO | {"clientInfo": _client()})
         if about.get("protocolVersion") != _VERSION:
             said = about.get("protocolVersion")
@@ -361,6 +362,17 @@ _HELLO = {
     "protocolVersion": _VERSION,
     "clientCapabilities": {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True},
 }
+
+
+def prompt_tokens(told: Mapping[str, Any]) -> int | None:
+    """Return all tokens that were sent; whether ``inputTokens`` has those of the cache differs, and the total tells."""
+    prompt: int | None = told.get("inputTokens")
+    if prompt is None:
+        return None
+    cached: int = (told.get("cachedReadTokens") or 0) + (told.get("cachedWriteTokens") or 0)
+    total, completion = told.get("totalTokens"), told.get("outputTokens") or 0
+    includes = total is not None and total < prompt + cached + completion
+    return prompt if includes else prompt + cached
 
 
 def _client() -> dict[str, str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -18,7 +17,8 @@ from pydantic import Field
 
 from pytest_evocode.agents.harness import HarnessOptions, check_files, read_file
 from pytest_evocode.agents.installed.event_reader import EventReader
-from pytest_evocode.agents.installed.latest_version import LATEST, latest_version
+from pytest_evocode.agents.installed.latest_version import LATEST
+from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.program_run import ProgramRun, run_program
 from pytest_evocode.agents.installed.staged_files import StagedFiles, UserFiles, staged
 from pytest_evocode.agents.mcp.servers import (
@@ -41,9 +41,6 @@ from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
 
 _SHOWN_LINES = 20
-_INSTALL = Path(__file__).with_name("install.sh")
-#: Directory of the programs in the container.
-_ROOT = "/opt/evocode"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
@@ -78,39 +75,6 @@ class CliOptions(HarnessOptions):
         return {name: _VARIABLE.sub(value, text) for name, text in self.env.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class NpmProgram:
-    """A program of an npm package."""
-
-    package: str
-    program: str
-    """The program's name in the package."""
-    native: tuple[str, ...] = ()
-    """Patterns, for ``find``, of the paths of programs in the package that need no Node."""
-    above: int = 0
-    """Number of directories above such a program that belong to it."""
-    node: int = 22
-    """Major version of Node that other programs get."""
-
-    @property
-    def path(self) -> str:
-        """Path of the program in the container."""
-        return f"{_ROOT}/{self.program}/program"
-
-    def installation(self, version: str) -> Installation:
-        """Return what installs a version there."""
-        given = {
-            "target": f"{_ROOT}/{self.program}",
-            "package": f"{self.package}@{version}",
-            "program": self.program,
-            "native": " ".join(self.native),
-            "above": str(self.above),
-            "needs_node": str(self.node),
-        }
-        lines = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
-        return Installation(given["package"], "\n".join([*lines, _INSTALL.read_text(encoding="utf-8")]))
-
-
 class InstalledAgent(ABC):
     """A CLI that runs in the container, and keeps one conversation over all rounds in its own files there.
 
@@ -142,17 +106,12 @@ class InstalledAgent(ABC):
     @property
     def installation(self) -> Installation:
         """The npm package in the image; see :class:`~pytest_evocode.agents.protocol.Agent`."""
-        found = replace(self.npm.installation(self.version), ca=self.options.ca)
-        if self.version != LATEST:
-            return found
-        # What is latest changes, and the image is named by the script.
-        return replace(found, script=f"# {LATEST} as of {time.strftime('%Y-%m-%d')}\n{found.script}")
+        return replace(self.npm.installation(self.version), ca=self.options.ca)
 
     @cached_property
     def version(self) -> str:
         """The version of the CLI; ``latest`` only where it cannot be looked up which that is."""
-        version = self.options.version
-        return (latest_version(self.npm.package) or version) if version == LATEST else version
+        return self.npm.resolved(self.options.version)
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -306,6 +265,9 @@ class InstalledAgent(ABC):
             raise AgentFault(f"{self.name}: {reader.failure}")
         if run.stopped:
             return RoundTranscript(stopped=run.stopped, output=reader.final)
+        if reader.refused:
+            refusal = f"refused: the model, or a filter of its provider's, refused to answer ({reader.refused})"
+            return RoundTranscript(stopped=refusal, output=reader.final, refused=True)
         if result.timed_out:
             if reader.trouble:
                 raise AgentFault(

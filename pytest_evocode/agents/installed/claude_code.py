@@ -10,11 +10,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from pytest_evocode.agents.harness import read_file
-from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
 from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
+from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.staged_files import SERVERS, StagedFiles, UserFiles
 from pytest_evocode.agents.mcp.servers import as_json
 from pytest_evocode.agents.protocol import RoundContext
+from pytest_evocode.llm.anthropic_messages import ENDINGS
 from pytest_evocode.llm.prices import find_model_facts
 from pytest_evocode.results.records import Usage, total_usage
 from pytest_evocode.trajectories.atif import AgentInfo, ToolCall
@@ -50,6 +52,7 @@ class _Message:
     thoughts: list[str] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
     usage: dict[str, int] = field(default_factory=dict)
+    stop_reason: str = ""
 
     def count(self, usage: Mapping[str, Any] | None) -> None:
         """Keep the token counts, which are repeated for one reply and only grow."""
@@ -118,6 +121,7 @@ class ClaudeCodeReader(EventReader):
             self._message(event["message"], parent)
         elif event["type"] == "message_delta" and parent in self._begun:
             self._begun[parent].count(event.get("usage"))
+            self._begun[parent].stop_reason = str(event.get("delta", {}).get("stop_reason") or "")
         elif event["type"] == "message_stop":
             self._record(parent)
 
@@ -150,9 +154,14 @@ class ClaudeCodeReader(EventReader):
         message = self._begun.pop(parent, None)
         if message is None or not (message.texts or message.thoughts or message.calls):
             return
-        extra = {"request_id": message.request_id} if message.request_id else {}
-        if message.parent is not None:
-            extra["helper_of"] = message.parent
+        facts = {
+            "request_id": message.request_id,
+            "stop_reason": message.stop_reason,
+            "ending": ENDINGS.get(message.stop_reason, ""),
+            "helper_of": message.parent or "",
+        }
+        if message.parent is None:
+            self.refused = message.stop_reason if facts["ending"] == "refused" else ""
         # The rest of a reply that was recorded when the first of its calls was done.
         again = message.id in self._recorded
         self._recorded.add(message.id)
@@ -161,7 +170,8 @@ class ClaudeCodeReader(EventReader):
             message.calls,
             reasoning="\n".join(message.thoughts),
             usage=None if again else self._usage(message),
-            extra=extra,
+            model=message.model,
+            extra={name: value for name, value in facts.items() if value},
         )
 
     def _usage(self, message: _Message) -> Usage:
@@ -204,7 +214,7 @@ class ClaudeCodeReader(EventReader):
             self.stopped = "claude-code: max_turns reached"
         elif _TOO_LONG.search(words) and event.get("is_error"):
             self.stopped = f"context: the conversation is longer than the model takes ({words})"
-        elif event.get("is_error"):
+        elif event.get("is_error") and not self.refused:
             self.failure = words or f"it ended with {event.get('subtype')}"
         else:
             self.final = words

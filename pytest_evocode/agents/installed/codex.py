@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
+from pytest_evocode.agents.installed.codex_log import LoggedRequest, LoggedRequests, keys_of
 from pytest_evocode.agents.installed.event_reader import Event, LoggedEventReader, text_of
+from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.staged_files import UserFiles
 from pytest_evocode.agents.mcp.servers import ToolServer
+from pytest_evocode.llm.rates import ModelFacts
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
+from pytest_evocode.trajectories.recorder import Recorder
 
 _KEY = "CODEX_API_KEY"
 _PROVIDER = "evocode"
@@ -35,11 +40,17 @@ class CodexOptions(CliOptions):
 class CodexReader(LoggedEventReader):
     """Reads the output of ``--json``: items such as messages, thoughts and commands, but no replies as such.
 
-    The tokens of a request are in the session's log as soon as it is answered, in the events only at the turn's end.
+    The tokens of a request are in the session's log as soon as it is answered, in the events only at the turn's end. A
+    request of which there is no event is a step of its own.
     """
 
     _updates = 0
     _counted = _resumed = False
+
+    def __init__(self, recorder: Recorder, facts: ModelFacts | None = None) -> None:
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
+        super().__init__(recorder, facts)
+        self._requests = LoggedRequests()
 
     def pattern(self, session: str) -> str:
         """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
@@ -48,6 +59,7 @@ class CodexReader(LoggedEventReader):
     def skip(self, entries: list[Event]) -> None:
         """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
         self._resumed = True
+        self._requests.skip(entries)
 
     def take(self, event: Event) -> None:
         """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
@@ -101,14 +113,48 @@ class CodexReader(LoggedEventReader):
         self.result(item["id"], shown, exit_code=code if isinstance(code, int) else None)
         self.count()
 
+    def flush(self, calls: Sequence[ToolCall] = (), *, continues: bool = False) -> None:
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
+        made = keys_of(self._texts, self._thoughts, calls)
+        if not made:
+            return
+        if not continues or self._texts or self._thoughts:
+            self.count()
+            for request in self._requests.before(made):
+                self._reply_alone(request)
+        left = keys_of(self._texts, self._thoughts, calls)
+        super().flush(calls, continues=continues)
+        self._requests.mark(left, self.recorder.last_reply)
+
     def count(self) -> None:
         """See :class:`~pytest_evocode.agents.installed.event_reader.LoggedEventReader`."""
-        for entry in self.new_entries():
-            payload = entry.get("payload") or {}
-            usage = (payload.get("info") or {}).get("last_token_usage")
-            if payload.get("type") == "token_count" and usage and self.replies:
+        self._requests.read(self.new_entries())
+        for place, request in self._requests.known():
+            self._counted = True
+            self.recorder.amend(usage=self._usage(request.usage), at=place)
+
+    def close(self) -> None:
+        """See :class:`~pytest_evocode.agents.installed.event_reader.EventReader`."""
+        super().close()
+        for request in self._requests.rest():
+            if request.has_no_event or not self.replies:
+                self._reply_alone(request)
+            else:
                 self._counted = True
-                self.recorder.amend(usage=self._usage(usage))
+                self.recorder.amend(usage=self._usage(request.usage))
+
+    def _reply_alone(self, request: LoggedRequest) -> None:
+        """Record a request of which there is no event, or none but words."""
+        self._counted = True
+        texts = [text for text in self._texts if ("text", text) in request.keys]
+        thoughts = [text for text in self._thoughts if ("thought", text) in request.keys]
+        self._texts = [text for text in self._texts if text not in texts]
+        self._thoughts = [text for text in self._thoughts if text not in thoughts]
+        usage = self._usage(request.usage)
+        words, reasoning = "\n\n".join(texts), "\n\n".join(thoughts)
+        self.reply(words, request.unseen, reasoning=reasoning, usage=usage, extra={"from": "log"})
+        for call in request.unseen:
+            self.result(call.tool_call_id, self._requests.outputs.get(call.tool_call_id, ""))
 
     def _usage(self, count: Event) -> Usage:
         return self.usage(
@@ -116,6 +162,7 @@ class CodexReader(LoggedEventReader):
             completion=count["output_tokens"],
             cached=count.get("cached_input_tokens", 0),
             written=count.get("cache_write_input_tokens", 0),
+            reasoning=count.get("reasoning_output_tokens"),
         )
 
 

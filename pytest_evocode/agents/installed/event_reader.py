@@ -43,6 +43,8 @@ class EventReader(ABC):
         """The error that the CLI is retrying after, since the model's last reply."""
         self.stopped = ""
         """Why the CLI ended the turn before the model did."""
+        self.refused = ""
+        """The provider's word for why the last reply is a refusal; empty where it is none, as far as the CLI tells."""
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._began: dict[str, float] = {}
@@ -89,13 +91,14 @@ class EventReader(ABC):
         *,
         reasoning: str = "",
         usage: Usage | None = None,
+        model: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record a reply of the model."""
+        """Record a reply, with the model that gave it where the CLI says so."""
         self.replies += 1
         self.trouble = ""
         self.final = text or self.final
-        self.recorder.reply(text, calls, reasoning=reasoning, usage=usage, extra=extra)
+        self.recorder.reply(text, calls, reasoning=reasoning, usage=usage, model=model, extra=extra)
         self._waiting = set() if calls else None
         for call in calls:
             self._wait_for(call)
@@ -140,9 +143,14 @@ class EventReader(ABC):
         if self._waiting is not None:
             self._waiting.discard(call_id)
 
-    def usage(self, *, prompt: int, completion: int, cached: int = 0, written: int = 0) -> Usage:
-        """Return the usage of one request; ``cached`` and ``written`` are parts of ``prompt``."""
-        return priced_usage(self.facts, prompt, completion, cached, written)
+    def usage(
+        self, *, prompt: int, completion: int, cached: int = 0, written: int = 0, reasoning: int | None = None
+    ) -> Usage:
+        """Return the usage of one request.
+
+        ``cached`` and ``written`` are parts of ``prompt``, and ``reasoning`` of ``completion``, None where unknown.
+        """
+        return priced_usage(self.facts, prompt, completion, cached, written, reasoning)
 
 
 class SessionLog:

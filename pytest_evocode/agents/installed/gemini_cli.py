@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import Field
 
-from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
 from pytest_evocode.agents.installed.event_reader import Event, LoggedEventReader, text_of
+from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.staged_files import SERVERS, StagedFiles, UserFiles
 from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.results.records import Usage
@@ -92,8 +93,11 @@ class GeminiCliReader(LoggedEventReader):
             self._exit_codes.update(_exit_codes(entry))
 
     def _usage(self, tokens: Event) -> Usage:
-        completion = tokens["output"] + tokens.get("thoughts", 0)
-        return self.usage(prompt=tokens["input"], completion=completion, cached=tokens.get("cached", 0))
+        thoughts = tokens.get("thoughts", 0)
+        completion = tokens["output"] + thoughts
+        return self.usage(
+            prompt=tokens["input"], completion=completion, cached=tokens.get("cached", 0), reasoning=thoughts
+        )
 
 
 class GeminiCliAgent(InstalledAgent):

@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, NpmProgram, Version
+from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
 from pytest_evocode.agents.installed.event_reader import Event, EventReader, text_of
+from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.staged_files import UserFiles
 from pytest_evocode.agents.mcp.servers import ToolServer
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.budget import Budget
+from pytest_evocode.llm.protocol import Ending
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
 
@@ -32,6 +34,8 @@ _HOSTS = {
     "xai": "api.x.ai",
     "deepseek": "api.deepseek.com",
 }
+#: Why a reply ended, in one word for all providers, by OpenCode's.
+_ENDINGS: dict[str, Ending] = {"stop": "done", "tool-calls": "calls", "length": "length", "content-filter": "filtered"}
 
 
 class OpenCodeOptions(CliOptions):
@@ -62,7 +66,10 @@ class OpenCodeReader(EventReader):
             self._take_call(part)
         elif kind == "step_finish":
             self._flush_reply()
-            self.recorder.amend(usage=self._usage(part))
+            reason = str(part.get("reason") or "")
+            self.refused = reason if reason == "content-filter" else ""
+            facts = {"stop_reason": reason, "ending": _ENDINGS.get(reason, "unknown")} if reason else {}
+            self.recorder.amend(usage=self._usage(part), notes=facts)
         elif kind == "error":
             error = event.get("error") or {}
             self.failure = text_of((error.get("data") or {}).get("message")) or text_of(error.get("name"))
@@ -100,6 +107,7 @@ class OpenCodeReader(EventReader):
             completion=tokens["output"] + tokens.get("reasoning", 0),
             cached=cache.get("read", 0),
             written=cache.get("write", 0),
+            reasoning=tokens.get("reasoning", 0),
         )
         # OpenCode reports a cost of 0 for models whose price it does not know.
         return usage.model_copy(update={"cost_usd": part["cost"]}) if part.get("cost") else usage

@@ -8,7 +8,6 @@ import json
 import posixpath
 import shlex
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import Environment, User, read_environment_file
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import AgentFault, UnreadableFile
 
 #: Not below /opt or /usr, where nothing may change after the image was built.
@@ -101,7 +101,7 @@ class StagedFiles:
         for source, target, script in ((rules, files.rules, _PLACE_RULES), (skills, files.skills, _PLACE_SKILLS)):
             if source is None:
                 continue
-            with tempfile.TemporaryDirectory() as directory:
+            with scratch_directory() as directory:
                 copy = shutil.copytree if source.is_dir() else shutil.copy
                 copy(source, Path(directory, "files"))
                 self.environment.upload([Path(directory)], STAGE, writable=True)
@@ -121,7 +121,7 @@ class StagedFiles:
 
     def add_servers(self, values: Any) -> None:
         """Write what the CLI is to know of MCP servers into :data:`SERVERS`, as JSON, until the turn's end."""
-        with tempfile.TemporaryDirectory() as directory:
+        with scratch_directory() as directory:
             Path(directory, posixpath.basename(SERVERS)).write_text(json.dumps(values), encoding="utf-8")
             self.environment.upload([Path(directory)], STAGE, writable=True)
 
@@ -134,7 +134,7 @@ class StagedFiles:
             was_there = read_environment_file(self.environment, path, 0) is not None
         except UnreadableFile:  # It has more than 0 bytes.
             was_there = True
-        with tempfile.TemporaryDirectory() as directory:
+        with scratch_directory() as directory:
             Path(directory, "rules").write_bytes(text)
             self.environment.upload([Path(directory)], STAGE)
         given = {
@@ -164,7 +164,7 @@ class StagedFiles:
 def staged(context: RoundContext, instruction: str) -> Iterator[StagedFiles]:
     """Put the instruction and an empty stderr file into the container until the context ends."""
     environment = context.environment
-    with tempfile.TemporaryDirectory() as directory:
+    with scratch_directory() as directory:
         Path(directory, "instruction.md").write_text(instruction, encoding="utf-8")
         Path(directory, "stderr.txt").touch()
         environment.upload([Path(directory)], STAGE, writable=True)

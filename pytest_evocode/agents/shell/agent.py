@@ -19,6 +19,7 @@ from pytest_evocode.agents.mcp.servers import (
 )
 from pytest_evocode.agents.protocol import RoundContext, RoundTranscript
 from pytest_evocode.agents.shell.bash_tool import BASH, Deadline, coerced, complaint_about, run_script
+from pytest_evocode.agents.shell.compaction import Compaction
 from pytest_evocode.agents.shell.conversation import Conversation
 from pytest_evocode.agents.shell.earlier_messages import earlier_messages
 from pytest_evocode.agents.shell.image_tool import VIEW_IMAGE, recorded, view_image
@@ -58,6 +59,8 @@ class ShellOptions(ModelOptions, HarnessOptions):
     """Characters of a command's output that the model sees; fewer where its window is short."""
     compact_at: float = Field(default=0.8, ge=0, le=1)
     """Share of the model's window from which on the conversation is shortened; 0 never shortens it."""
+    compaction: Compaction = "agent"
+    """Who shortens it: the agent, whatever the API, or first the provider, by an API of its own."""
     calls: Literal["tools", "text"] = "tools"
     """How the model calls its tool: by the API's tool calls, or, ``text``, by one fenced block in each reply."""
     view_image: bool = False
@@ -102,8 +105,23 @@ class ShellAgent:
         check_files(self._options.rules, self._options.prompt, skills=self._options.skills)
         if servers_of_file(self._options.mcp, environ):
             check_sdk()
-        # Last, because it takes a request. Clients of other packages need not have it.
+        # Last, because they take a request. Clients of other packages need not have them.
         getattr(self._client, "probe", lambda: None)()
+        if self._options.compaction == "provider":
+            self._check_compaction()
+
+    def _check_compaction(self) -> None:
+        """Raise UsageError where the provider cannot shorten a conversation."""
+        if not self._options.compact_at:
+            raise UsageError("compact_at=0 shortens nothing, whatever compaction says; leave one of them out")
+        try:
+            if (check := getattr(self._client, "check_compaction", None)) is None:
+                raise UsageError("its client has no compaction")
+            check()
+        except UsageError as error:
+            raise UsageError(
+                f"{self._client.model}: compaction=provider is not possible: {error}; set compaction=agent"
+            ) from None
 
     def check_task(self, task: Task, engine: str) -> None:
         """See :class:`~pytest_evocode.agents.protocol.SelectiveAgent`."""
@@ -161,6 +179,7 @@ class ShellAgent:
             deadline,
             tools=lambda: [BASH, *self._others],
             compact_at=self._options.compact_at,
+            compaction=self._options.compaction,
         )
         nudges = Nudges()
         turn.begin()

@@ -8,13 +8,16 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from pytest_evocode.agents.shell.conversation import Conversation, head_and_tail
+from pytest_evocode.llm.native_messages import signed_calls
 from pytest_evocode.llm.protocol import Message, RequestedCall
 
-Step = Literal["old outputs", "outputs", "calls", "texts", "summary", "ends"]
-STEPS: tuple[Step, ...] = ("old outputs", "outputs", "calls", "texts", "summary", "ends")
-"""What is left out, one after the other: the older half of the outputs; all others but the latest two; the long
-arguments of the model's own calls; its reasoning and most of its texts; everything before the last two replies for a
-summary; most of what these hold.
+Step = Literal["provider", "old outputs", "outputs", "calls", "texts", "summary", "ends"]
+Compaction = Literal["agent", "provider"]
+STEPS: tuple[Step, ...] = ("provider", "old outputs", "outputs", "calls", "texts", "summary", "ends")
+"""What is left out, one after the other: everything before the last two replies for what the provider makes of it, if
+that is wanted; the older half of the outputs; all others but the latest two; the long arguments of the model's own
+calls; its reasoning and most of its texts; everything before the last two replies for a summary; most of what these
+hold.
 """
 ROOM = 0.5
 """Share of the window that is to be filled at most afterwards: seldom and much, because each time the provider's cache
@@ -32,6 +35,7 @@ _FORGET = (
     "The conversation before this point was left out, because it was longer than the model takes. The workspace holds "
     "all that was done: look at it, and at its history, before you change anything."
 )
+_STILL_ASKED = "The request that you are working on, word for word, because all before it was made shorter:\n\n"
 #: What the model is told when it is to write a summary.
 SUMMARISER = (
     "You write the summary by which a software engineer goes on with their own work. The conversation below is between "
@@ -61,10 +65,11 @@ def shorten(conversation: Conversation, step: Step) -> list[str]:
 def _shortened(message: Message, step: Step) -> Message:
     if message.role == "tool" and step == "ends":
         return replace(message, text=head_and_tail(message.text, _LONGEST_END))
-    if message.role != "assistant":
+    if message.role != "assistant" or message.is_compacted:
         return message
     if step == "texts":
-        return replace(message, text=head_and_tail(message.text, _LONGEST_TEXT), native=None)
+        text = head_and_tail(message.text, _LONGEST_TEXT)
+        return replace(message, text=text, native=signed_calls(message.native, text))
     message = _with_short_calls(message)
     if step == "ends" and len(message.text) > _LONGEST_END:
         text = head_and_tail(message.text, _LONGEST_END)
@@ -111,12 +116,18 @@ def _replaced(value: Any, texts: Mapping[str, str]) -> Any:
 
 def _begin_of_end(conversation: Conversation) -> int:
     """Return the place of the second last reply, from which on messages stay; all do where there are fewer."""
-    replies = [place for place, message in enumerate(conversation.messages) if message.role == "assistant"]
+    replies = [
+        place
+        for place, message in enumerate(conversation.messages)
+        if message.role == "assistant" and not message.is_compacted
+    ]
     return replies[-_KEPT] if len(replies) >= _KEPT else 0
 
 
 def to_summarise(conversation: Conversation, window: int | None) -> str:
     """Return what a summary is to be of, no longer than half of the window; empty where that is not worth it."""
+    if any(message.is_compacted for message in conversation):
+        return ""  # What the provider made is encrypted.
     end = _begin_of_end(conversation)
     request = _newest_request(conversation)
     told = [
@@ -142,6 +153,45 @@ def put_summary(conversation: Conversation, summary: str) -> None:
         Message("assistant", _SUMMARISED),
         *kept,
     ]
+
+
+def to_compact(conversation: Conversation) -> list[Message]:
+    """Return what the provider is to make shorter, system prompt first; empty where that is not worth it."""
+    messages = conversation.messages[: _begin_of_kept(conversation)]
+    earlier = [message for message in messages if message.role != "system"]
+    # What was compacted last time is no work to be made shorter.
+    work = Conversation([message for message in earlier if not message.is_compacted])
+    return messages if earlier and size(work) >= _WORTH * size(conversation) else []
+
+
+def put_compacted(conversation: Conversation, compacted: Message) -> None:
+    """Put what the provider made of :func:`to_compact` in its place; the newest request stays word for word.
+
+    It goes to the end where the provider did not keep it, because newer models refuse to see their own thoughts again
+    where something was put before them.
+    """
+    begin, request = _begin_of_kept(conversation), conversation.messages[_newest_request(conversation)]
+    messages = conversation.messages
+    system = [message for message in messages[:1] if message.role == "system"]
+    is_there = request.role != "user" or request in messages[begin:] or _holds(compacted.native, request.text)
+    again = [] if is_there else [Message("user", _STILL_ASKED + request.text.removeprefix(_STILL_ASKED))]
+    conversation.messages = [*system, compacted, *messages[begin:], *again]
+
+
+def _begin_of_kept(conversation: Conversation) -> int:
+    """Return the place before which the provider may compact: the last replies stay, with what they answer."""
+    begin = _begin_of_end(conversation)
+    while begin > 0 and conversation.messages[begin - 1].role == "user":
+        begin -= 1
+    return begin
+
+
+def _holds(value: Any, text: str) -> bool:
+    if isinstance(value, Mapping):
+        return any(_holds(each, text) for each in value.values())
+    if isinstance(value, list | tuple):
+        return any(_holds(each, text) for each in value)
+    return bool(value == text)
 
 
 def forget(conversation: Conversation) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import threading
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,11 +20,14 @@ from pytest_evocode.agents.shell.compaction import (
     ROOM,
     STEPS,
     SUMMARISER,
+    Compaction,
     Step,
     forget,
+    put_compacted,
     put_summary,
     shorten,
     size,
+    to_compact,
     to_summarise,
 )
 from pytest_evocode.agents.shell.conversation import Conversation, reply_as_json, reply_from_json
@@ -42,8 +47,10 @@ _TOLD: Mapping[Step, str] = {
     "calls": "The long arguments of {} earlier replies were left out of the conversation to make room.",
     "texts": "The reasoning and the long texts of {} earlier replies were left out of the conversation to make room.",
     "summary": "All before the last replies was replaced by a summary of the model's own, to make room.",
+    "provider": "The provider replaced {} messages before the last replies by what it made of them, to make room.",
     "ends": "Of {} messages only the beginning and the end are left in the conversation, to make room.",
 }
+_NOT_COMPACTED = "The provider was asked to make the conversation shorter, and did not; the agent does so itself."
 
 
 class ModelTurn:
@@ -61,10 +68,12 @@ class ModelTurn:
         *,
         tools: Callable[[], Sequence[Tool]],
         compact_at: float,
+        compaction: Compaction = "agent",
     ) -> None:
         """Begin a turn; from the share ``compact_at`` of the model's window on, the conversation is shortened."""
         self._client, self._conversation, self._context = client, conversation, context
-        self._deadline, self._tools, self._compact_at = deadline, tools, compact_at
+        self._deadline, self._tools = deadline, tools
+        self._compact_at, self._compaction = compact_at, compaction
         self._earlier = list(context.journal.earlier)
         self._steps: list[Step] = []
         """What can still be tried to make room for the next request."""
@@ -147,26 +156,26 @@ class ModelTurn:
             )
 
     def _request(self) -> Reply:
-        self._steps = list(STEPS) if self._compact_at else []
+        first = 0 if self._compaction == "provider" else 1
+        self._steps = list(STEPS[first:]) if self._compact_at else []
         window = self._client.context_tokens
         if window is not None and self._conversation.filled > self._compact_at * window:
             self._make_room(self._conversation.filled)
         while True:
             try:
-                return self._complete(tuple(self._conversation), self._tools())
+                return self._wait_for(partial(self._client.complete, tuple(self._conversation), self._tools()))
             except ContextOverflow as error:
                 known = max(self._conversation.filled, window or 0)
                 if not self._make_room(known):
                     self._conversation.overflowed = True
                     raise TurnStopped(f"context: the conversation is longer than the model takes ({error})") from None
 
-    def _complete(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+    def _wait_for(self, ask: Callable[..., Reply]) -> Reply:
         if spent := self._context.spending.exhausted:
             raise TurnStopped(spent)
         if self._deadline.over:
             raise TimeoutError
-        asked = partial(self._client.complete, messages, tools, timeout=self._deadline.left)
-        return wait_for_reply(self._context.cancelled, asked, self._deadline)
+        return wait_for_reply(self._context.cancelled, partial(ask, timeout=self._deadline.left), self._deadline)
 
     # Making room.
 
@@ -191,6 +200,8 @@ class ModelTurn:
     def _shorten(self, step: Step) -> bool:
         if step == "summary":
             return self._summarise()
+        if step == "provider":
+            return self._have_compacted()
         changed = shorten(self._conversation, step)
         if changed:
             self._context.journal.add({"shorten": step})
@@ -209,10 +220,11 @@ class ModelTurn:
 
     def _shorten_as_before(self, entry: Mapping[str, Any]) -> None:
         step: Step = entry["shorten"]
-        if step == "summary":
+        if step in ("summary", "provider"):
             reply = reply_from_json(entry["reply"])
             self._count_waits_of_before()
-            self._take_summary(reply, paid_before=True)
+            take = self._take_summary if step == "summary" else self._take_compacted
+            take(reply, paid_before=True)
         else:
             self._note(step, shorten(self._conversation, step))
 
@@ -222,7 +234,8 @@ class ModelTurn:
         began = self._now
         while text:
             try:
-                reply = self._complete((Message("system", SUMMARISER), Message("user", text)), ())
+                asked = (Message("system", SUMMARISER), Message("user", text))
+                reply = self._wait_for(partial(self._client.complete, asked, ()))
                 break
             except ContextOverflow:
                 text = text[: len(text) // 2] if len(text) > 1000 else ""
@@ -241,6 +254,35 @@ class ModelTurn:
         put_summary(self._conversation, reply.text.strip())
         return True
 
+    def _have_compacted(self) -> bool:
+        """Have the provider make all but the last replies shorter, and return whether it did."""
+        messages = to_compact(self._conversation)
+        if not messages:
+            return False
+        began = self._now
+        # Only clients that have it pass the agent's check.
+        compact = getattr(self._client, "compact")  # noqa: B009
+        try:
+            reply = self._wait_for(partial(compact, messages, self._tools()))
+        except ContextOverflow:
+            return False
+        seconds = round(self._now - began, 3)
+        self._context.journal.add({"shorten": "provider", "reply": reply_as_json(reply), "seconds": seconds})
+        return self._take_compacted(reply, paid_before=False)
+
+    def _take_compacted(self, reply: Reply, *, paid_before: bool) -> bool:
+        self._refuse_uncounted(reply.usage, self._context.spending.budget)
+        done = reply.native is not None and not reply.refused
+        replaced = [message for message in to_compact(self._conversation) if message.role != "system"]
+        told = _TOLD["provider"].format(len(replaced)) if done else _NOT_COMPACTED
+        # What is encrypted cannot be recorded; that it is there, can.
+        made = {"summary": reply.text} if reply.text else {"encrypted": len(json.dumps(reply.native))} if done else {}
+        extra = {"compaction": "provider", **made, **_facts_of(reply)}
+        self._context.recorder.pay(told, reply.usage, extra, paid_before=paid_before)
+        if done:
+            put_compacted(self._conversation, replace(reply.message, is_compacted=True))
+        return done
+
     def _note(self, step: Step, changed: list[str]) -> None:
         told = _TOLD[step].format(len(changed))
         logger.info("%s: %s", self._context.round.name, told)
@@ -251,7 +293,7 @@ class ModelTurn:
 def _facts_of(reply: Reply) -> dict[str, Any]:
     """Return what the trajectory has of a reply beside its contents; nothing for what the provider does not say."""
     facts = {"request_id": reply.request_id, "stop_reason": reply.stop_reason, "ending": reply.ending}
-    return {name: value for name, value in facts.items() if value}
+    return {name: value for name, value in facts.items() if value} | reply.remarks
 
 
 def _as_tool_call(call: RequestedCall) -> ToolCall:

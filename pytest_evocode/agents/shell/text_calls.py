@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pytest_evocode.agents.shell.bash_tool import BASH
-from pytest_evocode.errors import TurnStopped
+from pytest_evocode.errors import TurnStopped, UsageError
 from pytest_evocode.llm.protocol import Message, ModelClient, Reply, RequestedCall, Tool
 
 #: What ends the system prompt of a model that is asked so.
@@ -50,6 +50,18 @@ class TextCalls:
     def probe(self) -> None:
         """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
         getattr(self.client, "probe", lambda: None)()
+
+    def check_compaction(self) -> None:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
+        if (check := getattr(self.client, "check_compaction", None)) is None:
+            raise UsageError("its client has no compaction")
+        check()
+
+    def compact(self, conversation: Sequence[Message], tools: Sequence[Tool], *, timeout: float | None) -> Reply:
+        """See :class:`~pytest_evocode.llm.base_client.BaseClient`."""
+        compact = getattr(self.client, "compact")  # noqa: B009 - only clients that have it pass check_compaction
+        reply: Reply = compact([_as_text(each) for each in conversation], [], timeout=timeout)
+        return reply
 
     def prepare(self) -> None:
         """See :class:`~pytest_evocode.llm.protocol.ModelClient`."""

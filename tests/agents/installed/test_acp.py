@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.agents.acp.agent import AcpAgent, AcpOptions
+from pytest_evocode.agents.acp.agent import AcpAgent, prompt_tokens
+from pytest_evocode.agents.acp.options import AcpOptions
 from pytest_evocode.agents.acp.updates import AcpReader
 from pytest_evocode.agents.specs import Option, make_agent
-from pytest_evocode.environments import Environment
+from pytest_evocode.environments import Environment, Installation
 from pytest_evocode.errors import EnvironmentFault, UsageError
 from pytest_evocode.llm.budget import parse_budget
 from tests.agents.installed.conftest import Attempt, MakeTask, Told
@@ -79,3 +80,59 @@ def test_no_thread_is_left_where_a_program_cannot_be_started(
     (record,) = attempt(agent(), make_task("say: x\n", files=FILES))
     assert record.outcome == "error"
     assert threading.active_count() == before
+
+
+class Installed(AcpAgent):
+    """An agent whose npm package has the program of the tests."""
+
+    @property
+    def installation(self) -> Installation:
+        """Only this differs."""
+        path = "/opt/evocode/agent/program"
+        program = f"{{ echo '#!/usr/bin/env python3'; cat <<'END'\n{FILES['agent.py']}END\n}}"
+        return Installation("a fake", f"mkdir -p {Path(path).parent}\n{program} >{path}\nchmod 755 {path}")
+
+
+def test_the_program_of_an_npm_package_is_started_from_where_it_is_installed(
+    make_task: MakeTask, attempt: Attempt
+) -> None:
+    task = make_task("remember: x\n", "recall: x.txt\nrun: cat x.txt; grep -qx x x.txt\n")
+    records = attempt(Installed("agent loads", AcpOptions(npm="an-agent@1.2")), task)
+    assert [(record.outcome, record.cause) for record in records] == [("passed", "")] * 2
+
+
+def test_an_npm_package_is_what_the_record_says_drove_the_model_and_is_installed_after_the_script() -> None:
+    made: Any = make_agent(
+        "acp:qwen --acp", {"npm": Option("@a/b@1.2", "here", Path()), "install": Option("false", "here", Path())}
+    )
+    assert made.harness == ("@a/b", "1.2")
+    assert made.installation.name == "@a/b@1.2"
+    assert made.installation.script.startswith("bash -c false || exit\n")
+    assert "package=@a/b@1.2" in made.installation.script
+
+
+@pytest.mark.parametrize(("npm", "command"), [("a@1", "KEY=b agent"), ("a@1", "/usr/bin/agent")])
+def test_a_command_that_does_not_begin_with_the_packages_program_is_refused(npm: str, command: str) -> None:
+    with pytest.raises(UsageError, match="has to begin with the package's program"):
+        AcpAgent(command, AcpOptions(npm=npm)).check({}, parse_budget("minutes=5"))
+
+
+@pytest.mark.parametrize("npm", ["a; rm -rf /", "@a", "a@", "../a", ""])
+def test_what_is_no_npm_package_is_refused(npm: str) -> None:
+    with pytest.raises(ValueError, match="npm"):
+        AcpOptions(npm=npm)
+
+
+@pytest.mark.parametrize(
+    ("told", "prompt"),
+    [
+        ({"inputTokens": 2000, "outputTokens": 100, "cachedReadTokens": 1200, "totalTokens": 2100}, 2000),
+        ({"inputTokens": 800, "outputTokens": 100, "cachedReadTokens": 1200, "totalTokens": 2100}, 2000),
+        ({"inputTokens": 800, "outputTokens": 100, "cachedReadTokens": 1000, "cachedWriteTokens": 200}, 2000),
+        ({"outputTokens": 100}, None),
+    ],
+)
+def test_tokens_of_the_cache_count_once_whichever_way_an_agent_counts_them(
+    told: dict[str, int], prompt: int | None
+) -> None:
+    assert prompt_tokens(told) == prompt

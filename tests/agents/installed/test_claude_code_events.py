@@ -54,8 +54,9 @@ def begin(message: str) -> dict[str, Any]:
     return streamed("message_start", message={"id": message, "model": "claude-x", "usage": ASKED})
 
 
-def finish(tokens: int) -> list[dict[str, Any]]:
-    return [streamed("message_delta", delta={}, usage={**ASKED, "output_tokens": tokens}), streamed("message_stop")]
+def finish(tokens: int, reason: str | None = None) -> list[dict[str, Any]]:
+    delta = {"stop_reason": reason}
+    return [streamed("message_delta", delta=delta, usage={**ASKED, "output_tokens": tokens}), streamed("message_stop")]
 
 
 def test_the_blocks_of_one_answer_are_one_step_whose_tokens_count_once(told: Tell) -> None:
@@ -102,6 +103,27 @@ def test_a_reply_that_has_only_begun_is_known_to_be_used() -> None:
     assert reader.used is not None
     assert (reader.used.prompt_tokens, reader.used.completion_tokens, reader.used.requests) == (200, 21, 2)
     assert reader.replies == 1
+
+
+def test_why_a_reply_ended_and_which_model_gave_it_are_on_its_step(told: Tell) -> None:
+    first = (begin("m1"), block("m1", call("c1")), *finish(40, "tool_use"), result("c1"))
+    found = told(ClaudeCodeReader, INIT, *first, begin("m2"), block("m2", text("No.")), *finish(7, "refusal"))
+    facts = [(step["model_name"], step["extra"]["evocode"]) for step in found.steps]
+    assert [(model, fact["stop_reason"], fact["ending"]) for model, fact in facts] == [
+        ("claude-x", "tool_use", "calls"),
+        ("claude-x", "refusal", "refused"),
+    ]
+    assert found.reader.refused == "refusal"
+
+
+def test_what_a_helper_refused_is_no_refusal_of_the_turn(told: Tell) -> None:
+    of_helper = streamed("message_delta", "c1", delta={"stop_reason": "refusal"}, usage=ASKED)
+    end = streamed("message_stop", "c1")
+    inner = (streamed("message_start", "c1", message={"id": "h1", "usage": ASKED}), block("h1", text("No."), "c1"))
+    outer = (begin("m1"), block("m1", call("c1", "Task")), *finish(40, "tool_use"))
+    found = told(ClaudeCodeReader, INIT, *outer, *inner, of_helper, end, result("c1"))
+    assert found.steps[1]["extra"]["evocode"]["ending"] == "refused"
+    assert found.reader.refused == ""
 
 
 def test_exit_codes_are_those_of_commands(told: Tell) -> None:

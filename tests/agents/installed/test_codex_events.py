@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from pytest_evocode.agents.installed.codex import CodexReader
 from tests.agents.installed.conftest import Told
 
 Tell = Callable[..., Told]
+Lines = list[dict[str, Any]]
 BEGIN = ({"type": "thread.started", "thread_id": "t-1"}, {"type": "turn.started"})
 
 
@@ -117,3 +119,149 @@ def test_a_conversation_that_is_too_long_ends_the_turn_and_is_no_error(told: Tel
     found = told(CodexReader, *BEGIN, {"type": "turn.failed", "error": {"message": said}})
     assert found.reader.failure == ""
     assert found.reader.stopped == f"context: the conversation is longer than the model takes ({said})"
+
+
+# The log of the session, which has the tokens of each request.
+
+
+def made(kind: str, **values: Any) -> Lines:
+    return [{"type": "response_item", "payload": {"type": kind, **values}}]
+
+
+def called(name: str, number: int = 1, **arguments: Any) -> Lines:
+    return made("function_call", name=name, arguments=json.dumps(arguments), call_id=f"call_{number}")
+
+
+def gave(number: int, output: str) -> Lines:
+    return made("function_call_output", call_id=f"call_{number}", output=output)
+
+
+def counted(tokens: int, **info: Any) -> Lines:
+    usage = {"input_tokens": tokens, "cached_input_tokens": 0, "output_tokens": 1, "reasoning_output_tokens": 1}
+    return [{"type": "event_msg", "payload": {"type": "token_count", "info": {"last_token_usage": usage, **info}}}]
+
+
+def said(text: str) -> Lines:
+    return made("message", role="assistant", content=[{"type": "output_text", "text": text}])
+
+
+def reader_of(*log: Lines) -> Any:
+    """A reader whose log grows by the next of these each time that it looks."""
+    grown = list(log)
+
+    class Reader(CodexReader):
+        def new_entries(self) -> Any:
+            return grown.pop(0) if grown else []
+
+    return Reader
+
+
+def plan() -> dict[str, Any]:
+    return item("started", 1, "todo_list", items=[{"text": "look", "completed": False}])
+
+
+PLAN = called("update_plan", plan=[])
+LS = called("exec_command", 2, cmd="ls")
+EVENTS = (*BEGIN, plan(), *command(2, "ls"), item("completed", 3, "agent_message", text="Done."))
+
+
+def tokens_of(found: Told) -> list[int | None]:
+    """The prompt's tokens of each step; None for a step that counts none."""
+    return [step.get("metrics", {}).get("prompt_tokens") for step in found.steps]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        [[*PLAN, *counted(1), *LS, *counted(2), *said("Done."), *counted(3)]],
+        [[], PLAN, [*counted(1), *LS], [], [*counted(2), *said("Done."), *counted(3)]],
+        [[], [], [], [], [*PLAN, *counted(1), *LS, *counted(2), *said("Done."), *counted(3)]],
+    ],
+    ids=["log ahead", "log beside", "log behind"],
+)
+def test_tokens_are_on_the_step_that_took_them_though_it_ran_no_command(told: Tell, log: list[Lines]) -> None:
+    found = told(reader_of(*log), *EVENTS)
+    assert tokens_of(found) == [1, 2, 3]
+    assert (found.used["prompt_tokens"], found.used["reasoning_tokens"], found.used["requests"]) == (6, 3, 3)
+    assert found.spending.spent.turns == 3
+
+
+def test_a_request_of_which_there_is_no_event_is_a_step_of_its_own(told: Tell) -> None:
+    thought = made("reasoning", summary=[], encrypted_content="x")
+    poll = called("write_stdin", 7, session_id=1, chars="")
+    log = [*LS, *counted(1), *poll, *counted(2), *gave(7, "more"), *thought, *counted(3), *said("Done."), *counted(4)]
+    found = told(reader_of(log), *BEGIN, *command(2, "ls"), item("completed", 3, "agent_message", text="Done."))
+    assert tokens_of(found) == [1, 2, 3, 4]
+    unseen = found.steps[1]
+    assert [call["function_name"] for call in unseen["tool_calls"]] == ["write_stdin"]
+    assert unseen["observation"]["results"] == [{"source_call_id": "call_7", "content": "more"}]
+    assert [step["message"] for step in found.steps] == ["", "", "", "Done."]
+    assert found.spending.spent.turns == 4
+
+
+def test_a_turn_that_ends_with_a_request_of_which_there_is_no_event_counts_it(told: Tell) -> None:
+    thought = made("reasoning", summary=[], encrypted_content="x")
+    found = told(reader_of([*LS, *counted(1)], [], [*thought, *counted(2)]), *BEGIN, *command(2, "ls"))
+    assert tokens_of(found) == [1, 2]
+
+
+def test_a_reply_of_which_events_make_two_steps_is_counted_once(told: Tell) -> None:
+    both = [*LS, *called("exec_command", 3, cmd="pwd")]
+    log = [*both, *counted(1), *called("exec_command", 4, cmd="id"), *counted(2), *said("Done."), *counted(3)]
+    events = (
+        *command(2, "ls"),
+        *command(3, "pwd"),
+        *command(4, "id"),
+        item("completed", 5, "agent_message", text="Done."),
+    )
+    for grown in ([log], [[], [], [], [], [], [], log]):
+        found = told(reader_of(*grown), *BEGIN, *events)
+        assert tokens_of(found) == [1, None, 2, 3]
+
+
+def test_tokens_that_the_log_repeats_with_rate_limits_count_once(told: Tell) -> None:
+    first, second = {"total_token_usage": {"total_tokens": 5}}, {"total_token_usage": {"total_tokens": 9}}
+    log = [*LS, *counted(1, **first), *counted(1, **first), *said("Done."), *counted(2, **second)]
+    found = told(reader_of(log), *BEGIN, *command(2, "ls"), item("completed", 3, "agent_message", text="Done."))
+    assert tokens_of(found) == [1, 2]
+
+
+def test_commands_that_the_log_writes_in_other_words_have_their_tokens_in_order(told: Tell) -> None:
+    shown = {"action": {"command": ["zsh", "-x", "a"]}}
+    script = made("custom_tool_call", name="exec", input="await tools.exec_command({cmd: 'b'})", call_id="c")
+    log = [*made("local_shell_call", **shown), *counted(1), *script, *counted(2), *said("Done."), *counted(3)]
+    found = told(
+        reader_of(log), *BEGIN, *command(2, "a"), *command(3, "b"), item("completed", 4, "agent_message", text="Done.")
+    )
+    assert tokens_of(found) == [1, 2, 3]
+
+
+def test_a_session_of_the_real_program_has_the_tokens_of_each_request(told: Tell) -> None:
+    """What version 0.169.0 printed and logged: a call that it does not know, a command that goes on, and a poll."""
+    thought = made("reasoning", summary=[{"type": "summary_text", "text": "Plan."}], encrypted_content="x")
+    script = "echo hi; sleep 4; echo there"
+    log = [
+        [*thought, *called("update_plan", 3, plan=[]), *gave(3, "unsupported call: update_plan"), *counted(100)],
+        [*said("I look."), *called("exec_command", 7, cmd=script, yield_time_ms=1000)],
+        [*gave(7, "Process running with session ID 75969"), *counted(200)],
+        [*called("write_stdin", 10, session_id=1), *gave(10, "write_stdin failed"), *counted(300)],
+        [*said("Done."), *counted(400)],
+    ]
+    events = (
+        {"type": "thread.started", "thread_id": "t-1"},
+        item("completed", 0, "error", message="Model metadata not found."),
+        {"type": "turn.started"},
+        item("completed", 1, "reasoning", text="Plan."),
+        item("completed", 2, "agent_message", text="I look."),
+        command(3, f"'{script}'")[0],
+        item("completed", 4, "agent_message", text="Done."),
+    )
+    whole = [entry for part in log for entry in part]
+    for grown in ([whole], [[*log[0], *log[1]], [*log[2], *log[3], *log[4]]]):
+        found = told(reader_of(*grown), *events)
+        assert tokens_of(found) == [100, 200, 300, 400]
+        assert [step["message"] for step in found.steps] == ["", "I look.", "", "Done."]
+        assert found.steps[0]["reasoning_content"] == "Plan."
+        assert (found.used["prompt_tokens"], found.used["requests"]) == (1000, 4)
+    late = told(reader_of([], [], whole), *events)  # What comes too late is with the next step, and is all there.
+    assert late.used["prompt_tokens"] == 1000

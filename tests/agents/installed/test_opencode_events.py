@@ -24,9 +24,9 @@ def call(number: int, code: int = 0, **state: Any) -> dict[str, Any]:
     return event("tool_use", tool="bash", callID=f"c{number}", state={**done, **state})
 
 
-def finish(cost: float = 0, **tokens: Any) -> dict[str, Any]:
+def finish(cost: float = 0, reason: str = "stop", **tokens: Any) -> dict[str, Any]:
     counts = {"input": 90, "output": 20, "reasoning": 5, "cache": {"read": 10, "write": 0}}
-    return event("step_finish", reason="stop", tokens={**counts, **tokens}, cost=cost)
+    return event("step_finish", reason=reason, tokens={**counts, **tokens}, cost=cost)
 
 
 def test_the_parts_of_an_answer_are_one_step_with_its_tokens(told: Tell) -> None:
@@ -52,7 +52,7 @@ def test_the_parts_of_an_answer_are_one_step_with_its_tokens(told: Tell) -> None
         "cached_tokens": 10,
         "completion_tokens": 25,
         "cost_usd": pytest.approx(cost),
-        "extra": {"cache_write_tokens": 0},
+        "extra": {"cache_write_tokens": 0, "reasoning_tokens": 5},
     }
     assert last["message"] == found.reader.final == "Done."
     assert (found.spending.spent.tokens, found.spending.spent.turns) == (250, 2)
@@ -66,10 +66,20 @@ def test_a_cost_that_it_knows_is_taken_and_0_is_none(told: Tell) -> None:
         "cached_tokens": 10,
         "completion_tokens": 25,
         "cache_write_tokens": 0,
-        "reasoning_tokens": None,
+        "reasoning_tokens": 5,
         "cost_usd": 0.25,
         "requests": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("reason", "ending", "refused"),
+    [("stop", "done", ""), ("content-filter", "filtered", "content-filter"), ("other", "unknown", "")],
+)
+def test_why_a_reply_ended_is_on_its_step(told: Tell, reason: str, ending: str, refused: str) -> None:
+    found = told(OpenCodeReader, event("step_start"), event("text", text="Done."), finish(reason=reason))
+    assert found.steps[0]["extra"]["evocode"] == {"stop_reason": reason, "ending": ending}
+    assert found.reader.refused == refused
 
 
 def test_a_call_that_failed_has_its_error(told: Tell) -> None:

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.agents.shell.compaction import forget, put_summary, shorten, size, to_summarise
+from pytest_evocode.agents.shell.compaction import (
+    forget,
+    put_compacted,
+    put_summary,
+    shorten,
+    size,
+    to_compact,
+    to_summarise,
+)
 from pytest_evocode.agents.shell.conversation import ELIDED, Conversation
 from pytest_evocode.llm.protocol import Message, RequestedCall
 
@@ -118,3 +126,87 @@ def test_a_step_taken_again_on_the_same_conversation_does_the_same(step: Any) ->
     shorten(first, step)
     shorten(second, step)
     assert first.messages == second.messages
+
+
+# What the provider makes shorter.
+
+
+COMPACTED = Message(
+    "assistant", "All is well.", native={"api": "messages", "message": ["a summary"]}, is_compacted=True
+)
+
+
+def long_round() -> Conversation:
+    """A conversation whose newest request lies before the last two replies."""
+    found = conversation()
+    for number in (5, 6):
+        found.add(reply(number))
+        found.add(Message("tool", f"output {number}", call_id=f"c{number}"))
+    return found
+
+
+def test_the_provider_gets_all_but_the_last_replies_and_the_newest_request_stays_word_for_word() -> None:
+    found = long_round()
+    before = list(found)
+    assert to_compact(found) == before[:14]
+    put_compacted(found, COMPACTED)
+    system, made, *kept, request = found
+    assert (system, made, kept) == (before[0], COMPACTED, before[14:])
+    assert (request.role, request.is_nudge) == ("user", False)
+    assert request.text.endswith("\n\nThe newest request.")
+    assert to_compact(found) == []  # That would make no room.
+
+
+def test_a_request_is_said_again_only_where_it_is_lost() -> None:
+    held = {"api": "responses", "message": [{"content": [{"type": "input_text", "text": "The newest request."}]}]}
+    found = long_round()
+    put_compacted(found, Message("assistant", native=held, is_compacted=True))
+    assert found.messages[-1].role == "tool"
+
+    late = conversation()  # It was asked just before the last two replies.
+    before = list(late)
+    put_compacted(late, COMPACTED)
+    assert list(late) == [before[0], COMPACTED, *before[8:]]
+
+
+def test_a_request_that_is_said_again_is_introduced_once() -> None:
+    found = long_round()
+    put_compacted(found, COMPACTED)
+    for number in range(7, 11):
+        found.add(reply(number))
+        found.add(Message("tool", f"output {number}", call_id=f"c{number}"))
+    assert to_compact(found)[:2] == list(found)[:2]
+    put_compacted(found, COMPACTED)
+    assert sum(message.is_compacted for message in found) == 1
+    assert found.messages[-1].text.count("word for word") == 1
+    assert found.messages[-1].text.endswith("\n\nThe newest request.")
+
+
+def test_what_the_provider_made_stays_as_it_came() -> None:
+    found = conversation()
+    put_compacted(found, COMPACTED)
+    for step in ("old outputs", "outputs", "calls", "texts", "ends"):
+        shorten(found, step)
+    assert found.messages[1] == COMPACTED
+    again = Conversation.from_json(json.loads(json.dumps(found.as_json())))
+    assert again.messages[1] == COMPACTED
+
+
+@pytest.mark.parametrize("api", ["gemini", "chat"])
+def test_calls_keep_what_their_api_signs_them_with_when_reasoning_and_texts_are_left_out(api: str) -> None:
+    part = {"functionCall": {"name": "bash", "args": {}}, "thoughtSignature": "c2ln"}
+    signed = {"id": "c0", "function": {}, "extra_content": {"google": {"thought_signature": "c2ln"}}}
+    messages = {
+        "gemini": {"role": "model", "parts": [{"text": "Hm. " * 400, "thought": True}, {"text": "I " * 900}, part]},
+        "chat": {"role": "assistant", "content": "I " * 900, "reasoning_content": "Hm. " * 400, "tool_calls": [signed]},
+    }
+    found = Conversation([Message("user", "A request.")])
+    for number in range(3):
+        native = {"api": api, "message": messages[api]}
+        found.add(Message("assistant", "I " * 900, (call(number),), native=native))
+        found.add(Message("tool", "a", call_id=f"c{number}"))
+    assert shorten(found, "texts") == ["c0"]
+    sent = json.dumps(found.messages[1].native)
+    assert "c2ln" in sent
+    assert "Hm." not in sent
+    assert len(sent) < 1000
