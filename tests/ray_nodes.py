@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 _STORE = 80 * 2**20
@@ -36,12 +37,15 @@ class RayNodes:
 
 
 @contextlib.contextmanager
-def ray_nodes(cpus: Sequence[int] = (1, 2, 1), *, last_path: str = "") -> Iterator[RayNodes]:
+def ray_nodes(cpus: Sequence[int] = (1, 2, 1), *, last_path: str = "", cache: Path | None = None) -> Iterator[RayNodes]:
     """Start a cluster of nodes with so many CPUs, and end it after the block.
 
-    ``last_path`` is a directory of modules that only the last node has, before all others.
+    ``last_path`` is a directory of modules that only the last node has, before all others. Nodes have caches beside
+    ``cache``, by default beside the cache of the tests.
     """
     environ = {**os.environ, _LAST_PATH: last_path}
+    if cache is not None:
+        environ["EVOCODE_CACHE"] = str(cache)
     command = [sys.executable, "-W", "ignore", __file__, *map(str, cpus)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ) as process:
         assert process.stdin is not None

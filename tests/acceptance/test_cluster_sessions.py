@@ -213,33 +213,50 @@ def test_an_attempt_whose_process_is_ended_goes_on(
     assert not processes()
 
 
+#: An agent that does nothing for a moment, so that no round of its attempts passes.
+SLEEPING = """
+from pytest_evocode.agents import RoundTranscript
+
+class Sleeping:
+    name = "sleeping"
+
+    def run_round(self, context):
+        context.environment.exec("sleep 1")
+        return RoundTranscript()
+"""
+
+
 @pytest.mark.nightly
-def test_forty_attempts_at_an_example_lose_a_node_and_score_as_on_one_machine(
+def test_forty_two_attempts_at_the_examples_lose_a_node_and_score_as_on_one_machine(
     cluster: RayNodes, run_tasks: RunTasks, pytester: pytest.Pytester
 ) -> None:
-    example = str(EXAMPLES / "recipes")
-    here = run_tasks("--json-report", example, "--evocode-results=one", subprocess=True)
+    pytester.makepyfile(sleeping_agent=SLEEPING)
+    pytester.makeini(f"[pytest]\npythonpath = {pytester.path}\n")
+    what = ["--json-report", "--evocode-agent=sleeping_agent:Sleeping", "--evocode-env=sandbox", str(EXAMPLES)]
+    here = run_tasks(*what, "--evocode-results=one", subprocess=True)
     expected = Counter(outcomes(here).values())
+    assert set(expected) == {"passed", "failed"}
     command = [
-        *(sys.executable, "-m", "pytest", "--json-report", f"--evocode-cluster=ray:{cluster.address}"),
-        *("--evocode-agent=oracle", "--evocode-replay", "--evocode-attempts=40", "--evocode-env=sandbox", example),
+        *(sys.executable, "-m", "pytest", f"--evocode-cluster=ray:{cluster.address}", "--evocode-attempts=3"),
+        *("--evocode-agent=oracle", "--evocode-replay", *what),
     ]
     directory = pytester.path / "evocode-results"
     with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True) as process:
         wait_until(lambda: len(list(directory.glob("*/*/*/*/*/result.json"))) >= 5, "some attempts are done")
         cluster.kill(1)
-        output, _ = process.communicate(timeout=900)
+        output, _ = process.communicate(timeout=1200)
     assert process.returncode == here.exit_status, output
     session = Session(pytest.RunResult(0, output.splitlines(), [], 0.0), pytester.path)
-    assert Counter(outcomes(session).values()) == Counter({what: 40 * number for what, number in expected.items()})
+    assert Counter(outcomes(session).values()) == Counter({what: 3 * number for what, number in expected.items()})
     assert output.count("it begins once more") >= 1, output
-    assert score_of(output.splitlines()) == score_of(here.text.splitlines())
-    assert len(list(directory.glob("recipes/*/*/*/*/result.json"))) == 40  # Each attempt is recorded once.
+    for agent in ("oracle", "sleeping"):
+        assert scores_of(agent, output.splitlines()) == scores_of(agent, here.text.splitlines())
+    assert len(list(directory.glob("*/*/*/*/*/result.json"))) == 42  # Each attempt is recorded once.
 
 
-def score_of(lines: list[str]) -> list[str]:
-    """The Dataset Score, Case Score and Avg Rounds of the oracle in a summary."""
-    return next(line for line in lines if line.startswith("oracle ")).split()[1:4]
+def scores_of(agent: str, lines: list[str]) -> list[str]:
+    """An agent's Dataset Score, Case Score and Avg Rounds in a summary."""
+    return next(line for line in lines if line.startswith(f"{agent} ")).split()[1:4]
 
 
 @pytest.mark.nightly

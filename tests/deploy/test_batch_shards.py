@@ -40,7 +40,7 @@ def variables(cluster: Path, **more: str) -> dict[str, str]:
         "EVOCODE_SHARDS": str(SHARDS),
         "EVOCODE_OUTPUT": str(cluster / "run"),
         "EVOCODE_WORKERS": "0",
-        "EVOCODE_OPTIONS": "--evocode-attempts=2 --evocode-replay -p no:cacheprovider",
+        "EVOCODE_OPTIONS": "--evocode-env=sandbox --evocode-attempts=2 --evocode-replay -p no:cacheprovider",
         "SLURM_SUBMIT_DIR": str(cluster),
         **more,
     }

