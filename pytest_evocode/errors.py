@@ -49,6 +49,7 @@ Control flow, raised for a caller inside the package that catches it and goes on
     ├── DiffError                     trajectories: a diff does not fit its text
     ├── StateNotRebuilt               process: a recorded state of the workspace cannot be had again
     ├── NoGrammar                     process: no parser for a language is installed
+    ├── OutOfTime                     process: a run was cut short by the seconds of its round, and is no result
     └── DamagedObject                 storage: an object's contents are not those that it is called by
 """
 
@@ -256,6 +257,10 @@ class DiffError(ControlFlow, ValueError):
 
 class StateNotRebuilt(ControlFlow):
     """A recorded state of a workspace cannot be had again; the message says why."""
+
+
+class OutOfTime(ControlFlow):
+    """A run was cut short because the seconds of the round were used up, so that it is no result."""
 
 
 class NoGrammar(ControlFlow):

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 @click.command("clean")
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @click.option("--kept", is_flag=True, help="Also remove what --evocode-keep left and --evocode-resume needs.")
-@click.option("--agents", is_flag=True, help="Also list the images of agents, and remove those that nothing uses.")
+@click.option("--agents", is_flag=True, help="Also list what agents have installed, and remove what nothing uses.")
 def clean_command(dry_run: bool, kept: bool, agents: bool) -> None:
     """Remove what killed sessions left behind, and what is kept to save time.
 
-    Killed sessions leave containers, networks, snapshots and sandboxes, which the next session removes by itself, too.
-    Kept are the states that reference solutions lead to, the package caches that their suites left, images' own
-    caches of Python, and the tasks that a node of a cluster got. Sessions that need them make them anew. Built
-    images stay, except for those of agents with --agents, and nothing that belongs to a running session is touched.
+    Killed sessions leave containers, networks, snapshots, sandboxes and scratch files in TMPDIR, which the next session
+    removes by itself, too. Kept are the states that reference solutions lead to, the package caches that their suites
+    left, images' own caches of Python, and the tasks that a node of a cluster got. Sessions that need them make them
+    anew. Built images stay, except for those of agents with --agents, and nothing that belongs to a running session is
+    touched.
+    In sandboxes, what agents have installed counts as used as long as any session with sandboxes is running.
     """
     failed = False
     with contextlib.ExitStack() as stack:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import click
 from pytest_evocode.cli.printing import echo
 from pytest_evocode.cli.shared_options import environment_option, named_task
 from pytest_evocode.cli.signals import ending_orderly
+from pytest_evocode.environments.scratch import Scratch
 from pytest_evocode.errors import EvocodeError, UsageError
 from pytest_evocode.names import TASK_FILE
 from pytest_evocode.report.tables import join_first
@@ -45,9 +45,9 @@ def watch_command(directory: Path, arguments: tuple[str, ...], environment: str)
     if any(argument.partition("=")[0] == "--evocode-agent" for argument in arguments):
         raise click.UsageError("what is played are the reference solutions; leave out --evocode-agent")
     changes = _changes(directory)
-    with ending_orderly(), tempfile.TemporaryDirectory(prefix="evocode-watch-") as results:
-        options = ["--evocode-agent=oracle", f"--evocode-env={environment}", f"--evocode-results={results}"]
-        loop = _Loop(directory, [*options, "-q", "--no-header", *arguments])
+    with ending_orderly(), Scratch("watch") as results:
+        options = ["--evocode-agent=oracle", f"--evocode-env={environment}", f"--evocode-results={results.path}"]
+        loop = _Loop(directory, [*options, "-q", "--no-header", *arguments], results)
         try:
             next(changes)  # From here on no change is missed.
             echo(f"watching {directory}; Ctrl-C ends it")
@@ -83,9 +83,10 @@ def _changes(directory: Path) -> Iterator[set[Path]]:
 class _Loop:
     """Runs pytest for the rounds that changes affect."""
 
-    def __init__(self, directory: Path, arguments: Sequence[str]) -> None:
+    def __init__(self, directory: Path, arguments: Sequence[str], results: Scratch) -> None:
         self._directory = directory
         self._arguments = arguments
+        self._results = results
         self._changed: set[Path] = set()
         """What has changed since the task could last be loaded."""
 
@@ -103,7 +104,7 @@ class _Loop:
             return echo("no round depends on that")
         names = ", ".join(round_.name for round_ in rounds)
         echo(f"running {names}")
-        status = _pytest([*self._arguments, *_node_ids(task, rounds)])
+        status = _pytest([*self._arguments, *_node_ids(task, rounds)], self._results)
         ending = {0: "passed", 1: "not passed"}.get(status, f"pytest ended with status {status}")
         echo(f"{names}: {ending}; waiting for changes")
 
@@ -114,10 +115,14 @@ def _node_ids(task: Task, rounds: Sequence[Round]) -> list[str]:
     return [f"{task.file}::oracle::{round_.name}" for round_ in rounds]
 
 
-def _pytest(arguments: Sequence[str]) -> int:
-    """Run pytest and return its exit status; whatever ends this process first ends pytest, too."""
+def _pytest(arguments: Sequence[str], results: Scratch) -> int:
+    """Run pytest and return its exit status; whatever ends this process first ends pytest, too.
+
+    But for a kill: then pytest holds the directory of its results until it has ended.
+    """
     # A process of its own: the package may be what changes, and pytest leaves its modules behind.
-    process = subprocess.Popen([sys.executable, "-m", "pytest", *arguments])
+    kept_open = [] if results.lock is None else [results.lock]
+    process = subprocess.Popen([sys.executable, "-m", "pytest", *arguments], pass_fds=kept_open)
     try:
         return process.wait()
     except KeyboardInterrupt:

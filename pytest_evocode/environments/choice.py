@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pytest_evocode.environments import scratch
 from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.protocol import Engine
 from pytest_evocode.errors import EnvironmentUnavailable, UsageError
@@ -34,6 +35,7 @@ def choose_engine(
         EnvironmentUnavailable: The engine cannot be had here; the message says what can be done.
         UsageError: There is no engine of that name.
     """
+    scratch.remove_all_dead()
     if name not in NAMES:
         near = difflib.get_close_matches(name, NAMES, n=1)
         hint = f" did you mean {near[0]!r}?" if near else ""

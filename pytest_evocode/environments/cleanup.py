@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from pytest_evocode.environments import attempt_homes
+from pytest_evocode.environments import attempt_homes, scratch
 from pytest_evocode.environments.cache_archives import CacheArchives, engines_with_archives
 from pytest_evocode.environments.kept_tasks import KeptTasks
 from pytest_evocode.environments.reference_index import ReferenceIndex
@@ -41,29 +41,38 @@ def leftovers(
     attempts = _unfinished_attempts() if kept else ()
     with contextlib.ExitStack() as stack:
         of_engines = (*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references))
-        yield [*of_engines, *caches, *attempts, *(_tasks_of_clusters() if references else ())]
+        yield [*of_engines, *_scratch(), *caches, *attempts, *(_tasks_of_clusters() if references else ())]
 
 
 @contextlib.contextmanager
 def images_of_agents() -> Iterator[tuple[list[Leftover], list[str]]]:
-    """Find the Docker images in which agents' programs are installed; yield those that nothing uses, and the others.
+    """Find the Docker images and sandbox layers in which agents' programs are installed.
 
-    The former can be removed for as long as the context lasts.
+    Yield those that nothing uses, and what the others are. The former can be removed for as long as the context lasts.
     """
+    with contextlib.ExitStack() as stack:
+        found = [*_agents_of_docker(stack), *_agents_of_sandboxes(stack)]
+        yield [leftover for leftover, used in found if not used], [leftover.what for leftover, used in found if used]
+
+
+def _agents_of_docker(stack: contextlib.ExitStack) -> Iterator[tuple[Leftover, bool]]:
     from pytest_evocode.environments.docker import agent_images, engine
 
     try:
-        client = engine.connect()
+        client = stack.enter_context(contextlib.closing(engine.connect()))
     except EnvironmentUnavailable:
-        yield [], []
         return
-    with contextlib.closing(client):
-        found = agent_images.agent_images(client)
-        unused = [each for each in found if not each.in_use]
-        yield (
-            [Leftover(str(each), partial(agent_images.remove_agent_image, client, each)) for each in unused],
-            [str(each) for each in found if each.in_use],
-        )
+    for each in agent_images.agent_images(client):
+        yield Leftover(str(each), partial(agent_images.remove_agent_image, client, each)), each.in_use
+
+
+def _agents_of_sandboxes(stack: contextlib.ExitStack) -> Iterator[tuple[Leftover, bool]]:
+    from pytest_evocode.environments.sandbox import agent_layers
+    from pytest_evocode.environments.sandbox.launcher_client import Launcher
+
+    launcher = stack.enter_context(contextlib.closing(Launcher()))
+    for each in agent_layers.agent_layers(launcher):
+        yield Leftover(str(each), partial(agent_layers.remove_agent_layer, launcher, each)), each.in_use
 
 
 def _of_docker(stack: contextlib.ExitStack, kept: bool, references: bool) -> Iterator[Leftover]:
@@ -96,6 +105,11 @@ def _of_sandboxes(stack: contextlib.ExitStack, kept: bool, references: bool) -> 
 
     if references:
         yield from _reference_states("sandbox", remove_reference_state)
+
+
+def _scratch() -> Iterator[Leftover]:
+    for path in scratch.find_dead():
+        yield Leftover(f"scratch files {path}", partial(scratch.remove_dead, path))
 
 
 def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[Leftover]:

@@ -9,9 +9,11 @@ from itertools import chain
 from typing import Literal, get_args
 
 from pytest_evocode.metrics.grid import Grid, Rounds
+from pytest_evocode.metrics.suite_facts import suite_facts
+from pytest_evocode.metrics.task_values import has_cases
 from pytest_evocode.results.records import Case, FailureKind, RoundRecord
 
-RoundFailure = Literal["cases", "build", "timeout", "agent error", "infrastructure", "other"]
+RoundFailure = Literal["cases", "reward", "build", "timeout", "agent error", "infrastructure", "other"]
 
 
 def judge_cases(cases: Iterable[Case], earlier: Sequence[RoundRecord], held: Collection[str] = ()) -> tuple[Case, ...]:
@@ -128,17 +130,25 @@ def _judged(record: RoundRecord, history: _History) -> RoundRecord:
     return record.model_copy(update={"verdict": verdict.model_copy(update={"cases": history.judge(verdict.cases)})})
 
 
-def round_failure(record: RoundRecord) -> RoundFailure | None:
+def round_failure(record: RoundRecord, *, silent: bool = False) -> RoundFailure | None:
     """Return why a round did not pass; None for one that passed, that no reward decides, or that was not reached.
 
     An *agent error* or an *infrastructure* fault left no verdict that counts; an error of unknown origin is taken for
     the latter. A *timeout* of agent or suite comes before what the cases say. *Build* means that no case ran, *cases*
-    that some failed. *Other* is a round that failed although its cases passed: because of a reward that contradicts
-    them, or in a session with ``--evocode-strict``.
+    that some failed. *Reward* is the only word of a suite that never reports cases. *Other* is a round that failed
+    although its cases passed: because of a reward that contradicts them, or in a session with ``--evocode-strict``.
+
+    Args:
+        record: The round.
+        silent: Whether the task's suites report no cases, as far as is known: then it is not for the agent that none
+            ran.
 
     >>> record = RoundRecord(task="t", agent="a", attempt=1, round="r1", index=1, declared_rounds=2, outcome="failed")
     >>> round_failure(record), round_failure(record.model_copy(update={"timed_out": "agent"}))
     ('build', 'timeout')
+    >>> from pytest_evocode.results.records import Verdict
+    >>> round_failure(record.model_copy(update={"verdict": Verdict(reward=0, rewards={})}), silent=True)
+    'reward'
     """
     if record.outcome in ("passed", "undecided", "not reached"):
         return None
@@ -149,6 +159,8 @@ def round_failure(record: RoundRecord) -> RoundFailure | None:
     if record.verdict is not None and record.verdict.void:
         return "other"
     passed, total = record.case_counts
+    if silent and not total and record.verdict is not None and not record.verdict.lacks_reports:
+        return "reward"
     cases = record.verdict.cases if record.verdict else ()
     if not total or (cases and all(case.status == "skipped" for case in cases)):
         return "build"
@@ -180,8 +192,10 @@ def failure_kinds(rounds: Rounds) -> FailureKinds:
     """
     records = list(rounds.records() if isinstance(rounds, Grid) else rounds)
     without_record = sum(task.cells for task in rounds.tasks) - len(records) if isinstance(rounds, Grid) else 0
+    grid = rounds if isinstance(rounds, Grid) else Grid.of(records, suites=suite_facts(records))
+    silent = {(task.agent, task.task) for task in grid.tasks if not has_cases(task)}
     cases = Counter(kind for _, _, kind in failing_cases(records))
-    failures = Counter(map(round_failure, records))
+    failures = Counter(round_failure(record, silent=(record.agent, record.task) in silent) for record in records)
     return FailureKinds(
         cases={kind: cases[kind] for kind in get_args(FailureKind)},
         rounds={kind: failures[kind] for kind in get_args(RoundFailure)},

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Generator
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_evocode.environments.scratch import Scratch
 from pytest_evocode.names import attempt_name
 from pytest_evocode.plugin.attempts import AttemptCollector, RoundItem
 from pytest_evocode.plugin.live_block import LiveBlock
@@ -142,8 +141,9 @@ class StatusLines(_Watcher):
     def pytest_configure_node(self, node: WorkerController) -> None:
         """Tell a worker where to write the progress of its attempt."""
         if self._directory is None:
-            self._directory = directory = Path(tempfile.mkdtemp(prefix="evocode-live-"))
-            self._session.config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+            scratch = Scratch("live")
+            self._session.config.add_cleanup(scratch.close)
+            self._directory = scratch.path
         node.workerinput[STATUS_FILE] = str(self._directory / f"{node.gateway.id}.json")
 
     @pytest.hookimpl(optionalhook=True)

@@ -5,13 +5,14 @@ All were seen to work with pytest 9.1 and 9.2; the tox environment ``pytestmain`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO, cast
 
 import pytest
 from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 from _pytest._io import TerminalWriter as TerminalWriter
+from _pytest.terminal import _get_node_id_with_markup
 
 
 def fixture_info_of(item: pytest.Function) -> Any:
@@ -101,6 +102,42 @@ def make_failure(item: pytest.Item, text: str) -> ReprExceptionInfo:
         reprtraceback=ReprTraceback(entries, extraline=None, style="native"),
         reprcrash=ReprFileLocation(str(item.path), 1, summary),
     )
+
+
+#: The outcomes that pytest's short summary lists, by their letters in ``-r``.
+_LISTED = {"f": "failed", "E": "error", "s": "skipped", "x": "xfailed", "X": "xpassed", "p": "passed"}
+
+
+def list_in_short_summary(
+    reporter: pytest.TerminalReporter, letter: str, word: str, reports: Mapping[pytest.TestReport, str]
+) -> None:
+    """Have pytest's short summary list the tests of an outcome of our own where ``-r`` asks for it, or for all.
+
+    ``short_test_summary``, ``_get_node_id_with_markup``, ``_tw``: pytest lists its own outcomes, and no hook is between
+    them and what follows. To be called before it does, in ``pytest_terminal_summary``.
+
+    Args:
+        reporter: Who prints the summary.
+        letter: What stands for the outcome in ``-r``, beside ``a`` and ``A``.
+        word: What the outcome is called in a line.
+        reports: Those of the tests, each with why its test has the outcome.
+    """
+    asked = False
+    for char in reporter.config.option.reportchars:  # The reporter's own have neither of the letters for all.
+        asked = char != "N" and (asked or char in ("a", "A", letter))
+    if not asked or not reports:
+        return
+    list_others = reporter.short_test_summary
+
+    def list_all() -> None:
+        list_others()
+        if not any(reporter.stats.get(_LISTED[char]) for char in reporter.reportchars if char in _LISTED):
+            reporter.write_sep("=", "short test summary info", cyan=True, bold=True)
+        for report, why in reports.items():
+            node = _get_node_id_with_markup(reporter._tw, reporter.config, report)
+            reporter.write_line(f"{reporter._tw.markup(word, yellow=True)} {node} - {why}")
+
+    reporter.short_test_summary = list_all  # type: ignore[method-assign]
 
 
 def file_of(writer: TerminalWriter) -> TextIO:

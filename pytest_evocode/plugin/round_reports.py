@@ -14,7 +14,7 @@ import pytest
 from pytest_evocode.names import attempt_name
 from pytest_evocode.plugin.attempts import RoundItem
 from pytest_evocode.plugin.node_ids import is_in_task
-from pytest_evocode.plugin.pytest_private import change_captured_sections, change_json_report
+from pytest_evocode.plugin.pytest_private import change_captured_sections, change_json_report, list_in_short_summary
 from pytest_evocode.plugin.report_properties import read_artifacts, read_record
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.report.printable import printable, printable_line
@@ -26,6 +26,9 @@ from pytest_evocode.results.scrubbing import scrubbed
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _SHOWN_NOTES, _SHOWN_CHARACTERS = 20, 300
+
+#: What pytest counts undecided rounds as, and the letter and the word that it shows for one.
+_UNDECIDED = ("undecided", "u", "UNDECIDED")
 
 
 class RoundReports:
@@ -71,15 +74,22 @@ class RoundReports:
             return None
         record = self._session.record_of(report.nodeid)
         is_round = record is not None and record.outcome == "undecided" and not hasattr(report, "context")
-        return ("undecided", "u", "UNDECIDED") if is_round else None
+        return _UNDECIDED if is_round else None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the flags of rounds that passed, which no failure's report shows, and notes on artifacts."""
+        counted_as, letter, word = _UNDECIDED
+        reports = terminalreporter.stats.get(counted_as, [])
+        list_in_short_summary(terminalreporter, letter, word, {each: self._cause(each.nodeid) for each in reports})
         self._print(terminalreporter, "evocode undecided rounds", self._lines(_undecided))
         notes = self._lines(lambda record: record.notes if record.passed else ())
         self._print(terminalreporter, "evocode notes on passed rounds", notes)
         # Artifacts are collected behind the record of their round, which has no word of them.
         self._print(terminalreporter, "evocode notes on artifacts", self._of_artifacts)
+
+    def _cause(self, nodeid: str) -> str:
+        record = self._session.record_of(nodeid)
+        return printable_line(record.cause) if record is not None else ""
 
     def _lines(self, said: Callable[[RoundRecord], Sequence[str]]) -> list[str]:
         """Return what is to be said of rounds, each line once for all rounds of an attempt that it is of."""

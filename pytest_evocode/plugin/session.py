@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Collection
 from functools import cached_property
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_evocode.environments.scratch import Scratch, hold
 from pytest_evocode.errors import RecordFault, StorageFault, UsageError
 from pytest_evocode.plugin.session_agents import Roster
 from pytest_evocode.plugin.settings import read_settings
@@ -93,10 +92,12 @@ class EvocodeSession:
     def failed_builds(self) -> Path:
         """The directory by which the session's processes tell one another which builds of images have failed."""
         if self.worker_input is not None:
-            return Path(self.worker_input["evocode_failed_builds"])
-        directory = Path(tempfile.mkdtemp(prefix="evocode-builds-"))
-        self.config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
-        return directory
+            directory = Path(self.worker_input["evocode_failed_builds"])
+            hold(directory)  # A worker may outlive a controller that is killed, for a moment.
+            return directory
+        scratch = Scratch("builds")
+        self.config.add_cleanup(scratch.close)
+        return scratch.path
 
     @property
     def run_mode(self) -> RunMode:

@@ -17,6 +17,7 @@ from pytest_evocode.agents.protocol import close_agent, installation_of, is_dete
 from pytest_evocode.agents.specs import Option, checked_options, find_kind, harness_of, make_agent, options_of
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import agent_id
+from pytest_evocode.plugin.ini_settings import setting_name
 from pytest_evocode.plugin.settings import Settings
 from pytest_evocode.results.identity import distinct_names, identity_of
 
@@ -165,8 +166,9 @@ def _files(config: pytest.Config) -> list[Path]:
 
 def _session_options(config: pytest.Config, settings: Settings) -> dict[str, Option]:
     directory = config.inipath.parent if config.inipath is not None else config.rootpath
-    of_file = _parsed(config.getini("evocode_agent_options"), f"{config.inipath}: evocode_agent_options", directory)
-    return of_file | _parsed(settings.agent_options, "--evocode-agent-option", config.invocation_params.dir)
+    name = "evocode_agent_options"
+    of_setting = _parsed(config.getini(name), setting_name(config, name), directory)
+    return of_setting | _parsed(settings.agent_options, "--evocode-agent-option", config.invocation_params.dir)
 
 
 def _parsed(texts: list[str] | tuple[str, ...], where: str, base: Path) -> dict[str, Option]:

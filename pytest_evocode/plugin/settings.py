@@ -11,8 +11,7 @@ import pytest
 
 from pytest_evocode.errors import UsageError
 from pytest_evocode.names import REPORT_DIRECTORY, protocol
-from pytest_evocode.plugin.options import nearest
-from pytest_evocode.plugin.pytest_private import names_of_settings
+from pytest_evocode.plugin.ini_settings import read_amount, read_count, refuse_unknown_settings, wrong_setting
 
 if TYPE_CHECKING:
     from pytest_evocode.llm.budget import Budget
@@ -120,7 +119,7 @@ class Settings:
 
 def read_settings(config: pytest.Config) -> Settings:
     """Return the session's settings; raises pytest.UsageError for options that make no sense."""
-    _refuse_unknown_settings(config)
+    refuse_unknown_settings(config)
     check = config.getoption("evocode_check")
     case = _read_case(config)
     warm = config.getoption("evocode_warm")
@@ -153,9 +152,9 @@ def read_settings(config: pytest.Config) -> Settings:
         process=_read_process(config),
         judge=config.getoption("evocode_judge"),
         storage=_read_storage(config),
-        max_connections=_read_count(config, "evocode_max_connections"),
-        waiting_limit=60 * _read_amount(config, "evocode_waiting_minutes", "minutes"),
-        verifiers=_read_count(config, "evocode_verifiers"),
+        max_connections=read_count(config, "evocode_max_connections"),
+        waiting_limit=60 * read_amount(config, "evocode_waiting_minutes", "minutes"),
+        verifiers=read_count(config, "evocode_verifiers"),
         check=check,
         warm=warm,
         pin=config.getoption("evocode_pin"),
@@ -171,17 +170,6 @@ def read_settings(config: pytest.Config) -> Settings:
     if settings.shell and config.getoption("dist", "no") != "no" and config.getoption("tx"):
         raise pytest.UsageError("--evocode-shell needs one process with a terminal; leave out -n, or use -n0")
     return settings
-
-
-def _refuse_unknown_settings(config: pytest.Config) -> None:
-    """Raise pytest.UsageError for a setting called like ours that there is none of; pytest only warns of it."""
-    unknown, known = names_of_settings(config)
-    for name in sorted(unknown):
-        if name.startswith(prefix := "evocode_"):
-            ours = [each.removeprefix(prefix) for each in known if each.startswith(prefix)]
-            raise pytest.UsageError(
-                f"{config.inipath or '-o'}: unknown setting {name}{nearest(prefix, name.removeprefix(prefix), ours)}"
-            )
 
 
 def _refuse_runs_without_agents(config: pytest.Config, *, check: bool, warm: bool) -> None:
@@ -350,7 +338,7 @@ def _read_budget(config: pytest.Config) -> Budget:
 def _read_cases(config: pytest.Config) -> Literal["summary", "subtests"]:
     text: str = config.getini("evocode_cases").strip()
     if text not in ("summary", "subtests"):
-        raise _wrong_setting(config, "evocode_cases", text, "summary or subtests")
+        raise wrong_setting(config, "evocode_cases", text, "summary or subtests")
     return cast("Literal['summary', 'subtests']", text)
 
 
@@ -364,7 +352,7 @@ def _read_shell(config: pytest.Config) -> Literal["failed", "always"] | None:
 def _read_process(config: pytest.Config) -> float | None:
     if not config.getoption("evocode_process"):
         return None
-    return _read_amount(config, "evocode_process_budget", "seconds")
+    return read_amount(config, "evocode_process_budget", "seconds")
 
 
 def _read_storage(config: pytest.Config) -> str | None:
@@ -372,27 +360,3 @@ def _read_storage(config: pytest.Config) -> str | None:
     if not text or "://" in text:
         return text or None
     return str((config.rootpath / text).resolve())
-
-
-def _read_amount(config: pytest.Config, name: str, unit: str) -> float:
-    text: str = config.getini(name).strip()
-    try:
-        amount = float(text)
-    except ValueError:
-        amount = math.nan
-    if not 0 <= amount < math.inf:
-        raise _wrong_setting(config, name, text, f"{unit}, 0 or more")
-    return amount
-
-
-def _read_count(config: pytest.Config, name: str) -> int | None:
-    text: str = config.getini(name).strip()
-    if not text:
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise _wrong_setting(config, name, text, "a whole number, 1 or more")
-    return int(text)
-
-
-def _wrong_setting(config: pytest.Config, name: str, text: str, wanted: str) -> pytest.UsageError:
-    return pytest.UsageError(f"{config.inipath}: {name} = {text}: it has to be {wanted}")

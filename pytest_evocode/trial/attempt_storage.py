@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from pytest_evocode.environments import Engine, Installation, Snapshot
 from pytest_evocode.environments.portable import ExportedLayer, PortableEngine
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import DamagedObject
 from pytest_evocode.results.archive_parts import archive_parts
 from pytest_evocode.results.attempt_copies import AttemptCopy
@@ -129,7 +129,7 @@ class StoredCopy:
 
     def _put(self, snapshot: Snapshot, image: str) -> SnapshotKeys:
         assert self._engine is not None
-        with tempfile.TemporaryDirectory(prefix="evocode-") as scratch:
+        with scratch_directory("storage") as scratch:
             layers = []
             for layer in self._engine.export_snapshot(snapshot, self._layers.keys(), Path(scratch)):
                 if layer.archive is not None:
@@ -209,7 +209,7 @@ class StoredCopy:
                     f"the image of {task.name} is another here ({image[:19]}, not {snapshot.image[:19]}), though made "
                     "of the same files; what the attempt changed lies over it as it is"
                 )
-            with tempfile.TemporaryDirectory(prefix="evocode-") as scratch:
+            with scratch_directory("storage") as scratch:
                 layers = []
                 for number, layer in enumerate(snapshot.layers):
                     path = Path(scratch, f"{number}.tar")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
 from pytest_evocode.environments import Environment
+from pytest_evocode.environments.scratch import scratch_directory
 
 _PLACE = "/opt/evocode-clock"
 _DAY = 86400  # seconds
@@ -23,7 +23,7 @@ def put_clock_forward(environment: Environment, time_command: Sequence[str], day
     them: a statically linked program does not load the library, and one with another C library may not even start.
     """
     library = next(file for file in metadata.files("libfaketime") or () if file.name == "libfaketime.so.1")
-    with tempfile.TemporaryDirectory() as directory:
+    with scratch_directory() as directory:
         shutil.copy(str(library.locate()), directory)
         environment.upload([Path(directory)], _PLACE, writable=True)
     env = {

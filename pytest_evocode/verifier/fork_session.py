@@ -8,10 +8,10 @@ import hmac
 import json
 import logging
 import secrets
-import tempfile
 from pathlib import Path
 
 from pytest_evocode.environments import Command, Environment, ExecResult, require_readable
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.tasks import Round, Task
 from pytest_evocode.verifier.in_container.memory import OWN
@@ -61,7 +61,7 @@ class ForkSession:
         """See :class:`~pytest_evocode.verifier.native_session.NativeSession`."""
 
     def _bring(self, plan: Plan) -> list[str]:
-        with tempfile.TemporaryDirectory() as directory:
+        with scratch_directory() as directory:
             Path(directory, "plan.json").write_text(json.dumps(plan))
             return bring_suite(self._fork, self._task, self._round, self._settings, Path(directory))
 

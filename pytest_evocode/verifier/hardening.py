@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pytest_evocode.environments import Environment
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import UnreadableFile
 from pytest_evocode.verifier.changes import Changes
 from pytest_evocode.verifier.image_caches import CACHE, ImageCaches, touched_caches
@@ -91,7 +91,7 @@ def restored_accounts(here: str, image: str, numbers: tuple[int, ...]) -> str:
 def _write(fork: Environment, texts: Mapping[str, str]) -> None:
     if not texts:
         return
-    with tempfile.TemporaryDirectory() as directory:
+    with scratch_directory() as directory:
         for path, text in texts.items():
             file = Path(directory, path.lstrip("/"))
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pytest_evocode.environments import Engine, Environment
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
 from pytest_evocode.tasks import Task
 from pytest_evocode.verifier.cache_store import CacheStore, Index, Member
@@ -144,7 +145,7 @@ class ImageCaches:
             python = environment.exec(["bash", "-c", _FIND_PYTHON], user="0", cwd="/", timeout=_TIMEOUT)
             if python.exit_code == _WITHOUT:
                 return Index()
-            with tempfile.TemporaryDirectory() as place:
+            with scratch_directory() as place:
                 run = _Run(environment, python.output, Path(place))
                 if index is None:
                     found = run("look")

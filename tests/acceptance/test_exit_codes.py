@@ -148,7 +148,7 @@ REFUSED = {
     "an option like no other": (["--evocode-xyz", "2"], "--evocode-xyz; there are --evocode-agent, --evocode-"),
     "a mistyped setting": (
         ["-o", "evocode_verifer=2"],
-        "unknown setting evocode_verifer; did you mean evocode_verifiers?",
+        "-o: unknown setting evocode_verifer; did you mean evocode_verifiers?",
     ),
     "no attempts": (["--evocode-attempts=0"], "--evocode-attempts=0: it has to be 1 or more"),
     "an unreadable number": (["--evocode-attempts=two"], "argument --evocode-attempts: invalid int value: 'two'"),
@@ -159,7 +159,7 @@ REFUSED = {
     "an unreachable score": (["--evocode-fail-under=101"], "--evocode-fail-under=101.0: a Dataset Score lies between"),
     "an unknown way to show cases": (
         ["-o", "evocode_cases=all"],
-        "evocode_cases = all: it has to be summary or subtests",
+        "-o evocode_cases=all: it has to be summary or subtests",
     ),
     "a file as results directory": (["--evocode-results=tasks/a/task.toml"], "cannot be written"),
 }

@@ -106,6 +106,32 @@ def test_rounds_that_no_reward_decides_have_neither_passed_nor_failed(
     assert 'message="undecided: reward.json has several' in Path("junit.xml").read_text()
 
 
+@pytest.mark.parametrize("options", [("-rA",), ("-ra",), ("-ru",), ("-rNu",), ("-rA", "-n2")])
+def test_the_short_summary_lists_undecided_rounds_where_it_is_asked_to(
+    write_task: WriteTask, run_tasks: RunTasks, options: tuple[str, ...]
+) -> None:
+    rewards = """echo '{"tests": 1, "style": 0.5}' > /logs/verifier/reward.json"""
+    write_task("a", 2, test={1: rewards})
+    session = run_tasks("tasks", *options)
+    session.has(
+        "*= short test summary info =*",
+        *(["PASSED tasks/a/task.toml::oracle::round-2"] if "-rA" in options else []),
+        "UNDECIDED tasks/a/task.toml::oracle::round-1 - reward.json has several rewards (style, tests) and none *",
+        "*= 1 passed, 1 undecided in *",
+    )
+    assert session.text.count("short test summary info") == 1
+    session.lacks("SKIPPED*")
+
+
+@pytest.mark.parametrize("options", [(), ("-rs",), ("-rAN",), ("-rp",)])
+def test_the_short_summary_lists_no_undecided_rounds_otherwise(
+    write_task: WriteTask, run_tasks: RunTasks, options: tuple[str, ...]
+) -> None:
+    rewards = """echo '{"tests": 1, "style": 0.5}' > /logs/verifier/reward.json"""
+    write_task("a", 2, test={1: rewards})
+    run_tasks("tasks", *options).lacks("UNDECIDED*")
+
+
 def test_a_score_that_no_reward_decides_reaches_no_bound(write_task: WriteTask, run_tasks: RunTasks) -> None:
     rewards = """echo '{"tests": 1, "style": 1}' > /logs/verifier/reward.json"""
     write_task("a", 1, test={1: rewards})

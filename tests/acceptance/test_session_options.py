@@ -71,6 +71,36 @@ def test_a_number_of_verifiers_that_is_none_is_refused(
     assert f"tox.ini: evocode_verifiers = {value}: it has to be a whole number, 1 or more" in session.text
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("evocode_verifiers=two", "-o evocode_verifiers=two: it has to be a whole number, 1 or more"),
+        ("evocode_verifer=2", "-o: unknown setting evocode_verifer; did you mean evocode_verifiers?"),
+        (
+            "evocode_agent_options=effort",
+            "--evocode-agent: -o evocode_agent_options: 'effort': write it as option=value, such as *",
+        ),
+    ],
+)
+def test_a_wrong_setting_of_the_command_line_is_not_blamed_on_the_ini_file(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, setting: str, message: str
+) -> None:
+    write_task("a", 1)
+    pytester.makeini("[pytest]\nevocode_verifiers = 1\nevocode_agent_options = effort=high")
+    session = run_tasks("-o", setting, "tasks")
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    session.result.stderr.fnmatch_lines([f"ERROR: {message}"])
+
+
+def test_a_wrong_setting_of_the_ini_file_is_not_blamed_on_the_command_line(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    pytester.makeini("[pytest]\nevocode_cases = all")
+    session = run_tasks("-o", "evocode_verifiers=1", "tasks")
+    session.result.stderr.fnmatch_lines(["ERROR: */tox.ini: evocode_cases = all: it has to be summary or subtests"])
+
+
 def test_the_number_of_verifiers_is_that_of_the_ini_file(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

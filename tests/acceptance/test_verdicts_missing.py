@@ -105,6 +105,7 @@ def test_a_status_that_no_case_has_is_an_error_with_its_line(write_task: WriteTa
     session.has("line 2 of the suite's output has the status 'passes', *: CASE_RESULT case_id=x status=passes")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_gigabyte_of_output_is_survived(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks

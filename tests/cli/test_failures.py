@@ -114,3 +114,11 @@ def test_agents_of_one_name_and_older_contents_are_apart_in_what_requirements_fa
     assert evocode("failures", "apart").lines[-1] == "a R1 2 4 50.0 1 carried, 1 new miss"
     older = evocode("failures", "apart", "--agent", "gpt sandbox a@1")
     assert older.lines[-1] == "a R1 2 2 100.0 1 carried, 1 new miss"
+
+
+def test_rounds_of_suites_that_never_report_cases_failed_by_their_reward(evocode: Evocode, tmp_path: Path) -> None:
+    results = tmp_path / "evocode-results"
+    write_attempt(results, "c", "silent", "fp", cases=["", ""])
+    assert evocode("failures", "--agent", "silent").lines[1:3] == ["agent reward", "silent 1"]
+    write_attempt(results, "c", "oracle", "pp", cases=["p", "p"])
+    assert evocode("failures", "--agent", "silent").lines[1:3] == ["agent build", "silent 1"]

@@ -27,19 +27,23 @@ from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.suites.left_forks import LeftFork
 
 HERE = Path(__file__).parent
-MOMENT = os.environ.get("EVOCODE_TEST_MOMENT", "")
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+#: A worker that takes the place of the one that died goes on.
+MOMENT = "" if (HERE / "dead").exists() and WORKER else os.environ.get("EVOCODE_TEST_MOMENT", "")
 ENVIRONMENTS: tuple[type, ...] = (DockerEnvironment, SandboxEnvironment)
 forks: set[int] = set()
 ready: set[int] = set()
 
 
 def die() -> None:
-    """Note who dies, and what it has of services, and kill the whole process group."""
+    """Note who dies, and what it has of services, and kill the whole process group, or a worker alone."""
     with (HERE / "dead").open("w") as file:
         file.write(str(Owner.this()))
     if (HERE / "tasks/a/environment/docker-compose.yaml").exists():
         with (HERE / "had").open("w") as file:
             json.dump(all_of_services(str(Owner.this())), file)
+    if WORKER:
+        os.kill(os.getpid(), signal.SIGKILL)
     os.killpg(0, signal.SIGKILL)
 
 

@@ -90,7 +90,10 @@ def session(directory: Path, env: str, moment: str, *arguments: str) -> subproce
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--evocode-agent=working"]
     argv += [f"--evocode-env={env}", *arguments, "tasks"]
     environ = {**os.environ, "EVOCODE_TEST_MOMENT": moment, "EVOCODE_CACHE": str(directory / "cache")}
-    (directory / "cache").mkdir(exist_ok=True)
+    environ["TMPDIR"] = str(directory / "scratch")
+    environ.pop("PYTEST_XDIST_WORKER", None)  # Where the tests themselves are run by one.
+    for name in ("cache", "scratch"):
+        (directory / name).mkdir(exist_ok=True)
     with (directory / "output.txt").open("w+") as output:
         ended = subprocess.run(
             argv, cwd=directory, env=environ, stdout=output, stderr=output, start_new_session=True, check=False
@@ -111,8 +114,23 @@ def test_nothing_is_left_of_a_session_that_is_killed(directory: Path, env: str, 
     if env == "docker":
         assert not any(_everything(owner).values())
         assert not {*volumes} & _volumes()
-    assert [path for path in (directory / "cache").glob("sandboxes/*") if path.is_dir()] == []
-    assert list((directory / "cache").glob("sandbox-snapshots/*/")) == []
+    _assert_no_files(directory)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.mark.nightly
+def test_nothing_is_left_of_a_worker_that_is_killed(directory: Path, env: str, moment: str) -> None:
+    ended = session(directory, env, moment, "-n1")
+    assert "2 passed" in ended.stdout, ended.stdout
+    owner = (directory / "dead").read_text()
+    if env == "docker":
+        _ended_alone(owner)
+    again = session(directory, env, "")
+    assert "2 passed" in again.stdout, again.stdout
+    if env == "docker":
+        assert not any(_everything(owner).values())
+    _assert_no_files(directory)
 
 
 @pytest.mark.parametrize("moment", WITH_SERVICES)
@@ -132,6 +150,13 @@ def test_nothing_is_left_of_the_services_of_a_session_that_is_killed(with_servic
     assert "2 passed" in again.stdout, again.stdout
     assert not any(_everything(owner).values())
     assert not (labelled | mounted) & _volumes()
+
+
+def _assert_no_files(directory: Path) -> None:
+    assert [path for path in (directory / "cache").glob("sandboxes/*") if path.is_dir()] == []
+    assert list((directory / "cache").glob("sandbox-snapshots/*/")) == []
+    left = {path.name.partition("-of-")[0] for path in (directory / "scratch").iterdir()}
+    assert left <= {"pytest"}  # pytest's own directory, which workers make.
 
 
 def _ended_alone(owner: str) -> list[str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from pytest_evocode.metrics.failures import RoundFailure, failure_kinds, judge_attempts, judge_cases, round_failure
+from pytest_evocode.metrics.grid import Grid
+from pytest_evocode.metrics.suite_facts import suite_facts
 from pytest_evocode.results.records import Case, CaseStatus, FailureKind, Outcome, RoundRecord, Verdict
 
 MakeRecord = Callable[..., RoundRecord]
@@ -141,6 +144,46 @@ def test_every_round_that_did_not_pass_is_of_one_kind(
     assert round_failure(record("t", 1, outcome, **values)) == kind
 
 
+def silent_rounds(record: MakeRecord, **values: Any) -> list[RoundRecord]:
+    """A failed and a passed round without cases."""
+    return [record("t", 1, "failed", of=2, cases="", **values), record("t", 2, of=2, cases="", **values)]
+
+
+def test_a_suite_that_never_reports_cases_does_not_tell_of_a_build(record: MakeRecord) -> None:
+    found = failure_kinds([*silent_rounds(record), *silent_rounds(record, attempt=2)])
+    assert (found.rounds["reward"], found.rounds["build"]) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"index": 2, "cases": "p"}, {"attempt": 2, "cases": "pf"}, {"agent": "oracle", "cases": "p"}],
+    ids=["another round", "another attempt", "another agent"],
+)
+def test_no_case_is_a_failed_build_where_any_round_of_the_task_has_some(
+    record: MakeRecord, other: dict[str, Any]
+) -> None:
+    values = {"index": 1, "of": 2, **other}
+    found = failure_kinds([record("t", 1, "failed", of=2, cases=""), record("t", values.pop("index"), **values)])
+    assert (found.rounds["reward"], found.rounds["build"]) == (0, 1)
+
+
+def test_no_case_is_a_failed_build_where_the_task_names_files_of_cases(record: MakeRecord) -> None:
+    lacking = Verdict(reward=0, rewards={"reward": 0}, lacks_reports=True)
+    found = failure_kinds([record("t", 1, "failed", of=2, verdict=lacking), record("t", 2, of=2, cases="")])
+    assert (found.rounds["reward"], found.rounds["build"]) == (0, 1)
+
+
+def test_other_tasks_say_nothing_of_a_suite_without_cases(record: MakeRecord) -> None:
+    found = failure_kinds([*silent_rounds(record), record("u", 1, cases="p"), record("u", 1, "failed", agent="b")])
+    assert (found.rounds["reward"], found.rounds["build"]) == (1, 1)
+
+
+def test_a_grid_knows_of_cases_in_attempts_of_others(record: MakeRecord) -> None:
+    own, others = silent_rounds(record), [record("t", 1, cases="p", agent="b", of=2)]
+    assert failure_kinds(Grid.of(own)).rounds["reward"] == 1
+    assert failure_kinds(Grid.of(own, suites=suite_facts(others))).rounds["build"] == 1
+
+
 def test_failures_are_counted_by_case_and_by_round(record: MakeRecord) -> None:
     records = [
         record("t", 1, "failed", of=4, cases={"x": "p", "y": "f"}),
@@ -153,6 +196,7 @@ def test_failures_are_counted_by_case_and_by_round(record: MakeRecord) -> None:
     assert found.cases == {"new miss": 2, "regression": 1, "carried": 1, "stale": 0}
     assert found.rounds == {
         "cases": 2,
+        "reward": 0,
         "build": 1,
         "timeout": 0,
         "agent error": 1,

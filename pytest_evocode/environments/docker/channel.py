@@ -20,10 +20,12 @@ from pytest_evocode.errors import ChannelClosed
 if TYPE_CHECKING:
     from docker import APIClient
 
+#: The signals that bash may have handlers of its own for, which end it: for more than half of them only from its first
+#: read with a timeout on. SIGCHLD's does not.
+_HANDLED = "HUP INT QUIT ILL TRAP ABRT BUS FPE USR1 SEGV USR2 PIPE ALRM TERM XCPU XFSZ VTALRM SYS"
 # PID 1 evaluates requests from its stdin, each ended by a NUL. No signal from inside can end it: the kernel drops those
-# without a handler, and ":" handles those that bash has handlers for. `set -m` gives every program its own process
-# group. When the connection ends, the session is gone: PID 1 ends, and the container with it, so that nothing in it
-# goes on paying for a model. Among many signals a read may fail that is not at the end, so several have to. A
+# without a handler, and ":" handles the others. `set -m` gives every program its own process group. When the connection
+# ends, the session is gone: PID 1 ends, and the container with it, so that nothing in it goes on paying for a model. A
 # container that is kept for a person goes on reaping orphans in its place: the kernel does so for one that ignores
 # SIGCHLD.
 # Docker's own --init would end with its child, and `kill -9 -1` by an agent would take the container down.
@@ -32,10 +34,8 @@ if TYPE_CHECKING:
 KEEPER = [
     "bash",
     "-c",
-    f"{SWEEP} trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE; set -m; exec 3>&2 2>/dev/null 4<> <(:);"
-    """ misses=0; while [ $misses -lt 9 ]; do"""
-    """ if IFS= read -r -d '' request; then misses=0; eval "$request";"""
-    """ elif [ $? -le 128 ]; then misses=$((misses + 1)); fi; done;"""
+    f"{SWEEP} trap : {_HANDLED}; set -m; exec 3>&2 2>/dev/null 4<> <(:);"
+    """ while IFS= read -r -d '' request || [ $? -gt 128 ]; do eval "$request"; done;"""
     " [[ $evocode_stays ]] || exit; trap '' CHLD; exec tail -f /dev/null",
 ]
 # While a program runs, a signal from outside makes PID 1 look for more requests. A signal also ends the wait for a

@@ -9,7 +9,6 @@ import logging
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -28,6 +27,7 @@ from pytest_evocode.environments.installing import (
     proxies,
 )
 from pytest_evocode.environments.protocol import Installation
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.environments.task_environment import STOPPED
 from pytest_evocode.errors import BuildError, Cancelled
 from pytest_evocode.tasks import Task
@@ -149,11 +149,11 @@ class DockerImages:
         # Docker knows these by name, and keeps them out of the image.
         arguments += [part for name, value in proxies().items() for part in ("--build-arg", f"{name}={value}")]
         limit = (_INSTALLING, f"{_INSTALLING:g} s")
-        with tempfile.TemporaryDirectory() as context:
+        with scratch_directory() as context:
             Path(context, "Dockerfile").write_text(dockerfile)
             if trusted:
                 Path(context, "certificates.pem").write_bytes(trusted)
-            return self._run(tag, [*arguments, context], limit, failure, wish)
+            return self._run(tag, [*arguments, str(context)], limit, failure, wish)
 
     def _pull(self, image: str, task: Task, wish: BuildWish) -> dict[str, Any]:
         from docker.errors import APIError

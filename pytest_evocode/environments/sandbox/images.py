@@ -28,6 +28,7 @@ from pytest_evocode.environments.installing import (
     proxies,
 )
 from pytest_evocode.environments.protocol import ExecResult, Installation
+from pytest_evocode.environments.sandbox.agent_layers import IMAGES, note_installation
 from pytest_evocode.environments.sandbox.bubblewrap import SandboxSettings
 from pytest_evocode.environments.sandbox.build_context import stage
 from pytest_evocode.environments.sandbox.dockerfile import (
@@ -39,6 +40,7 @@ from pytest_evocode.environments.sandbox.dockerfile import (
 )
 from pytest_evocode.environments.sandbox.environment import PATH, SandboxEnvironment
 from pytest_evocode.environments.sandbox.snapshots import remove_tree
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import BuildError, NeedsDocker
 from pytest_evocode.tasks import Task
 from pytest_evocode.tasks.content_hash import hash_directory
@@ -170,7 +172,7 @@ def _install(
         with ending_when(cancelled, environment.stop):
             environment.start()
             if trusted:
-                with tempfile.TemporaryDirectory() as directory:
+                with scratch_directory() as directory:
                     Path(directory, PurePosixPath(CERTIFICATES).name).write_bytes(trusted)
                     environment.upload([Path(directory)], str(PurePosixPath(CERTIFICATES).parent))
             done = environment.exec(install_script(installation, "sandbox"), timeout=_INSTALLING)
@@ -182,6 +184,7 @@ def _install(
             )
             raise failed_installation(installation, where, done.output)
         keep_as_layer(settings, environment, building / "added")
+        note_installation(building, installation.name)
     finally:
         environment.stop()
 
@@ -203,7 +206,7 @@ def _image_directory(settings: SandboxSettings, cache: Path, task: Task) -> Path
         )
     kind = "rootless" if settings.rootless else "root"
     digest = hash_directory(task.dockerfile.parent, _FORMAT, kind, host_system())
-    return cache / "sandbox-images" / digest[:32]
+    return cache / IMAGES / digest[:32]
 
 
 def host_system() -> str:
@@ -331,7 +334,7 @@ def _copy(dockerfile: Path, copy: CopyInstruction, environment: SandboxEnvironme
     """Execute COPY or ADD by Docker's rules: the contents of a directory, and several sources only into a directory."""
     target = copy.target.rstrip("/") or "/"
     is_there = environment.exec(["test", "-d", target]).ok
-    with tempfile.TemporaryDirectory() as staging_name:
+    with scratch_directory() as staging_name:
         staging = Path(staging_name)
         into_directory = stage(dockerfile, copy, staging, is_there or copy.target.endswith("/"))
         parent = target if into_directory else os.path.dirname(target)

@@ -107,6 +107,15 @@ def lock_kept(directory: Path) -> FileLock | None:
     return try_lock(directory / _LOCK)
 
 
+def layers_below(parent: Path) -> set[Path]:
+    """Return all layers of images that kept sandboxes are made of."""
+    found: set[Path] = set()
+    for record in parent.glob(f"*/{_RECORD}"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            found |= set(map(Path, json.loads(record.read_text())["below"]))
+    return found
+
+
 def ended_kept(parent: Path) -> list[Path]:
     """Find kept sandboxes whose session is over and that nobody is in."""
     found = []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import shutil
-import tempfile
 from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from pytest_evocode.environments.scratch import Scratch
 from pytest_evocode.errors import EvocodeError, RecordFault, TaskError
 from pytest_evocode.names import TASK_FILE, attempt_name
 from pytest_evocode.plugin.images_ahead import AHEAD
@@ -50,15 +49,14 @@ class ControllerPlugin:
         self._lost_workers = 0
         self._has_told_shards = False
         self._tasks: dict[Path, Task] = {}
-        self._shared = Path(tempfile.mkdtemp(prefix="evocode-"))
-        """Files that the processes of the session share."""
-        self._stop_sign = self._shared / "stop"
+        shared = Scratch("session")
+        self._config.add_cleanup(shared.close)
+        self._stop_sign = shared.path / "stop"
         """The file whose presence tells workers to stop."""
-        self._selected = self._shared / "selected.json"
+        self._selected = shared.path / "selected.json"
         """The file that workers write the attempts to which they have collected."""
-        self._run_name = self._shared / "run"
+        self._run_name = shared.path / "run"
         """The file that tells workers the run's name."""
-        self._config.add_cleanup(lambda: shutil.rmtree(self._shared, ignore_errors=True))
         self._attempts = {
             attempt_name(agent.id, number): (agent.id, number)
             for agent in session.roster.agents

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_evocode.environments.scratch import hold
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.plugin.session import EvocodeSession
 from pytest_evocode.results.selection import selected_as_json
@@ -45,6 +46,7 @@ class WorkerPlugin:
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
         self._stop_sign = Path(session.config.workerinput[STOP_SIGN])  # type: ignore[attr-defined]
+        hold(self._stop_sign.parent)  # A worker may outlive a controller that is killed, for a moment.
 
     def pytest_collection_finish(self) -> None:
         """Write for the controller, which collects nothing itself, what was selected; all workers write the same."""

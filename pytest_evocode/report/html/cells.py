@@ -8,7 +8,7 @@ from pytest_evocode.metrics.failures import RoundFailure, failing_cases, round_f
 from pytest_evocode.results.records import FailureKind, RoundRecord
 from pytest_evocode.results.stored import StoredAttempt
 
-NOT_REACHED, NOT_SELECTED, UNDER_WAY = "-", ".", "?"
+NOT_REACHED, NOT_SELECTED, UNDER_WAY, UNDECIDED = "-", ".", "?", "u"
 
 _FAILURES: dict[RoundFailure, str] = {
     "build": "b",
@@ -57,7 +57,9 @@ def cell_of(record: RoundRecord, kinds: Collection[FailureKind]) -> str:
     """Return the character of a round with a record, given the kinds of its failing cases."""
     if record.outcome == "passed":
         return "p"
-    if record.outcome in ("undecided", "not reached"):  # Neither has passed or failed; the round's page says why.
+    if record.outcome == "undecided":
+        return UNDECIDED
+    if record.outcome == "not reached":
         return NOT_REACHED
     failure = round_failure(record)
     if failure == "cases":

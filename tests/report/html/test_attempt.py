@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,13 @@ from pytest_evocode.environments import choose_engine
 from pytest_evocode.process.attempts import TaskFinder, score_attempt
 from pytest_evocode.report.html.cells import cells_of
 from pytest_evocode.report.html.rounds import attempt
+from pytest_evocode.report.html.rounds.attempt import attempt_data
 from pytest_evocode.report.html.rounds.stored_cases import with_cases
 from pytest_evocode.results.directory import write_run
-from pytest_evocode.results.records import RunRecord, SelectedTask
+from pytest_evocode.results.records import RunRecord, SelectedTask, Verdict
 from pytest_evocode.results.task_facts import TaskFacts
 from tests.process.record import play
+from tests.report.html.contract import faults
 from tests.report.html.hostile import CORPUS
 from tests.report.html.recordings import (
     REPOSITORY,
@@ -305,3 +308,19 @@ def test_cases_of_other_layouts_are_found(tmp_path: Path) -> None:
     found = shown(trial).round(1)
     assert [(case["id"], case["reason"], case["failure"]) for case in found["cases"]] == [("a", "bad", "new miss")]
     assert found["cell"] == "n"
+
+
+def test_an_undecided_round_is_neither_failed_nor_not_reached(tmp_path: Path) -> None:
+    played = stored(write_attempt(tmp_path, Played([passing("x")])))
+    verdict = Verdict(reward=None, rewards={"tests": 1.0, "style": 0.5}, cases=(passing("x"),))
+    undecided = played.record.rounds[0].model_copy(update={"outcome": "undecided", "verdict": verdict})
+    record = played.record.model_copy(update={"rounds": (undecided,)})
+    data = attempt_data(replace(played, record=record), id="x")
+    assert faults(data, "AttemptData") == []
+    (found,) = data["rounds"]
+    assert (found["cell"], found["outcome"], found["reward"], found["rewards"]) == (
+        "u",
+        "undecided",
+        None,
+        verdict.rewards,
+    )

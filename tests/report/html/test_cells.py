@@ -46,6 +46,7 @@ def test_the_gravest_kind_of_its_cases_names_a_round(tmp_path: Path, kinds: tupl
     [
         ({"outcome": "passed"}, "p"),
         ({"outcome": "not reached"}, "-"),
+        ({"outcome": "undecided", "verdict": Verdict(reward=None, rewards={"tests": 1, "style": 0})}, "u"),
         ({"outcome": "failed"}, "b"),
         ({"outcome": "failed", "timed_out": "agent"}, "t"),
         ({"outcome": "failed", "timed_out": "verifier"}, "t"),

@@ -110,6 +110,7 @@ def test_a_long_text_is_cut_and_says_by_how_much(tmp_path: Path) -> None:
     assert len(json.dumps(only)) < PART
 
 
+@pytest.mark.nightly
 def test_many_calls_of_one_step_do_not_make_a_part_too_large(tmp_path: Path) -> None:
     values = step(1)
     values["tool_calls"] = [
@@ -151,6 +152,7 @@ def test_of_very_many_steps_the_first_are_shown_and_the_others_counted(
     assert (len(steps), found.notes) == (3, "")
 
 
+@pytest.mark.nightly
 def test_a_trajectory_of_fifty_megabytes_takes_bounded_memory(tmp_path: Path) -> None:
     path = tmp_path / "trajectory.json"
     changes = [change(f"{number}.py", "".join(f"{n}\n" for n in range(200)), "new\n") for number in range(50)]

@@ -23,6 +23,7 @@ from pytest_evocode.environments.docker.compose.project import (
 )
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.snapshot_images import REPOSITORY
+from pytest_evocode.environments.scratch import scratch_directory
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def create_by_compose(client: APIClient, name: str, model: Mapping[str, Any]) ->
 
     Raises EnvironmentFault; what was made by then has its labels.
     """
-    with tempfile.TemporaryDirectory(prefix="evocode-compose-") as directory:
+    with scratch_directory("compose") as directory:
         # Given as its input: a session that is killed leaves no file with the task's secrets.
         arguments = ["--project-name", name, "--file", "-", "create", "--no-build", "--pull", "never"]
         done = run_compose(arguments, engine_variables(), Path(directory), json.dumps(model))

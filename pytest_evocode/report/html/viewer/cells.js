@@ -8,7 +8,7 @@
 const CELLS = {
   p: ["✓", "passed"], r: ["R", "failed, with a regression"], n: ["N", "failed, with a new miss"],
   c: ["C", "failed, carried only"], s: ["S", "failed, stale only"], t: ["T", "timeout"], b: ["B", "no case ran"],
-  a: ["A", "error of the agent"], i: ["I", "infrastructure error"], o: ["F", "failed otherwise"], k: ["K", "skipped"],
+  a: ["A", "error of the agent"], i: ["I", "infrastructure error"], o: ["F", "failed otherwise"], u: ["U", "undecided"], k: ["K", "skipped"],
   "-": ["–", "not reached"], ".": ["", "not selected"], "?": ["…", "under way"],
 };
 const SIZE = 24;

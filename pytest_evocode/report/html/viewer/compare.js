@@ -173,7 +173,7 @@ function firstParting(first, second) {
 
 /** @param {AttemptSummary[]} attempts @param {number} place */
 function passedShare(attempts, place) {
-  const known = attempts.filter((each) => each.cells[place] && each.cells[place] !== "." && each.cells[place] !== "?");
+  const known = attempts.filter((each) => /[^.?u]/.test(each.cells[place] ?? ""));
   return known.length ? known.filter((each) => each.cells[place] === "p").length / known.length : null;
 }
 

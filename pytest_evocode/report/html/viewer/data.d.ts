@@ -21,10 +21,11 @@ type FailureKind = "new miss" | "regression" | "carried" | "stale";
 /** One character for a round of an attempt:
  *   p passed                r failed, with a regression     n failed, with a new miss and no regression
  *   c failed, carried only  s failed, stale only            t timeout of agent or suite
- *   b no case ran (build)   a error of the agent            i infrastructure error
+ *   b no case reported      a error of the agent            i infrastructure error
  *   o failed otherwise      - not reached                   . not selected                  ? under way
+ *   u undecided: several rewards, and nothing says which one decides
  */
-type Cell = "p" | "r" | "n" | "c" | "s" | "t" | "b" | "a" | "i" | "o" | "-" | "." | "?";
+type Cell = "p" | "r" | "n" | "c" | "s" | "t" | "b" | "a" | "i" | "o" | "u" | "-" | "." | "?";
 
 interface Interval { low: number; high: number; }
 
@@ -250,7 +251,7 @@ interface RoundData {
   index: number;
   name: string;
   cell: Cell;
-  outcome: "passed" | "failed" | "error" | "not reached" | "under way";
+  outcome: "passed" | "failed" | "undecided" | "error" | "not reached" | "under way";
   cause: string;
   fault: "agent" | "infrastructure" | null;
   timed_out: "agent" | "verifier" | null;

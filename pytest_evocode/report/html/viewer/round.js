@@ -84,7 +84,7 @@ function verdictView(round) {
       of > 0 && ` · ${integer(passed)} of ${integer(of)} cases passed`, passed < of && kinds && `: ${kinds}`),
     round.cause && h("div.cause", shownText(round.cause, { limit: 4000 })),
     terms([
-      ["Reward", round.reward !== null && rewardList([["", round.reward], ...entries(round.rewards).filter(([key]) => key !== "reward")])],
+      ["Reward", rewardList([.../** @type {[string, number][]} */ (round.reward === null ? [] : [["", round.reward]]), ...entries(round.rewards).filter(([key]) => key !== "reward")])],
       ["Timeout", round.timed_out && (round.timed_out === "agent" ? "of the agent's turn" : "of the suite")],
       ["Turn was stopped", round.stopped && named(round.stopped, 1000)],
       ["Repeats", repeatsView(round)],

@@ -166,14 +166,14 @@ function scrollToSelected(element, selector) {
 /** @param {AttemptSummary} attempt */
 const attemptLabel = (attempt) => `${report.row(attempt.row)?.name ?? attempt.agent} #${attempt.attempt}`;
 
-/** Rounds that were passed, and how many were selected.
+/** Rounds that were passed, and how many count: were selected, and not left undecided.
  * @param {AttemptSummary} attempt
  * @returns {[number, number]} */
 function roundsPassed(attempt) {
   let passed = 0;
   let of = 0;
   for (const cell of attempt.cells) {
-    if (cell !== ".") of += 1;
+    if (!".u".includes(cell)) of += 1;
     if (cell === "p") passed += 1;
   }
   return [passed, of];
@@ -181,7 +181,7 @@ function roundsPassed(attempt) {
 
 /** The round that an attempt fails first, or 0.
  * @param {string} cells */
-const firstFailure = (cells) => cells.search(/[^p.?-]/) + 1;
+const firstFailure = (cells) => cells.search(/[^pu.?-]/) + 1;
 
 /** A table of attempts.
  * @param {string} caption

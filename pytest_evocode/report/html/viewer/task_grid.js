@@ -27,10 +27,10 @@ function taskGridPart(place) {
   ];
 }
 
-/** Rounds that were passed and selected, of a row's attempts at a task. @param {TaskSummary} task @param {Row} row */
+/** Rounds that were passed, and that count, of a row's attempts at a task. @param {TaskSummary} task @param {Row} row */
 function cellOf(task, row) {
   const attempts = report.attemptsAt(task.name).filter((one) => one.row === row.id);
-  const cells = attempts.map((one) => one.cells.replaceAll(".", "")).join("");
+  const cells = attempts.map((one) => one.cells.replace(/[.u]/g, "")).join("");
   return { attempts, of: cells.length, passed: cells.split("p").length - 1 };
 }
 

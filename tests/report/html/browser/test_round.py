@@ -157,3 +157,24 @@ def test_of_many_failing_cases_the_first_are_listed_and_the_others_one_click_awa
     # An address of a case that is not among the first shows it all the same.
     viewer.go("#/round/t0-ledger-0-1/1?case=test_33")
     expect(page.locator("details.case.selected .case-id")).to_have_text("test_33")
+
+
+def test_an_undecided_round_is_called_so_with_its_rewards_and_counts_nowhere(view: Open, tmp_path: Path) -> None:
+    values = sample_report(rows=1, tasks=1, rounds=3)
+    (attempt,) = values["index"]["attempts"]
+    attempt["cells"] = "upp"
+    undecided = values["attempts/t0-ledger-0-1"]["rounds"][0]
+    undecided |= {"cell": "u", "outcome": "undecided", "reward": None, "rewards": {"tests": 1, "style": 0.5}}
+    undecided["cause"] = "reward.json has several rewards"
+    write_sample(tmp_path, values)
+    viewer = view(base=file_base(tmp_path))
+    page = viewer.open("#/round/t0-ledger-0-1/1")
+    expect(page.locator(".verdict .outcome b")).to_have_text("· Undecided")
+    expect(page.locator(".verdict")).to_contain_text("several rewards")
+    assert re.search(r"Reward\s+tests 1, style 0\.5", page.locator(".verdict").inner_text())
+    viewer.go("#/task/t0-ledger")
+    expect(page.locator("ul.legend").first).to_contain_text("undecided")
+    assert page.get_by_role("link", name=re.compile(r"^round 1 .*: undecided")).count() >= 1
+    assert page.get_by_text("the first failure").count() == 0
+    viewer.go("#/overview")
+    expect(page.locator("a.share-link").first).to_contain_text("2/2")
