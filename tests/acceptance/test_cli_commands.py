@@ -30,8 +30,6 @@ WORD = "heliotrope"
 BLOCKS = blocks()
 #: Sections of programs that cannot be run here; their rows say so.
 NOT_RUN = {"Cursor CLI"}
-#: What is known to fail, and is in the page's table as well.
-FAILS = {"Gemini CLI": "a session that it resumes has the result of a call twice, which the server refuses"}
 #: What comes after a server's address in the option base_url, for the CLIs that have it.
 BASE_URLS = {"Claude Code": "", "Codex": "/v1", "Gemini CLI": "", "OpenCode": "/v1"}
 #: Certificates as this machine has them, for where its registries are reached by way of a proxy with its own. A Python
@@ -83,14 +81,7 @@ def test_what_the_command_of_the_page_names_is_accepted(
 @pytest.mark.docker
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "heading",
-    [
-        pytest.param(heading, marks=[pytest.mark.xfail(reason=FAILS[heading])] if heading in FAILS else [])
-        for heading in BLOCKS
-        if heading not in NOT_RUN
-    ],
-)
+@pytest.mark.parametrize("heading", [heading for heading in BLOCKS if heading not in NOT_RUN])
 def test_the_real_program_keeps_its_conversation_by_the_command_of_the_page(
     heading: str,
     run_tasks: RunTasks,

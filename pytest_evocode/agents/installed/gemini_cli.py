@@ -25,7 +25,9 @@ _EXIT_CODE = re.compile(r"^Exit Code: (\d+)", re.MULTILINE)
 class GeminiCliOptions(CliOptions):
     """Options of Gemini CLI."""
 
-    version: Version = "0.61.0"
+    #: Versions 0.44.0 to 0.61.0 send the results of earlier rounds' calls twice (google-gemini/gemini-cli#29365), and
+    #: every round after the first fails.
+    version: Version = "0.43.0"
     max_turns: int | None = Field(default=None, gt=0)
     """Limit of the model's turns in the whole session."""
 
