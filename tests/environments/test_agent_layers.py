@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from pytest_evocode.cli.clean import clean_command
 from pytest_evocode.environments import Installation
 from pytest_evocode.environments.docker import engine as docker
 from pytest_evocode.environments.protocol import Command
-from pytest_evocode.environments.sandbox.agent_layers import agent_layers, remove_agent_layer
+from pytest_evocode.environments.sandbox.agent_layers import IMAGES, agent_layers, note_installation, remove_agent_layer
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.environments.sandbox.launcher_client import Launcher
+from pytest_evocode.environments.sandbox.leftovers import claim, state_parents
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Task
 
@@ -74,3 +76,20 @@ def test_a_layer_of_a_kept_sandbox_stays(launcher: Launcher, plain_task: Task) -
     assert layer.in_use
     assert f"in use: {layer}\n" in clean()
     assert agent_layers(launcher) == [layer]
+
+
+def test_looking_waits_for_a_session_that_begins(launcher: Launcher, tmp_path: Path) -> None:
+    """One whose lock is looked at as it takes it would go on without, and other sessions would remove its files."""
+    sessions, _ = state_parents()
+    layer = tmp_path / "a cache" / IMAGES / "layer"
+    for directory in (sessions / "begins", layer):
+        directory.mkdir(parents=True)
+    note_installation(layer, "tool@1.0")
+    found: list[object] = []
+    look = threading.Thread(target=lambda: found.extend(agent_layers(launcher)))
+    with claim(sessions):
+        look.start()
+        look.join(0.5)
+        assert list((sessions / "begins").iterdir()) == []
+    look.join()
+    assert len(found) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,8 +49,9 @@ def agent_layers(launcher: Launcher) -> list[AgentLayer]:
         record = path / _RECORD
         if record.is_file():
             installed = str(json.loads(record.read_text())["installed"])
-            done = launcher.host_command(["du", "-s", "-B1", "--", str(path)])
-            found.append(AgentLayer(path, installed, int(done.split()[0]), _is_used(path)))
+            size = int(launcher.host_command(["du", "-s", "-B1", "--", str(path)]).split()[0])
+            with _no_session_begins():
+                found.append(AgentLayer(path, installed, size, _is_used(path)))
     return sorted(found, key=lambda layer: (layer.installed, layer.path.name))
 
 
@@ -59,19 +61,30 @@ def remove_agent_layer(launcher: Launcher, layer: AgentLayer) -> None:
     Raises:
         EnvironmentFault: It is in use by now.
     """
-    with contextlib.ExitStack() as stack:
-        for parent in state_parents():
-            if parent.is_dir():
-                stack.enter_context(claim(parent))  # No session with sandboxes begins meanwhile.
+    with _no_session_begins():
         if _is_used(layer.path):
             raise EnvironmentFault(f"the {layer} is in use by now")
         remove_tree(launcher, layer.path)
 
 
+@contextlib.contextmanager
+def _no_session_begins() -> Iterator[None]:
+    """Keep sessions with sandboxes from beginning: one whose lock is looked at as it begins would be without it."""
+    with contextlib.ExitStack() as stack:
+        for parent in state_parents():
+            with contextlib.suppress(PermissionError):  # Another user's, whose images are elsewhere.
+                if parent.is_dir():
+                    stack.enter_context(claim(parent))
+        yield
+
+
 def _is_used(path: Path) -> bool:
-    """Whether a session may use a layer: sessions do not say which, so any that runs counts."""
+    """Whether a session may use a layer: sessions do not say which, so any that runs counts.
+
+    To be called while :func:`_no_session_begins`.
+    """
     for parent in state_parents():
-        with contextlib.suppress(PermissionError):  # Another user's, whose images are elsewhere.
+        with contextlib.suppress(PermissionError):
             if parent.is_dir() and any(is_locked(each / LOCK) for each in parent.iterdir() if each.is_dir()):
                 return True
         if any(path in layer.parents for layer in layers_below(kept_sandboxes(parent))):
