@@ -33,7 +33,12 @@ _LONGEST_CAUSE = 300  # characters
 
 
 def check_address(address: str) -> None:
-    """Raise UsageError where nothing listens at ``HOST:PORT`` or ``ray://HOST:PORT``; Ray itself tries for minutes."""
+    """Raise UsageError for the dashboard's address, and where nothing listens, at which Ray itself tries for minutes."""
+    if address.startswith(("http://", "https://")):
+        raise UsageError(
+            f"--evocode-cluster=ray:{address}: that is an address for jobs. Submit the session there as one (ray job "
+            f"submit --address {address} -- pytest --evocode-cluster=ray:auto ...), or name ray://HOST:10001 instead"
+        )
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname, parts.port

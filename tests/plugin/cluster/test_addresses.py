@@ -22,6 +22,12 @@ def test_an_address_where_nothing_listens_is_refused(address: str) -> None:
         check_address(named)
 
 
+@pytest.mark.parametrize("address", ["http://head:8265", "https://head:8265"])
+def test_an_address_for_jobs_is_refused_with_how_to_submit_one(address: str) -> None:
+    with pytest.raises(UsageError, match=f"ray job submit --address {address} -- pytest --evocode-cluster=ray:auto"):
+        check_address(address)
+
+
 @pytest.mark.parametrize("address", ["", "auto", "local", "127.0.0.1:none"])
 def test_other_addresses_are_left_to_ray(address: str) -> None:
     check_address(address)
