@@ -33,7 +33,7 @@ _LONGEST_CAUSE = 300  # characters
 
 
 def check_address(address: str) -> None:
-    """Raise UsageError for the dashboard's address, and where nothing listens, at which Ray itself tries for minutes."""
+    """Raise UsageError for the address of a dashboard, and for one where nothing listens: Ray tries for minutes."""
     if address.startswith(("http://", "https://")):
         raise UsageError(
             f"--evocode-cluster=ray:{address}: that is an address for jobs. Submit the session there as one (ray job "
