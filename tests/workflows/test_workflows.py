@@ -85,3 +85,12 @@ def test_the_job_that_comments_runs_nothing_of_the_other_run() -> None:
     checkout, *_ = steps(GITHUB / "workflows" / "comment.yml")
     assert "ref" not in checkout["with"]
     assert "repository" not in checkout["with"]
+
+
+def test_no_job_with_keys_of_models_begins_before_the_plan_is_approved() -> None:
+    jobs = yaml.safe_load((GITHUB / "workflows" / "benchmark.yml").read_text(encoding="utf-8"))["jobs"]
+    assert (jobs["approve"]["needs"], jobs["approve"]["environment"]) == ("plan", "${{ inputs.approval }}")
+    paid = {name for name, job in jobs.items() if "secrets." in str(job)}
+    assert paid == {"run"}
+    assert jobs["run"]["needs"] == ["plan", "approve"]
+    assert "inputs.approval == '' || needs.approve.result == 'success'" in jobs["run"]["if"]
