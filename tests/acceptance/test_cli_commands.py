@@ -17,7 +17,7 @@ import pytest
 from pytest_evocode.agents.declarations import read_declarations
 from pytest_evocode.agents.specs import make_agent, options_of
 from pytest_evocode.llm.budget import Budget
-from tests.acceptance.cli_page import ROOT, blocks, rows
+from tests.acceptance.command_pages import CLIS, ROOT, blocks, rows
 from tests.model_scripts import Asked, Run, Say, Step, has_shell
 from tests.model_server import ModelServer
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 KEY = "a-key-of-the-tests"
 WORD = "heliotrope"
-BLOCKS = blocks()
+BLOCKS = blocks(CLIS)
 #: Sections of programs that cannot be run here; their rows say so.
 NOT_RUN = {"Cursor CLI"}
 #: What comes after a server's address in the option base_url, for the CLIs that have it.
@@ -47,8 +47,8 @@ CHECKS = ("grep -qx hello hello.txt", f"grep -qx hello hello.txt && grep -qx {WO
 
 
 def test_every_command_of_the_page_is_run_by_night_or_says_that_it_was_not() -> None:
-    tried = {heading for heading, cells in rows().items() if not cells[2].startswith("not tried")}
-    assert set(BLOCKS) == set(rows())
+    tried = {heading for heading, cells in rows(CLIS).items() if not cells[2].startswith("not tried")}
+    assert set(BLOCKS) == set(rows(CLIS))
     assert tried == set(BLOCKS) - NOT_RUN
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.acceptance.command_pages import PROVIDERS, ROOT, blocks
 from tests.acceptance.models import in_rounds
 from tests.chat_dialects import DIALECTS
 from tests.model_scripts import Run
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "providers.md").read_text()
 KEY = "a-key-of-the-tests"
 #: Where the SDK asks the provider itself, the variable that names another server, and what comes after its address.
 OWN = {
@@ -46,42 +44,14 @@ PATHS = {
 }
 
 
-@dataclass
-class Block:
-    """What a section tells to type."""
-
-    extra: str = ""
-    variables: dict[str, str] = field(default_factory=dict)
-    arguments: list[str] = field(default_factory=list)
-
-
-def blocks() -> dict[str, Block]:
-    """The command of each section, by its heading."""
-    found = {}
-    for section in PAGE.split("\n## ")[1:]:
-        heading, _, text = section.partition("\n")
-        lines = "\n".join(line[4:] for line in text.splitlines() if line.startswith("    ")).replace("\\\n", "")
-        block = Block()
-        for line in lines.splitlines():
-            if installed := re.fullmatch(r"pip install 'pytest-evocode\[(\w+)\]'", line):
-                block.extra = installed[1]
-            elif line.startswith("export "):
-                name, _, value = line.removeprefix("export ").partition("=")
-                block.variables[name] = value
-            elif line.startswith("pytest "):
-                block.arguments = shlex.split(line)[1:]
-        if block.extra:
-            found[heading] = block
-    return found
-
-
-BLOCKS = blocks()
+#: Only a provider of one's own needs no extra.
+BLOCKS = {heading: block for heading, block in blocks(PROVIDERS).items() if block.extras}
 
 
 def test_each_provider_and_server_has_a_command() -> None:
     assert set(BLOCKS) == set(DIALECTS) | set(OWN)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {block.extra for block in BLOCKS.values()} <= set(extras)
+    assert {extra for block in BLOCKS.values() for extra in block.extras} <= set(extras)
 
 
 @pytest.mark.parametrize("heading", BLOCKS)
@@ -92,8 +62,7 @@ def test_the_command_of_the_page_works(
     write_task("a", 2)
     script = in_rounds([Run("echo line-1 >> log.txt")], [Run("echo line-2 >> log.txt")])
     has_key = any(value == "..." for value in block.variables.values())
-    spec = block.arguments[0].removeprefix("--evocode-agent=")
-    model = spec.partition("/")[2]
+    model = block.spec.partition("/")[2]
     dialect = DIALECTS.get(heading, lambda reply: reply)
     with ModelServer(script, key=KEY if has_key else None, models=[model], dialect=dialect) as server:
         for name, value in block.variables.items():
@@ -133,7 +102,7 @@ def at_server(argument: str, server: ModelServer) -> str:
 def test_the_provider_of_the_page_works_as_a_package(
     run_tasks: RunTasks, write_task: WriteTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    section = PAGE.partition("## A provider of your own")[2]
+    section = PROVIDERS.read_text().partition("## A provider of your own")[2]
     program, entry_points = re.findall(r"```(?:python|toml)\n(.*?)```", section, re.DOTALL)
     [(name, value)] = tomllib.loads(entry_points)["project"]["entry-points"]["pytest_evocode.providers"].items()
     info = tmp_path / "site" / "my_provider-1.0.dist-info"

@@ -1,4 +1,4 @@
-"""What docs/clis.md tells to type and to write, section by section, and its table."""
+"""What the pages of commands, docs/clis.md and docs/providers.md, tell to type and to write, section by section."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from pytest_evocode.agents.specs import Option
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "clis.md"
+CLIS, PROVIDERS = ROOT / "docs" / "clis.md", ROOT / "docs" / "providers.md"
 
 
 @dataclass
@@ -35,13 +35,13 @@ class Block:
     def options(self) -> dict[str, Option]:
         """The options of the agent, as they are given after ``--evocode-agent-option``."""
         given = [each for before, each in itertools.pairwise(self.arguments) if before == "--evocode-agent-option"]
-        return {name: Option(value, PAGE.name) for name, _, value in (each.partition("=") for each in given)}
+        return {name: Option(value, "the page") for name, _, value in (each.partition("=") for each in given)}
 
 
-def blocks() -> dict[str, Block]:
-    """What each section with a command says, by its heading."""
+def blocks(page: Path) -> dict[str, Block]:
+    """What each section of a page with a command says, by its heading."""
     found = {}
-    for section in PAGE.read_text().split("\n## ")[1:]:
+    for section in page.read_text().split("\n## ")[1:]:
         heading, _, text = section.partition("\n")
         toml = "".join(re.findall(r"```toml\n(.*?)```", text, re.DOTALL))
         block = Block(toml=toml)
@@ -59,10 +59,10 @@ def blocks() -> dict[str, Block]:
     return found
 
 
-def rows() -> dict[str, list[str]]:
-    """The page's table: the cells of each row by the heading that its first one links to."""
+def rows(page: Path) -> dict[str, list[str]]:
+    """A page's table: the cells of each row by the heading that its first one links to."""
     found = {}
-    for line in PAGE.read_text().splitlines():
+    for line in page.read_text().splitlines():
         if row := re.match(r"\| \[(.+?)\]\(#.+?\) \|(.*)\|$", line):
             found[row[1]] = [cell.strip() for cell in row[2].split("|")]
     return found
