@@ -4,8 +4,8 @@
 to 4,000 seconds, declare one to four CPUs and up to 8 GiB, and some are lost and begin again. Measured is the time that
 the driver takes to decide, per attempt. ``throughput``: attempts of an agent that works for a second, on one node with
 four CPUs and on three with one, two and one. All nodes are this machine, so no processor is added: what is compared is
-the cost of having several nodes. The rate of one node shows in fewer attempts. ``driver``: its resident memory after a
-tenth of the time and at the end.
+the cost of having several nodes. One node makes fewer attempts, which show its rate as well. ``driver``: its resident
+memory after a tenth of the time and at the end.
 """
 
 from __future__ import annotations

@@ -133,6 +133,18 @@ def test_a_job_takes_its_inputs_as_data(tmp_path: Path) -> None:
     assert not (tmp_path / "bad").exists()
 
 
+@pytest.mark.parametrize(("extras", "wanted"), [("", "./source"), ("sandbox,openai", "./source[sandbox,openai]")])
+def test_what_is_installed_is_the_source_with_its_extras(extras: str, wanted: str, tmp_path: Path) -> None:
+    for name in ("pip", "sudo"):  # Neither installs or changes anything here.
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f'#!/bin/bash\necho {name} "$@"\n')
+        program.chmod(0o755)
+    told = shell("install.sh", tmp_path, SOURCE="./source", EXTRAS=extras)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines()[0] == f"pip install {wanted}"
+
+
 @pytest.mark.parametrize(("now", "status"), [("pp", "0"), ("ff", "1")])
 def test_a_summary_has_the_leaderboard_and_the_status_of_the_comparison(tmp_path: Path, now: str, status: str) -> None:
     write_attempt(tmp_path / "before", outcomes="pp")
