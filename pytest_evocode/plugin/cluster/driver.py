@@ -84,6 +84,10 @@ class ClusterRun:
         """The attempts that nodes have, with the numbers of the tries, by Ray's references."""
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._meeting: threading.Thread | None = None
+        """Asks nodes that have joined what they have."""
+        self._some_are_unknown = False
+        """Whether there are nodes that have not said yet what they have."""
         self._looked_at = time.monotonic()
 
     # For the session.
@@ -148,23 +152,36 @@ class ClusterRun:
                 self._give_up(unit, f"the cluster is lost: {type(error).__name__}: {error}")
 
     def _set_nodes(self, nodes: Sequence[RayNode]) -> None:
-        """Take the nodes that there are now, the new ones when they have said what they have."""
-        if new := [node for node in nodes if node.id not in self._facts]:
+        """Take the nodes that there are now, the new ones when they have said what they have.
+
+        They are asked while messages of attempts are taken: a driver that takes none for a while counts as lost.
+        """
+        new = [node for node in nodes if node.id not in self._facts]
+        known = ((node, self._facts[node.id]) for node in nodes if node not in new)
+        self._placement.set_nodes(_as_cluster_node(node, facts) for node, facts in known if facts.engine == self.engine)
+        self._some_are_unknown = bool(new)
+        if new and (self._meeting is None or not self._meeting.is_alive()):
+            self._meeting = threading.Thread(target=self._ask, args=(new,), name="evocode-new-nodes", daemon=True)
+            self._meeting.start()
+
+    def _ask(self, new: Sequence[RayNode]) -> None:
+        try:
             answers = self._cluster.ask_versions(new)
             wrong = {node.id: other_version(versions(), answers[node.name]) for node in new if node.name in answers}
             fitting = [node for node in new if wrong.get(node.id) == ""]
             looked_at = {node.id: facts for node, facts in self._cluster.look_at(fitting, self.engine)}
-            for node in new:
-                why = wrong.get(node.id) or "it does not answer"
-                self._facts[node.id] = facts = looked_at.get(node.id, NodeFacts("", why, frozenset(), (0, 0)))
-                if facts.engine != self.engine:
-                    self.notes.put(f"the node {node.name} gets no attempts: {facts.description}")
-        self._placement.set_nodes(
-            _as_cluster_node(node, self._facts[node.id]) for node in nodes if self._facts[node.id].engine == self.engine
-        )
+        except Exception:  # The cluster is lost, or the session over: the other thread sees to that.
+            logger.info("new nodes could not be asked", exc_info=True)
+            return
+        for node in new:
+            why = wrong.get(node.id) or "it does not answer"
+            facts = looked_at.get(node.id, NodeFacts("", why, frozenset(), (0, 0)))
+            if facts.engine != self.engine:
+                self.notes.put(f"the node {node.name} gets no attempts: {facts.description}")
+            self._facts[node.id] = facts
 
     def _place(self) -> None:
-        for name, needs in self._placement.impossible().items():
+        for name, needs in ({} if self._some_are_unknown else self._placement.impossible()).items():
             wanted = ", ".join(f"{amount:g} {resource}" for resource, amount in needs.custom)
             self._give_up(self._units[name], f"no node of the cluster has {wanted or 'an environment for it'}")
         while (found := self._placement.next()) is not None:
