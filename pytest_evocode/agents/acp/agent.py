@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evocode.agents.acp.options import AcpOptions
 from pytest_evocode.agents.acp.updates import AcpReader
+from pytest_evocode.agents.acp.usage import usage_told
 from pytest_evocode.agents.harness import check_files, read_file
 from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.staged_files import UserFiles, staged
@@ -28,7 +29,6 @@ from pytest_evocode.environments import Installation
 from pytest_evocode.errors import AgentFault, Cancelled, UsageError
 from pytest_evocode.llm.budget import Budget
 from pytest_evocode.names import agent_id
-from pytest_evocode.results.records import Usage
 from pytest_evocode.tasks import Task
 from pytest_evocode.trajectories.atif import AgentInfo
 
@@ -205,7 +205,7 @@ class AcpAgent:
         content = [{"type": "text", "text": instruction}]
         asked = program.request("session/prompt", {"sessionId": self._session, "prompt": content})
         try:
-            answer = turn.wait(asked, program)
+            answer = dict(turn.wait(asked, program) or {})
         except TimeoutError:
             program.notify("session/cancel", {"sessionId": self._session})
             wait([asked], timeout=_CANCELLING)
@@ -224,22 +224,14 @@ class AcpAgent:
         stopped = f"{self.name}: {_STOPS[reason]}" if reason in _STOPS else ""
         return RoundTranscript(stopped=stopped, output=reader.final, refused=reason == _REFUSAL)
 
-    def _count(self, reader: AcpReader, usage: Mapping[str, Any] | None) -> None:
+    def _count(self, reader: AcpReader, usage: Any) -> None:
         """Charge what the agent tells of its turn."""
         cost = None
         if reader.cost is not None:
             cost, self._cost = max(0.0, reader.cost - self._cost), reader.cost
-        if not usage and cost is None:
-            return
-        told = usage or {}
-        counted = Usage(
-            prompt_tokens=prompt_tokens(told),
-            completion_tokens=told.get("outputTokens"),
-            cached_tokens=told.get("cachedReadTokens"),
-            cost_usd=cost,
-            requests=max(1, reader.replies),
-        )
-        reader.recorder.amend(usage=counted)
+        counted = usage_told(usage, cost=cost, requests=max(1, reader.replies))
+        if counted is not None:
+            reader.recorder.amend(usage=counted)
 
     # The session.
 
@@ -362,17 +354,6 @@ _HELLO = {
     "protocolVersion": _VERSION,
     "clientCapabilities": {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True},
 }
-
-
-def prompt_tokens(told: Mapping[str, Any]) -> int | None:
-    """Return all tokens that were sent; whether ``inputTokens`` has those of the cache differs, and the total tells."""
-    prompt: int | None = told.get("inputTokens")
-    if prompt is None:
-        return None
-    cached: int = (told.get("cachedReadTokens") or 0) + (told.get("cachedWriteTokens") or 0)
-    total, completion = told.get("totalTokens"), told.get("outputTokens") or 0
-    includes = total is not None and total < prompt + cached + completion
-    return prompt if includes else prompt + cached
 
 
 def _client() -> dict[str, str]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from pytest_evocode.agents.acp.agent import AcpAgent, prompt_tokens
+from pytest_evocode.agents.acp.agent import AcpAgent
 from pytest_evocode.agents.acp.options import AcpOptions
 from pytest_evocode.agents.acp.updates import AcpReader
+from pytest_evocode.agents.acp.usage import usage_told
 from pytest_evocode.agents.specs import Option, make_agent
 from pytest_evocode.environments import Environment, Installation
 from pytest_evocode.errors import EnvironmentFault, UsageError
@@ -124,15 +125,32 @@ def test_what_is_no_npm_package_is_refused(npm: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "prompt"),
+    ("told", "prompt", "completion"),
     [
-        ({"inputTokens": 2000, "outputTokens": 100, "cachedReadTokens": 1200, "totalTokens": 2100}, 2000),
-        ({"inputTokens": 800, "outputTokens": 100, "cachedReadTokens": 1200, "totalTokens": 2100}, 2000),
-        ({"inputTokens": 800, "outputTokens": 100, "cachedReadTokens": 1000, "cachedWriteTokens": 200}, 2000),
-        ({"outputTokens": 100}, None),
+        ({"inputTokens": 2000, "outputTokens": 100, "cachedReadTokens": 1200, "totalTokens": 2100}, 2000, 100),
+        ({"inputTokens": 800, "outputTokens": 100, "cachedReadTokens": 1200, "totalTokens": 2100}, 2000, 100),
+        ({"inputTokens": 800, "outputTokens": 100, "cachedReadTokens": 1000, "cachedWriteTokens": 200}, 2000, 100),
+        ({"inputTokens": 2000, "outputTokens": 70, "cachedReadTokens": 9, "thoughtTokens": 30, "totalTokens": 2100},
+         2000, 100),
+        ({"inputTokens": 1991, "outputTokens": 100, "cachedReadTokens": 9, "thoughtTokens": 30, "totalTokens": 2100},
+         2000, 100),
+        ({"outputTokens": 100}, None, 100),
+        ({"inputTokens": "many", "outputTokens": -1, "totalTokens": None}, None, None),
+        ("nothing", None, None),
     ],
-)
-def test_tokens_of_the_cache_count_once_whichever_way_an_agent_counts_them(
-    told: dict[str, int], prompt: int | None
+)  # fmt: skip
+def test_tokens_count_once_whichever_way_an_agent_counts_those_of_the_cache_and_of_thoughts(
+    told: Any, prompt: int | None, completion: int | None
 ) -> None:
-    assert prompt_tokens(told) == prompt
+    usage = usage_told(told, cost=0.5, requests=2)
+    assert usage is not None
+    assert (usage.prompt_tokens, usage.completion_tokens) == (prompt, completion)
+    assert (usage.cost_usd, usage.requests) == (0.5, 2)
+
+
+def test_tokens_of_thoughts_and_those_written_to_the_cache_are_told() -> None:
+    told = {"inputTokens": 10, "outputTokens": 5, "cachedWriteTokens": 4, "thoughtTokens": 3}
+    usage = usage_told(told, cost=None, requests=1)
+    assert usage is not None
+    assert (usage.cache_write_tokens, usage.reasoning_tokens) == (4, 3)
+    assert usage_told(None, cost=None, requests=1) is None
