@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import logging
@@ -48,9 +49,7 @@ def probe(provider: Provider, model: str, access: Access) -> None:
         named = quote(model.removeprefix("models/"), safe="")
         listed = _get(f"{address}/{named}" if tells else address, provider, access)
     except urllib.error.HTTPError as error:
-        with error:
-            wrong_key = error.code == 401 or (error.code == 400 and b"API_KEY_INVALID" in error.read(_ERROR))
-        if wrong_key:
+        if _refuses_key(error):
             variable = access.options.key_env or " or ".join(provider.key_variables)
             where = f"the server at {access.base_url}" if access.base_url else "the provider"
             raise UsageError(f"{label}: {where} refuses the key in {variable}; set a valid one") from None
@@ -132,6 +131,14 @@ def _get(
     opener = urllib.request.build_opener(_Stay)
     with opener.open(urllib.request.Request(address, body, headers), timeout=_SECONDS) as answer:
         return json.loads(answer.read(2**24))
+
+
+def _refuses_key(error: urllib.error.HTTPError) -> bool:
+    """Return whether an answer says that the key is wrong, which Google does by 400; closes it."""
+    words = b""
+    with error, contextlib.suppress(OSError, HTTPException):  # It may break off.
+        words = error.read(_ERROR) if error.code == 400 else b""
+    return error.code == 401 or b"API_KEY_INVALID" in words
 
 
 def _names(listed: Any) -> list[str]:

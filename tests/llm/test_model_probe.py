@@ -109,6 +109,11 @@ def test_google_refuses_a_key_as_a_wrong_request(monkeypatch: pytest.MonkeyPatch
     assert asked[0].startswith(b"GET /v1beta/models ")
 
 
+def test_a_refusal_that_breaks_off_says_nothing() -> None:
+    with answering("HTTP/1.1 400 Bad Request\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nbroken") as (url, _):
+        probe("google", url)
+
+
 def test_a_deployment_of_azure_is_in_no_list() -> None:
     with ModelServer([], models=["gpt-5"]) as server:
         probe("azure", f"{server.url}/openai", model="my-deployment")

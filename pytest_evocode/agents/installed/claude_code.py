@@ -152,16 +152,20 @@ class ClaudeCodeReader(EventReader):
     def _record(self, parent: str | None) -> None:
         """Record a reply with the blocks that have come."""
         message = self._begun.pop(parent, None)
-        if message is None or not (message.texts or message.thoughts or message.calls):
+        if message is None:
+            return
+        ending = ENDINGS.get(message.stop_reason, "")
+        # A refusal may have nothing else.
+        if not (message.texts or message.thoughts or message.calls or ending == "refused"):
             return
         facts = {
             "request_id": message.request_id,
             "stop_reason": message.stop_reason,
-            "ending": ENDINGS.get(message.stop_reason, ""),
+            "ending": ending,
             "helper_of": message.parent or "",
         }
         if message.parent is None:
-            self.refused = message.stop_reason if facts["ending"] == "refused" else ""
+            self.refused = message.stop_reason if ending == "refused" else ""
         # The rest of a reply that was recorded when the first of its calls was done.
         again = message.id in self._recorded
         self._recorded.add(message.id)
@@ -296,6 +300,7 @@ def _total(event: Event, requests: int) -> Usage | None:
         prompt_tokens=sums["inputTokens"] + cached + sums["cacheCreationInputTokens"],
         cached_tokens=cached,
         completion_tokens=sums["outputTokens"],
+        cache_write_tokens=sums["cacheCreationInputTokens"],
         cost_usd=None if guessed else sum(each.get("costUSD") or 0.0 for each in models.values()),
         requests=requests,
     )

@@ -77,7 +77,7 @@ class CodexReader(LoggedEventReader):
             self.close()
             # In a resumed session, this includes the earlier turns.
             if not self._counted and not self._resumed and (usage := event.get("usage")):
-                self.recorder.amend(usage=self._usage(usage).model_copy(update={"requests": None}))
+                self.charge_whole(self._usage(usage))
 
     def _fail(self, words: str) -> None:
         self.close()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_evocode.agents.installed.event_reader import Event, text_of
+from pytest_evocode.agents.installed.event_reader import UNKNOWN_FORM, Event, text_of
 from pytest_evocode.trajectories.atif import ToolCall
 
 Key = tuple[str, str]
@@ -17,6 +18,7 @@ _SHELLS = frozenset({"shell", "shell_command", "exec_command", "container.exec"}
 #: Calls of which Codex prints no event.
 _UNSEEN = frozenset({"write_stdin", "view_image", "wait", "list_mcp_resources", "list_mcp_resource_templates"})
 _WORDS = ("text", "thought")
+_PARTS = ("cached_input_tokens", "cache_write_input_tokens", "reasoning_output_tokens")
 
 
 @dataclass
@@ -28,7 +30,8 @@ class LoggedRequest:
     unseen: list[ToolCall] = field(default_factory=list)
     """Calls of which there is no event."""
     items: int = 0
-    usage: Event = field(default_factory=dict)
+    usage: Mapping[str, int] = field(default_factory=dict)
+    """Its numbers of tokens, by Codex' names."""
 
     @property
     def has_no_event(self) -> bool:
@@ -77,23 +80,28 @@ class LoggedRequests:
         """What calls gave, by their ids."""
 
     def read(self, entries: Iterable[Event]) -> None:
-        """Take the new entries of the log."""
+        """Take the new entries of the log; those of another form are left out, because the agent can write there."""
         for entry in entries:
-            payload: Any = entry.get("payload") or {}
-            kind = str(payload.get("type") or "")
-            if kind == "token_count":
-                self._count(payload.get("info") or {})
-            elif kind.endswith("_output"):
-                self.outputs[str(payload.get("call_id"))] = text_of(payload.get("output"))
-            elif entry.get("type") == "response_item" and (kind != "message" or payload.get("role") == "assistant"):
-                self._open.take(payload)
+            with contextlib.suppress(*UNKNOWN_FORM):
+                self._take(entry)
+
+    def _take(self, entry: Event) -> None:
+        payload: Any = entry.get("payload") or {}
+        kind = str(payload.get("type") or "")
+        if kind == "token_count":
+            self._count(payload.get("info") or {})
+        elif kind.endswith("_output"):
+            self.outputs[str(payload.get("call_id"))] = text_of(payload.get("output"))
+        elif entry.get("type") == "response_item" and (kind != "message" or payload.get("role") == "assistant"):
+            self._open.take(payload)
 
     def _count(self, info: Event) -> None:
         """Take the tokens of the request that has just been answered."""
         # They are written again with each new word about rate limits.
         total = info.get("total_token_usage")
         if (usage := info.get("last_token_usage")) and (total is None or total != self._total):
-            self._open.usage = usage
+            names = ("input_tokens", "output_tokens", *(name for name in _PARTS if usage.get(name) is not None))
+            self._open.usage = {name: int(usage[name]) for name in names}
             self._waiting.append(self._open)
             self._open = LoggedRequest()
         self._total = total or self._total

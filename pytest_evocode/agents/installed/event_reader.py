@@ -22,6 +22,8 @@ _SHOWN = 300  # characters
 _READING = 60.0  # seconds
 #: Read of a log at once at most: the agent may make the file as long as it likes.
 _LOOK = 64 * 2**20  # bytes
+UNKNOWN_FORM = (LookupError, TypeError, AttributeError, ValueError, OverflowError)
+"""What taking an event, or an entry of a log, raises that has another form than expected."""
 
 
 class EventReader(ABC):
@@ -68,7 +70,7 @@ class EventReader(ABC):
             return
         try:
             self.take(event)
-        except (LookupError, TypeError, AttributeError, ValueError) as error:
+        except UNKNOWN_FORM as error:
             shown = line.decode("utf-8", "replace").strip()[:_SHOWN]
             self.recorder.say("system", f"An event of unknown form was left out ({error!r}): {shown}")
 
@@ -179,6 +181,7 @@ class LoggedEventReader(EventReader):
 
     _context: RoundContext | None = None
     _log: SessionLog | None = None
+    _is_whole = False
 
     @abstractmethod
     def pattern(self, session: str) -> str:
@@ -198,10 +201,16 @@ class LoggedEventReader(EventReader):
     def count(self) -> None:
         """Charge what the log has gained since the last time."""
 
+    def charge_whole(self, usage: Usage) -> None:
+        """Charge what the whole turn took, because nothing of it was counted; the log adds nothing from now on."""
+        self._is_whole = True
+        self.recorder.amend(usage=usage.model_copy(update={"requests": None}))
+
     def close(self) -> None:
         """See :class:`EventReader`."""
         self.flush()
-        self.count()
+        if not self._is_whole:
+            self.count()
 
     def open_log(self, session: str) -> None:
         """Follow the log of a session."""

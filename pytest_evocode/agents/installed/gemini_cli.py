@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
@@ -10,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from pytest_evocode.agents.installed.base import CliOptions, InstalledAgent, Version
-from pytest_evocode.agents.installed.event_reader import Event, LoggedEventReader, text_of
+from pytest_evocode.agents.installed.event_reader import UNKNOWN_FORM, Event, LoggedEventReader, text_of
 from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.agents.installed.staged_files import SERVERS, StagedFiles, UserFiles
 from pytest_evocode.agents.mcp.servers import ToolServer
@@ -80,19 +81,23 @@ class GeminiCliReader(LoggedEventReader):
         stats = event.get("stats") or {}
         if not self._counted and stats.get("total_tokens"):
             prompt, all_ = stats["input_tokens"], stats["total_tokens"]
-            usage = self.usage(prompt=prompt, completion=all_ - prompt, cached=stats.get("cached", 0))
-            self.recorder.amend(usage=usage.model_copy(update={"requests": None}))
+            self.charge_whole(self.usage(prompt=prompt, completion=all_ - prompt, cached=stats.get("cached", 0)))
         if event.get("status") == "error":
             self.failure = text_of((event.get("error") or {}).get("message")) or self.trouble
 
     def count(self) -> None:
         """Read the log's new entries; an entry is written again when it has changed."""
         for entry in self.new_entries():
-            tokens = entry.get("tokens")
-            if entry.get("type") == "gemini" and tokens and entry.get("id") not in self._counted and self.replies:
-                self._counted.add(entry["id"])
-                self.recorder.amend(usage=self._usage(tokens))
-            self._exit_codes.update(_exit_codes(entry))
+            with contextlib.suppress(*UNKNOWN_FORM):  # The agent can write there.
+                self._take_entry(entry)
+
+    def _take_entry(self, entry: Event) -> None:
+        tokens = entry.get("tokens")
+        if entry.get("type") == "gemini" and tokens and entry.get("id") not in self._counted and self.replies:
+            usage = self._usage(tokens)
+            self._counted.add(entry["id"])
+            self.recorder.amend(usage=usage)
+        self._exit_codes.update(_exit_codes(entry))
 
     def _usage(self, tokens: Event) -> Usage:
         thoughts = tokens.get("thoughts", 0)

@@ -116,6 +116,16 @@ def test_why_a_reply_ended_and_which_model_gave_it_are_on_its_step(told: Tell) -
     assert found.reader.refused == "refusal"
 
 
+def test_a_refusal_without_a_word_is_one_and_no_error(told: Tell) -> None:
+    said = {"id": "x", "model": "<synthetic>", "content": [text("API Error: unable to respond.")], "usage": {}}
+    end = event("result", subtype="success", is_error=True, result="API Error: unable to respond.")
+    found = told(ClaudeCodeReader, INIT, begin("m1"), event("assistant", message=said), *finish(7, "refusal"), end)
+    assert (found.reader.refused, found.reader.failure) == ("refusal", "")
+    [step] = found.steps
+    assert (step["message"], step["extra"]["evocode"]["ending"]) == ("", "refused")
+    assert found.used["prompt_tokens"] == 100
+
+
 def test_what_a_helper_refused_is_no_refusal_of_the_turn(told: Tell) -> None:
     of_helper = streamed("message_delta", "c1", delta={"stop_reason": "refusal"}, usage=ASKED)
     end = streamed("message_stop", "c1")
@@ -169,7 +179,7 @@ def test_the_end_says_what_all_of_it_took_of_this_turn_alone(told: Tell) -> None
         "inputTokens": 30,
         "outputTokens": 60,
         "cacheReadInputTokens": 110,
-        "cacheCreationInputTokens": 0,
+        "cacheCreationInputTokens": 5,
     }
     end: dict[str, Any] = {
         "subtype": "success",
@@ -184,15 +194,15 @@ def test_the_end_says_what_all_of_it_took_of_this_turn_alone(told: Tell) -> None
     }
     found = told(ClaudeCodeReader, INIT, begin("m1"), block("m1", text("Done.")), *finish(40), event("result", **end))
     assert found.used == {
-        "prompt_tokens": 280,
+        "prompt_tokens": 290,
         "cached_tokens": 220,
         "completion_tokens": 61,
-        "cache_write_tokens": None,
+        "cache_write_tokens": 10,
         "reasoning_tokens": None,
         "cost_usd": pytest.approx(0.3),
         "requests": 1,
     }
-    assert found.spending.spent.tokens == 341
+    assert found.spending.spent.tokens == 351
     assert found.spending.spent.cost_usd == pytest.approx(0.3)
     assert found.reader.final == "Done."
 

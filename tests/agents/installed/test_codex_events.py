@@ -226,6 +226,34 @@ def test_tokens_that_the_log_repeats_with_rate_limits_count_once(told: Tell) -> 
     assert tokens_of(found) == [1, 2]
 
 
+def test_a_turn_whose_log_comes_after_its_end_is_counted_once(told: Tell) -> None:
+    end = {"type": "turn.completed", "usage": {"input_tokens": 7, "output_tokens": 1}}
+    done = item("completed", 3, "agent_message", text="Done.")
+    found = told(reader_of([], [], [*said("Done."), *counted(7)]), *BEGIN, done, end)
+    assert (found.used["prompt_tokens"], tokens_of(found)) == (7, [7])
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [{"type": "event_msg", "payload": "none"}],
+        [{"type": "event_msg", "payload": {"type": "token_count", "info": {"last_token_usage": ["many"]}}}],
+        [
+            {
+                "type": "event_msg",
+                "payload": {"type": "token_count", "info": {"last_token_usage": {"input_tokens": 1e999}}},
+            }
+        ],
+        made("reasoning", summary=["a text"]),
+        made("web_search_call", action=None) + made("message", role="assistant", content=7),
+    ],
+)
+def test_entries_of_the_log_of_another_form_are_left_out(told: Tell, odd: Lines) -> None:
+    log = [*odd, *LS, *counted(1), *said("Done."), *counted(2), *odd]
+    found = told(reader_of(log), *BEGIN, *command(2, "ls"), item("completed", 3, "agent_message", text="Done."))
+    assert found.used["prompt_tokens"] == 3
+
+
 def test_commands_that_the_log_writes_in_other_words_have_their_tokens_in_order(told: Tell) -> None:
     shown = {"action": {"command": ["zsh", "-x", "a"]}}
     script = made("custom_tool_call", name="exec", input="await tools.exec_command({cmd: 'b'})", call_id="c")

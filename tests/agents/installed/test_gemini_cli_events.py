@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -63,6 +63,27 @@ def test_the_tokens_of_the_turn_count_its_thoughts(told: Tell) -> None:
         "requests": None,
     }
     assert found.spending.spent.tokens == 260
+
+
+class Logged(GeminiCliReader):
+    """A reader whose log has an entry more each time that it looks."""
+
+    log: ClassVar[list[Any]]
+
+    def new_entries(self) -> list[Any]:
+        return [self.log.pop(0)] if self.log else []
+
+
+def test_a_turn_whose_log_comes_after_its_end_is_counted_once(told: Tell) -> None:
+    Logged.log = [{}, {"type": "gemini", "id": "1", "tokens": {"input": 200, "output": 60}}]
+    found = told(Logged, INIT, said("Done."), {"type": "result", "status": "success", "stats": STATS})
+    assert (found.used["prompt_tokens"], found.used["completion_tokens"]) == (200, 60)
+
+
+@pytest.mark.parametrize("odd", [{"tokens": "many"}, {"tokens": {"input": "x", "output": "y"}}, {"toolCalls": [7]}])
+def test_entries_of_the_log_of_another_form_are_left_out(told: Tell, odd: dict[str, Any]) -> None:
+    Logged.log = [{}, {"type": "gemini", "id": "0", **odd}]
+    assert len(told(Logged, INIT, call(1, command="ls"), result(1)).steps) == 1
 
 
 def test_a_call_that_failed_has_its_message(told: Tell) -> None:
