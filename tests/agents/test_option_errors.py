@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from pytest_evocode.agents.acp.options import AcpOptions
 from pytest_evocode.agents.installed.declared_command import CommandAgent
 from pytest_evocode.agents.option_values import example_of
 from pytest_evocode.agents.shell.agent import ShellOptions
@@ -84,7 +85,7 @@ def refusal(spec: str, name: str, value: Any) -> str:
 
 def all_options() -> list[tuple[type[BaseModel], str]]:
     """Every option of every kind of agent."""
-    kinds: list[Any] = [ShellOptions, CommandAgent.options_type]
+    kinds: list[Any] = [ShellOptions, CommandAgent.options_type, AcpOptions]
     for place in _INSTALLED.values():
         module, _, name = place.partition(":")
         kinds.append(getattr(importlib.import_module(f"pytest_evocode.agents.installed.{module}"), name).options_type)

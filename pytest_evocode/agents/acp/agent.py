@@ -77,11 +77,11 @@ class AcpAgent:
     @property
     def installation(self) -> Installation | None:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
-        script = self._options.install
+        script, ca = self._options.install, self._options.ca
         if (package := self._package) is None:
-            return Installation(f"acp:{self._command}", script) if script else None
+            return Installation(f"acp:{self._command}", script, ca) if script else None
         program, number = package
-        installed = program.installation(number)
+        installed = replace(program.installation(number), ca=ca)
         if not script:
             return installed
         return replace(installed, script=f"bash -c {shlex.quote(script)} || exit\n{installed.script}")

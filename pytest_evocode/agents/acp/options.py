@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -14,12 +15,7 @@ from pytest_evocode.agents.installed.npm_program import NpmProgram
 from pytest_evocode.errors import UsageError
 from pytest_evocode.llm.model_options import Variables
 
-NpmPackage = Annotated[
-    str,
-    Field(
-        pattern=r"^(@[a-z0-9~][\w.~-]*/)?[a-z0-9~][\w.~-]*(@[A-Za-z0-9][\w.+-]*)?$", examples=["@qwen-code/qwen-code"]
-    ),
-]
+NpmPackage = Annotated[str, Field(pattern=r"^(@[a-z0-9~][\w.~-]*/)?[a-z0-9~][\w.~-]*(@[A-Za-z0-9][\w.+-]*)?$")]
 #: A name that can be the file of a program.
 _PROGRAM = re.compile(r"[A-Za-z0-9][\w.-]*")
 
@@ -40,14 +36,18 @@ class AcpOptions(HarnessOptions):
     given."""
     hosts: Annotated[tuple[str, ...], BeforeValidator(split_words)] = ()
     """Hosts that the agent calls, which its turns may reach beside those of a task's ``allowed_hosts``."""
-    npm: NpmPackage | None = None
+    npm: NpmPackage | None = Field(default=None, examples=["@qwen-code/qwen-code"])
     """npm package that has the command's first word as its program, such as @qwen-code/qwen-code@0.24.4; it is
     installed with a Node of its own. Without a version it is the latest, which is looked up once a day."""
-    install: str = ""
+    install: str = Field(default="", examples=["pip install mine"])
     """Script that runs as root, with a network, when the image is built."""
+    ca: Path | None = None
+    """File of certificates, in PEM form, to trust while it is installed."""
     rules_file: Annotated[str, AfterValidator(below_workdir)] = "AGENTS.md"
     """File in which the agent looks for rules, relative to the working directory."""
-    skills_directory: Annotated[str | None, AfterValidator(below_home)] = None
+    skills_directory: Annotated[str | None, AfterValidator(below_home)] = Field(
+        default=None, examples=["~/.agents/skills"]
+    )
     """Directory in which the agent looks for skills, such as ~/.agents/skills; None where it uses none."""
 
     def program(self, command: str) -> tuple[NpmProgram, str] | None:

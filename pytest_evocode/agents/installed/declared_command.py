@@ -99,6 +99,8 @@ class CommandOptions(BaseModel):
     """Directory with one directory per skill, for a command that declares a ``skills_directory``."""
     mcp: Path | None = None
     """JSON file of MCP servers, for a command that declares ``mcp``."""
+    ca: Path | None = None
+    """File of certificates, in PEM form, to trust while the command is installed."""
 
 
 class CommandAgent:
@@ -117,7 +119,7 @@ class CommandAgent:
     def installation(self) -> Installation | None:
         """See :class:`~pytest_evocode.agents.protocol.Agent`."""
         script = self._declaration.install
-        return Installation(f"cmd:{self.name}", script) if script else None
+        return Installation(f"cmd:{self.name}", script, self._options.ca) if script else None
 
     @property
     def takes_skills(self) -> bool:

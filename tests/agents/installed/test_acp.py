@@ -112,6 +112,13 @@ def test_an_npm_package_is_what_the_record_says_drove_the_model_and_is_installed
     assert "package=@a/b@1.2" in made.installation.script
 
 
+@pytest.mark.parametrize("options", [{"npm": "a@1"}, {"install": "true"}])
+def test_certificates_are_trusted_while_a_program_is_installed(options: dict[str, str]) -> None:
+    made = AcpAgent("agent", AcpOptions(ca=Path("ca.pem"), **options)).installation
+    assert made is not None
+    assert made.ca == Path("ca.pem")
+
+
 @pytest.mark.parametrize(("npm", "command"), [("a@1", "KEY=b agent"), ("a@1", "/usr/bin/agent")])
 def test_a_command_that_does_not_begin_with_the_packages_program_is_refused(npm: str, command: str) -> None:
     with pytest.raises(UsageError, match="has to begin with the package's program"):

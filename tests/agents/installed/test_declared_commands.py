@@ -70,6 +70,13 @@ def test_it_gets_the_declared_secrets_and_they_are_in_no_record(
         agent.check({}, Budget())
 
 
+def test_certificates_are_trusted_while_it_is_installed() -> None:
+    declaration = CommandDeclaration(start="mine", install="pip install mine")
+    installation = CommandAgent("mine", declaration, ca="ca.pem").installation
+    assert installation is not None
+    assert installation.ca == Path("ca.pem")
+
+
 def test_it_is_installed_as_root_before_the_first_attempt(make_task: MakeTask, attempt: Attempt) -> None:
     agent = command(
         "/usr/local/bin/mine", install="echo 'touch /app/done' >/usr/local/bin/mine; chmod +x /usr/local/bin/mine"
