@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from tests.model_scripts import Answer, CutOff, Delay, Fail, HangUp, Run, Say, Script, Step, Think, Trickle, Use
 
-Api = Literal["chat", "responses", "messages"]
+Api = Literal["chat", "responses", "messages", "gemini"]
 Outcome = Literal["passed", "failed", "error of the infrastructure", "error of the agent"]
 PAGE = Path(__file__).parents[1] / "docs/models.md"
 BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
-_NAMES = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages"}
+_NAMES = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages", "gemini": "generateContent"}
 
 RUN, DONE = Run("echo line-1 >> log.txt"), Say("Done.")
 FINE: tuple[Step, ...] = (RUN, DONE)
@@ -65,6 +65,11 @@ def _responses(output: Sequence[Any], status: str = "completed", reason: str | N
     return Answer(json.dumps({"id": "r", "output": output, "status": status, "usage": usage, **details, **more}))
 
 
+def _gemini(reason: str, **more: Any) -> Answer:
+    usage = {"usageMetadata": {"promptTokenCount": 900, "candidatesTokenCount": 10}}
+    return Answer(json.dumps({"candidates": [{"finishReason": reason}], **usage, **more}))
+
+
 _TEXT = [{"type": "text", "text": "I will not."}]
 _CALL = {"type": "function", "function": {"name": "bash", "arguments": '{"command": "echo line-1 >> log.txt"}'}}
 
@@ -96,6 +101,10 @@ FAULTS: tuple[ModelFault, ...] = (
     ModelFault("200 with `{}` once", "messages", _again(Answer("{}")), retries=1),
     ModelFault("200 with a list once", "messages", _again(Answer("[]")), retries=1),
     ModelFault("200 with fields of other types once", "chat", _again(Answer('{"choices": ["x"]}')), retries=1),
+    ModelFault("503 once", "gemini", _again(Fail(503)), retries=1),
+    ModelFault("429 with a `retryDelay` in its body", "gemini", _again(Fail(429, retry_after=0)), retries=1),
+    ModelFault("200 with HTML once", "gemini", _again(Answer(HTML)), retries=1),
+    ModelFault("200 with candidates of another type once", "gemini", _again(Answer('{"candidates": [7]}')), retries=1),
     ModelFault(
         "200 with a router's error 502 inside", "chat", _again(Answer('{"error": {"code": 502, "message": "x"}}')),
         retries=1,
@@ -120,6 +129,9 @@ FAULTS: tuple[ModelFault, ...] = (
     ModelFault(
         "400: the limit of tokens has another name", "chat",
         _again(Fail(400, "Use 'max_completion_tokens' instead.")), options={"max_tokens": 500},
+    ),
+    ModelFault(
+        "400: the model does not think", "gemini", _again(Fail(400, "Thinking is not enabled for this model.")),
     ),
     # Faults that do not pass.
     ModelFault(
@@ -150,6 +162,9 @@ FAULTS: tuple[ModelFault, ...] = (
         "the answer is not in the format of", None, 2,
     ),
     ModelFault("401", "chat", [Fail(401)], INFRASTRUCTURE, "was refused", None),
+    ModelFault(
+        "400: the key is wrong", "gemini", [Fail(400, code="API_KEY_INVALID")], INFRASTRUCTURE, "was refused", None
+    ),
     ModelFault("402", "chat", [Fail(402, "Pay.")], INFRASTRUCTURE, "the provider wants to be paid first", None),
     ModelFault("403", "messages", [Fail(403)], INFRASTRUCTURE, "lacks the permission", None),
     ModelFault("404", "responses", [Fail(404)], INFRASTRUCTURE, "no such model, or no such API", None),
@@ -186,6 +201,10 @@ FAULTS: tuple[ModelFault, ...] = (
         "a script in place of a call", "chat", _again(Say("```bash\necho line-1 >> log.txt\n```")), paid=3,
         told="a script in a reply's text is only text",
     ),
+    ModelFault(
+        "a call that the provider cannot read", "gemini", _again(_gemini("MALFORMED_FUNCTION_CALL")), paid=3,
+        told="Your reply was empty",
+    ),
     ModelFault("the reply is cut off", "responses", [[Say("I"), CutOff()]], "failed", "the model was cut off", 1),
     ModelFault(
         "arguments that are no JSON", "chat", _again(Use("bash", '{"command": ')), paid=3, told="no JSON object"
@@ -216,6 +235,14 @@ FAULTS: tuple[ModelFault, ...] = (
     ModelFault(
         "a content filter in mid-turn", "responses", [RUN, _responses([], "incomplete", "content_filter")], "passed",
         "refused: a filter", 2, refused=True,
+    ),
+    ModelFault(
+        "a filter of the reply", "gemini", [_gemini("SAFETY")], "failed", "refused: a filter", 1, refused=True,
+    ),
+    ModelFault(
+        "a filter of the request", "gemini",
+        [_gemini("", candidates=[], promptFeedback={"blockReason": "PROHIBITED_CONTENT"})], "failed",
+        "refused: a filter", 1, refused=True,
     ),
     # Time and what it cost.
     ModelFault(

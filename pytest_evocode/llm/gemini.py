@@ -163,6 +163,8 @@ def _fault(error: Any) -> ProviderFault:
     inner = error.details.get("error") if isinstance(error.details, dict) else None
     details = inner.get("details") if isinstance(inner, dict) else None
     for each in details if isinstance(details, list) else ():
+        if not isinstance(each, dict):  # A proxy's.
+            continue
         delay = _DELAY.fullmatch(str(each.get("retryDelay", "")))
         if delay and fault.retry_after is None:
             fault = replace(fault, retry_after=float(delay[1]))

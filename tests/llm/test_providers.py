@@ -16,7 +16,7 @@ from pytest_evocode.llm.client_factory import make_client
 from pytest_evocode.llm.model_options import ModelOptions
 from pytest_evocode.llm.protocol import Message, ModelClient, RequestedCall
 from tests.llm.conftest import ASK, BASH, SECONDS
-from tests.model_scripts import CutOff, Fail, Run, Say, Step, Think, Tokens
+from tests.model_scripts import Answer, CutOff, Fail, Run, Say, Step, Think, Tokens
 from tests.model_server import ModelServer
 
 MODELS = {
@@ -141,6 +141,12 @@ def test_calls_without_a_signature_are_marked_where_a_gemini_model_refuses_them(
     signatures = [part["thoughtSignature"] for part in parts if "functionCall" in part]
     assert len(set(signatures)) == 2  # Its own stays as it came.
     assert base64.b64decode(signatures[0]) == b"skip_thought_signature_validator"
+
+
+def test_an_error_in_another_form_than_googles_is_one_all_the_same() -> None:
+    odd = Answer('{"error": {"code": 503, "message": "busy", "details": ["come back later"]}}', 503)
+    with ModelServer([odd, Say("Done.")]) as server:
+        assert client("google", server).complete(ASK, [BASH], timeout=SECONDS).text == "Done."
 
 
 def test_a_gemini_model_that_is_cut_off_says_so() -> None:

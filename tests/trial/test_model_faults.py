@@ -22,15 +22,21 @@ from tests.trial.test_trial_rounds import has_lines
 if TYPE_CHECKING:
     from tests.trial.conftest import Finish, MakeTask
 
-SPECS = {"chat": "openai/gpt-5", "responses": "openai/gpt-5", "messages": "anthropic/claude-sonnet-4-5"}
+SPECS = {
+    "chat": "openai/gpt-5",
+    "responses": "openai/gpt-5",
+    "messages": "anthropic/claude-sonnet-4-5",
+    "gemini": "google/gemini-2.5-pro",
+}
 
 
 @pytest.fixture(autouse=True)
 def _no_pauses_and_own_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     import_sdks()  # Before a turn's clock runs.
     monkeypatch.setattr(ProviderConnection, "_pause", lambda self, seconds: None)
-    for name in ("OPENAI", "ANTHROPIC"):
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
         monkeypatch.setenv(f"{name}_API_KEY", "a-key-of-the-tests")
+    for name in ("OPENAI", "ANTHROPIC", "GOOGLE_GEMINI"):
         monkeypatch.delenv(f"{name}_BASE_URL", raising=False)
 
 
@@ -40,8 +46,9 @@ def test_a_fault_of_the_provider_has_the_outcome_that_the_table_says(
 ) -> None:
     task = make_task(has_lines(1), toml=fault.toml)
     with ModelServer(fault.script) as server:
-        url = server.url if fault.api == "messages" else f"{server.url}/v1"
-        given: dict[str, Any] = {} if fault.api == "messages" else {"api": fault.api}
+        is_openai = fault.api in ("chat", "responses")
+        url = f"{server.url}/v1" if is_openai else server.url
+        given: dict[str, Any] = {"api": fault.api} if is_openai else {}
         provider, _, model = SPECS[fault.api].partition("/")
         settings = ShellOptions.model_validate({"base_url": url, "retries": 2, **given, **fault.options})
         agent = ShellAgent(make_client(provider, model, settings), settings)
