@@ -249,7 +249,7 @@ def test_forty_two_attempts_at_the_examples_lose_a_node_and_score_as_on_one_mach
     session = Session(pytest.RunResult(0, output.splitlines(), [], 0.0), pytester.path)
     assert Counter(outcomes(session).values()) == Counter({what: 3 * number for what, number in expected.items()})
     assert output.count("it begins once more") >= 1, output
-    for agent in ("oracle", "sleeping"):
+    for agent in ("oracle", "sleeping_agent-Sleeping"):
         assert scores_of(agent, output.splitlines()) == scores_of(agent, here.text.splitlines())
     assert len(list(directory.glob("*/*/*/*/*/result.json"))) == 42  # Each attempt is recorded once.
 
