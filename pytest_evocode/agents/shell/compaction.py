@@ -126,7 +126,7 @@ def _begin_of_end(conversation: Conversation) -> int:
 
 def to_summarise(conversation: Conversation, window: int | None) -> str:
     """Return what a summary is to be of, no longer than half of the window; empty where that is not worth it."""
-    if any(message.is_compacted for message in conversation):
+    if any(message.is_compacted and not message.text for message in conversation):
         return ""  # What the provider made is encrypted.
     end = _begin_of_end(conversation)
     request = _newest_request(conversation)

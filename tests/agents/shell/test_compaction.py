@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -180,6 +181,17 @@ def test_a_request_that_is_said_again_is_introduced_once() -> None:
     assert sum(message.is_compacted for message in found) == 1
     assert found.messages[-1].text.count("word for word") == 1
     assert found.messages[-1].text.endswith("\n\nThe newest request.")
+
+
+def test_what_the_provider_made_is_summarised_where_it_can_be_read() -> None:
+    found = long_round()
+    put_compacted(found, COMPACTED)
+    found.messages[2:2] = [Message("user", "More. " * 300), reply(8), Message("tool", "output 8", call_id="c8")]
+    assert "[engineer]\nAll is well." in to_summarise(found, None)
+    put_summary(found, "A summary.")
+    assert not any(message.is_compacted for message in found)
+    found.messages[1:1] = [replace(COMPACTED, text="")]
+    assert to_summarise(found, None) == ""
 
 
 def test_what_the_provider_made_stays_as_it_came() -> None:
