@@ -113,7 +113,7 @@ def test_an_npm_package_is_what_the_record_says_drove_the_model_and_is_installed
 
 
 @pytest.mark.parametrize("options", [{"npm": "a@1"}, {"install": "true"}])
-def test_certificates_are_trusted_while_a_program_is_installed(options: dict[str, str]) -> None:
+def test_certificates_are_trusted_while_a_program_is_installed(options: dict[str, Any]) -> None:
     made = AcpAgent("agent", AcpOptions(ca=Path("ca.pem"), **options)).installation
     assert made is not None
     assert made.ca == Path("ca.pem")
