@@ -39,7 +39,7 @@ _CRASH = re.compile(
     r"Unhandled(Promise)?Rejection|^[^\S\n]+at .+:\d+:\d+\)?$|Exception in thread|^Fatal error|^Uncaught |"
     r"^(?:PHP )?Fatal error: |^Unhandled [Ee]xception|AddressSanitizer|^\*\* \([\w.]+\) |\.rb:\d+:in .*\(\w+(?:Error|"
     r"Exception)\)|"
-    r"^psql:\S+: ERROR: |^(?:Parse|Runtime) error near line \d+|^Error: (?:near|in prepare|stepping)|"
+    r"^psql:\S+: ERROR: |^(?:Parse|Runtime) error near line \d+|^Error: (?:near \"|in prepare|stepping)|"
     r"^ERROR \d+ \(\w+\) at line|"
     r"^[\w.]+Error: .+\Z|^\w+\.[\w.]*[A-Z]\w*(?:Error|Exception): |^Execution halted|^stack traceback:|"
     # What frameworks say, in place of a traceback, of a project that they cannot start or migrate.
@@ -53,13 +53,13 @@ _CRASH = re.compile(
 )
 #: What a shell says of the script that it runs, if its exit code says that something failed.
 _SHELL_CRASH = re.compile(
-    r"^(?!(?:\S*/)?(?:ba|da|z)?sh: )\S+: (?:line )?\d+: (?:syntax error|unexpected EOF|"
+    r"^(?!(?:\S*/)?(?:ba|da|z)?sh: )\S+: (?:line )?\d+: (?:[Ss]yntax error|unexpected EOF|"
     r"\S+: (?:unbound variable|parameter not set|command not found|not found))|^(?!(?:\S*/)?(?:ba|da|"
     r"z)?sh: )(?:\S+: line \d+: |\S+\.(?:sh|bash): \d+: )|"
     # A tool that the script calls.
     r"^(?:awk|gawk|mawk|sed|jq|cp|mv|rm|ls|cat|tar|mktemp|touch|tee|stat|du|df|dd|diff|patch|cmp|chown|readlink|"
-    r"realpath|flock|date|cut|sort|find|chmod|mkdir|ln|bc|tr|head|tail|grep|printf|xargs|gzip): ",
-    re.MULTILINE | re.IGNORECASE,
+    r"realpath|flock|date|cut|sort|find|chmod|mkdir|ln|bc|tr|head|tail|grep|printf|xargs|gzip): (?!\d)",
+    re.MULTILINE,
 )
 #: What programs on the way to another machine say.
 _UNREACHED = re.compile(
@@ -79,6 +79,10 @@ _RAN = re.compile(
 )
 
 
+#: What pytest shows of what a test printed: words of the product or of the test, and not of the runner.
+_CAPTURED = re.compile(r"^-+ Captured (?:stdout|stderr|log) call -+\n(?:(?![-_=]{3}).*\n)*", re.MULTILINE)
+#: An assertion of a test in Python that failed, as pytest and unittest print it.
+_ASSERTED = re.compile(r"^(?:E\s+(?:AssertionError\b|assert )|AssertionError\b)", re.MULTILINE)
 _TAP_COMMENT = re.compile(r"^# +", re.MULTILINE)
 #: What packages to be installed are missing, before anything else is looked for.
 _SCRIPTS_LACK = re.compile(r"vendor/autoload\.php|node_modules missing|Error: Cannot find module '[\w@]")
@@ -105,7 +109,9 @@ def failure_cause(
         command: The command as it was written.
         scratch: The script that was run, if it is none of the workspace's.
     """
-    output = without_escapes(output)
+    output = _CAPTURED.sub("", without_escapes(output))
+    if has_run and not scratch and _ASSERTED.search(output):
+        return "product"  # Whatever else is printed may be what the test is about.
     missed = not_found(_TAP_COMMENT.sub("", output), command) if exit_code != 0 else None
     if missed == "within" and not is_raised_by_tests(output):
         return "scratch" if scratch else "product"

@@ -11,7 +11,7 @@ from pytest_evocode.process.trajectory.error_places import OutputPlace, frames, 
 #: What runners and libraries of tests say of a test that is written wrong.
 _MISUSED = re.compile(
     # pytest and unittest.mock.
-    r"\bPytest(?:UnknownMark|Collection|ReturnNotNone)Warning: |No module named '[\w.]+\.tests?\.\w+'|"
+    r"^E\s+(?:\w+\.)*Pytest(?:UnknownMark|Collection|ReturnNotNone)Warning: |No module named '[\w.]+\.tests?\.\w+'|"
     r"^E\s+fixture '(?!mocker|benchmark|httpx_mock|requests_mock|respx_mock|freezer|aiohttp_client|event_loop|qtbot|"
     r"live_server|httpserver|page|browser|rf\b|admin_client|settings|fs\b|snapshot|subtests|class_mocker|"
     r"session_mocker|"
@@ -34,7 +34,7 @@ _MISUSED = re.compile(
     r"expect\(.*\)(?:\.\w+)+ is not a function|TypeError: (?:vi|jest|sinon|assert|expect|chai|t|cy|"
     r"page|screen|userEvent|fireEvent|within)\.\w+ is not a function|must contain at least one test|"
     r"Fixture .* (?:is not defined|unknown)|"
-    r"snapshots? (?:files? )?obsolete|both .* `?done`? .* promise|Matcher error: |"
+    r"both .* `?done`? .* promise|Matcher error: |"
     # JUnit and Mockito.
     r"org\.junit\.platform\.commons\.JUnitException|Unnecessary ?[Ss]tubbing|io\.mockk\.MockKException: |"
     r"PHPUnit\\Framework\\MockObject\\\w+Exception|"

@@ -227,6 +227,47 @@ def test_whose_fault_it_is_by_the_innermost_file(output: str, expected: str) -> 
 
 
 @pytest.mark.parametrize(
+    "beside",
+    [
+        "tests/test_a.py:9: PytestCollectionWarning: cannot collect test class 'TestData'\n",
+        "---- Captured stdout call ----\nThe docker daemon is not installed\n",
+        "No fixture named rooms\n",
+        "E     AssertionError: assert 'redis is not installed' == 'redis: missing'\n",
+    ],
+)
+def test_an_assertion_that_fails_is_the_products_whatever_else_is_printed(beside: str) -> None:
+    output = f">   assert total() == 2\nE   assert 1 == 2\ntests/test_a.py:5: AssertionError\n{beside}"
+    cause = failure_cause(output, exit_code=1, has_run=True, is_ours=lambda module: module == "app")
+    assert cause == "product"
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [
+        ("---- Captured stdout call ----\nNo space left on device\n==== 1 failed in 0.1s ====", "product"),
+        ("tests/test_a.py:9: PytestCollectionWarning: cannot collect test class 'TestData'", "product"),
+        ("E   pytest.PytestUnknownMarkWarning: Unknown pytest.mark.slow", "test"),
+    ],
+)
+def test_what_a_test_prints_and_warnings_explain_no_error(says: str, expected: str) -> None:
+    output = f"app/a.py:5: in total\n    return rows[7]\nE   IndexError: list index out of range\n{says}\n"
+    assert failure_cause(output, exit_code=1, has_run=True, is_ours=lambda module: module == "app") == expected
+
+
+def test_an_obsolete_snapshot_fails_no_test() -> None:
+    output = "Expected: 3\nReceived: 2\n\n  at Object.<anonymous> (src/a.test.js:4:20)\n\n > 1 snapshot obsolete.\n"
+    assert failure_cause(output, exit_code=1, has_run=True, is_ours=lambda module: False) == "product"
+
+
+@pytest.mark.parametrize(
+    "output", ["Date: 2024-01-01\nThe account is overdrawn.", "Sort: by name", "date: 2024-01-01", "Error: nearly full"]
+)
+def test_a_report_with_the_name_of_a_tool_is_no_crash(output: str) -> None:
+    assert not crashed(output, 1)
+    assert crashed("date: invalid date 'x'", 1)
+
+
+@pytest.mark.parametrize(
     "output",
     [
         "SystemCheckError: System check identified some issues:\n\nERRORS:\na.B.c: (fields.E304) Reverse accessor",
