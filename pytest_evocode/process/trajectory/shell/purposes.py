@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Literal
 
 from pytest_evocode.process.trajectory.command_mistakes import meant_program
@@ -257,7 +257,9 @@ def _lists(program: str, words: Sequence[str]) -> bool:
         own = words[: words.index("--")] if "--" in words and program in _TOOLCHAINS else words
         if _LISTS.intersection(own):
             return True
-    return bool(_LISTS_OF.get(tool, set()).intersection(words[1:4]))
+    behind = words[1:2] if _INTERPRETERS.fullmatch(program) else words[1:4]  # Further words are the script's.
+    own = list(takewhile(lambda word: word not in ("run", "--"), behind))
+    return bool(_LISTS_OF.get(tool, set()).intersection(own))
 
 
 def _only_builds(program: str, words: Sequence[str]) -> bool:
@@ -298,13 +300,17 @@ def _of_package_manager(plain: Sequence[str]) -> CommandPurpose | None:
 
 
 def _of_toolchain(program: str, plain: Sequence[str]) -> CommandPurpose | None:
+    if plain[:1] == ["run"] and program != "composer":
+        return "program"
+    if plain and plain[0] in _MAKES_FILES:
+        return None
     goals = {goal.rpartition(":")[2] for goal in plain[:3]} | {goal.partition(":")[0] for goal in plain[:3]}
     builds_by_checking = program == "cargo" and plain[:1] == ["check"]
     if goals & _TEST_GOALS and not builds_by_checking:
         return "test"
     if goals & _BUILD_GOALS and program != "composer":
         return "build"
-    if plain[:1] == ["run"] or any(_STARTS.search(goal) for goal in plain[:2]):
+    if any(_STARTS.search(goal) for goal in plain[:2]):
         return "program"
     first = plain[0] if plain else ("test" if program == "rake" else "")
     if first.startswith(("assemble", "build")):
@@ -314,6 +320,8 @@ def _of_toolchain(program: str, plain: Sequence[str]) -> CommandPurpose | None:
     return "build" if _meant(first, {"build", "compile"}) else None
 
 
+#: First words of tool chains that write or fetch files, whatever these are called.
+_MAKES_FILES = {"new", "init", "create", "generate", "g", "add", "remove", "mod"}
 #: Goals that start the product, or bring its database up to date.
 _STARTS = re.compile(
     r":(?:run|exec|java|dev|start)$|^(?:bootRun|runserver|runner|server|phx\.server)$|"
@@ -329,7 +337,7 @@ def _meant(word: str, goals: set[str]) -> bool:
 #: Programs that run tasks under names of the project.
 _TASK_RUNNERS = {"task", "go-task", "mage", "invoke", "inv", "nx", "turbo", "lerna", "rushx", "gulp", "grunt", "moon"}
 #: Goals and scripts that look like others.
-_NO_SLIPS = {"rest", "best", "latest"}
+_NO_SLIPS = {"rest", "best", "latest", "text", "nest"}
 
 
 #: What runs tests in a script that is typed in.

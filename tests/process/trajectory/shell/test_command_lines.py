@@ -67,6 +67,27 @@ def test_what_only_lists_or_explains_runs_nothing(line: str, purpose: str | None
     assert CommandPurposes().of(parse_line(line).commands[-1]) == purpose
 
 
+@pytest.mark.parametrize(
+    ("line", "purpose"),
+    [
+        ("cargo run -- list", "program"),
+        ("cargo run -- check a.txt", "program"),
+        ("go run . test", "program"),
+        ("dotnet run -- build", "program"),
+        ("node app.js -v", "program"),
+        ("php bin/load.php -i a.txt", "program"),
+        ("cargo nextest list", None),
+        ("cargo new test", None),
+        ("go mod verify", None),
+        ("rails generate model test", None),
+        ("composer run test", "test"),
+        ("npm run text", None),
+    ],
+)
+def test_what_a_program_is_given_says_nothing_of_its_purpose(line: str, purpose: str | None) -> None:
+    assert CommandPurposes().of(parse_line(line).commands[-1]) == purpose
+
+
 def test_what_is_known_only_at_run_time_is_no_word() -> None:
     assert words('cat "$HOME/a" b$(date) c') == [("date",), ("cat", None, None, "c")]
 
