@@ -43,13 +43,18 @@ def _words(text: str) -> list[str]:
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence."""
-    row = [0] * (len(other) + 1)
+    """Return the length of the longest common subsequence.
+
+    The rows of the usual table are kept as bits (Hyyrö 2004), because requests and plans can have thousands of words.
+    """
+    places: dict[str, int] = {}
+    for place, word in enumerate(other):
+        places[word] = places.get(word, 0) | 1 << place
+    whole = row = (1 << len(other)) - 1
     for word in one:
-        before = 0
-        for place, each in enumerate(other, 1):
-            before, row[place] = row[place], before + 1 if word == each else max(row[place], row[place - 1])
-    return row[-1]
+        both = row & places.get(word, 0)
+        row = ((row + both) | (row - both)) & whole
+    return len(other) - row.bit_count()
 
 
 def uncopied(text: str, requests: Sequence[str]) -> str:

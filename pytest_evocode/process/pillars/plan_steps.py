@@ -75,7 +75,7 @@ _TO_DO = re.compile(
     r"(?:be done|change|happen).{0,40}|(?:files|things|changes) to (?:change|do|make|touch|write).{0,40})\s*[:*_]*\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_CHECKBOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[ \]\s", re.MULTILINE)
+_CHECKBOX = re.compile(r"^[^\S\n]*(?:[-*+]|\d+[.)])\s+\[ \]\s", re.MULTILINE)
 #: Words of a finding, an observation or a description.
 _FINDING = re.compile(
     r"\b(?:is|are|was|were|does|do|did|has|have)(?: not|n't)?\b|\bnever\b|\bmissing\b|\bwrong(?:ly)?\b|\bbugs?\b|"

@@ -36,6 +36,8 @@ _CODE = re.compile(r"`[^`\n]*`")
 _END = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"')*\u201d]))(?<!\n\d\.)(?<!\n\d\d\.)(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)\s+|\n+"
 )
+#: Most characters of a sentence. A longer line is no sentence; rules would be asked of its parts for minutes.
+_LONGEST = 1000
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)")
 
 
@@ -47,7 +49,8 @@ def sentences(text: str) -> list[str]:
     """
     plain = _EMPHASIS.sub("", _BLOCKS.sub("\n", text.replace("\u2019", "'")))
     plain = "\n" + re.sub(r"\n[^\S\n]+", "\n", plain.strip())
-    return [sentence for sentence in _END.split(plain) if sentence and sentence.strip()]
+    found = [sentence for sentence in _END.split(plain) if sentence and sentence.strip()]
+    return [each[start : start + _LONGEST] for each in found for start in range(0, len(each), _LONGEST)]
 
 
 def own_words(sentence: str) -> str:

@@ -15,6 +15,9 @@ from pytest_evocode.trajectories.atif import Step, ToolCall, actions_of
 
 #: Characters kept of the start of an output; four times as many are kept of its end.
 _HEAD = 16_384
+#: Characters kept of the start and of the end of a line, and lines kept of a gap: what rules can be asked of in time.
+_LINE = 1000
+_GAP = re.compile(r"(?:\n[^\S\n]*){20,}(?=\n)")
 
 _EXIT_CODE = re.compile(
     r"(?:^|\n)[^\w\n]*(?:exit[ _]code|exited with(?: code| status)?|return code|returncode)[:= ]+(-?\d+)", re.IGNORECASE
@@ -28,9 +31,10 @@ _BEFORE = re.compile(
     r"<(?:exit_code|returncode|exit_status)>.*</\w+>\n|\$ .*\n(?=<))*)"
     r"(?:(?:Output|Stdout|STDOUT|stdout):[ \n]|<(?:output|stdout)>\n?)?"
 )
+_OPENED = re.compile(r"<(output|stdout)>\n?\Z")
 #: What CLIs print behind an output, from the first such line on.
 _BEHIND = re.compile(
-    r"\n?(?:</(?:output|stdout)>|^(?:Error|Signal|Background PIDs|Process Group PGID): \(none\)$|"
+    r"\n?(?:^(?:Error|Signal|Background PIDs|Process Group PGID): \(none\)$|"
     r"^\[(?:The command completed|Command finished|Current working directory|Python interpreter|Command exited)\b.*|"
     r"^Exit Code: -?\d+$|^<(?:exit_code|returncode|metadata|exit_status)>)[\s\S]*\Z",
     re.MULTILINE,
@@ -118,11 +122,20 @@ def without_wrapper(output: str) -> str:
     >>> without_wrapper("Output: 1 passed in 0.1s\nError: (none)\nExit Code: 0")
     '1 passed in 0.1s'
     """
-    return _BEHIND.sub("", _BEFORE.sub("", output, count=1))
+    before = _BEFORE.match(output)
+    begin = before.end() if before else 0
+    inner = output[begin:]
+    if opened := _OPENED.search(output, 0, begin):
+        # The last such tag: what was printed may have the same.
+        inner = (inner.rpartition(f"</{opened[1]}>")[0] or inner).removesuffix("\n")
+    return _BEHIND.sub("", inner)
 
 
 def _cut(output: str) -> str:
-    return output if len(output) <= 5 * _HEAD else f"{output[:_HEAD]}\n...\n{output[-4 * _HEAD :]}"
+    if len(output) > 5 * _HEAD:
+        output = f"{output[:_HEAD]}\n...\n{output[-4 * _HEAD :]}"
+    lines = _GAP.sub("\n", output).split("\n")
+    return "\n".join(line if len(line) <= 2 * _LINE else f"{line[:_LINE]} ... {line[-_LINE:]}" for line in lines)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -29,7 +29,7 @@ _TOTALS = (
     re.compile(r"^Tests:\s+(?P<line>.*\d+ total)", re.MULTILINE),  # jest
     re.compile(r"^[^\S\n]*Tests:?\s+(?P<line>.*\d+ (?:passed|failed).*)$", re.MULTILINE),  # vitest, Laravel and Pest
     re.compile(
-        r"^[^\S\n]*(?P<passed>\d+) passing\b(?:[\s\S]*?^[^\S\n]*(?P<failed>\d+) failing\b)?", re.MULTILINE
+        r"^[^\S\n]*(?P<passed>\d+) passing\b(?:.*\n(?:.*\n){0,9}?[^\S\n]*(?P<failed>\d+) failing\b)?", re.MULTILINE
     ),  # mocha
     re.compile(r"^(?:#|\u2139) pass (?P<passed>\d+)\n(?:#|\u2139) fail (?P<failed>\d+)", re.MULTILINE),  # node --test
     re.compile(r"^[^\S\n]*(?P<passed>\d+) pass\n(?:.*(?:skip|todo)\n)*[^\S\n]*(?P<failed>\d+) fail\b", re.M),  # bun

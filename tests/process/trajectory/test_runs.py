@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from pytest_evocode.process.trajectory.call_results import without_wrapper
@@ -99,6 +101,25 @@ def test_a_program_whose_output_another_takes_has_passed_if_it_printed_something
 def test_what_a_cli_prints_around_an_output_is_none_of_it(output: str) -> None:
     assert last_run("pytest; ls", output, None) == ("test", True)
     assert without_wrapper(output).strip() == "2 passed in 0.1s"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Page: <output>3</output>\n1 failed in 0.1s",
+        "<returncode>1</returncode>\n<output>\n<output>3</output>\n1 failed in 0.1s\n</output>",
+    ],
+)
+def test_a_tag_that_the_product_prints_ends_no_output(output: str) -> None:
+    assert "<output>3</output>" in without_wrapper(output)
+    assert last_run("pytest; ls", output, None) == ("test", False)
+
+
+@pytest.mark.parametrize("text", ["\n" * 80_000, "'" * 80_000, "=" * 80_000, "1 passing\n" * 8_000])
+def test_an_output_of_one_sign_is_read_in_no_time(text: str) -> None:
+    begun = time.process_time()
+    last_run("pytest", text, 1)
+    assert time.process_time() - begun < 3
 
 
 @pytest.mark.parametrize(
