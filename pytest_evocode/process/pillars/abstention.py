@@ -127,4 +127,6 @@ def false_abstention(activity: RoundActivity, kind: Abstention | None) -> Eviden
     last = activity.last_message
     if kind is not None or last is None or activity.product_edits or not declining(last.text):
         return None
+    if claims(last.text) and not declines_what_was_asked(last.text):
+        return None  # It has written prose, or answered a question.
     return last.evidence("gives up on a request that can be met")

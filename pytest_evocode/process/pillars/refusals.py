@@ -77,7 +77,8 @@ _PLAIN = (
     r"(?:I|we)(?: am|'m| are|'re) not (?:\w+ )?(?:going to|willing to|prepared to|comfortable|allowed to|permitted to|"
     r"authori[sz]ed to|supposed to)|(?:I|we) (?:\w+ )?(?:refuse|refused|declined?|have decided not to|decided not to|"
     r"decided against|chose not to|opted not to|prefer not to|would rather not|advise against|recommend against|"
-    r"object to)\b|declin(?:e[sd]?|ing)|(?:I'd|we'd) rather not|"
+    r"object to)\b|declin(?:e[sd]?|ing)(?: (?:to|this|that|it|the (?:request|task|change))\b|(?=\W*$))|"
+    r"(?:I'd|we'd) rather not|"
     r"(?:do|did)(?: not|n't) think (?:I|we|it|this|that) (?:should|can|could)|(?:do not|don't) see how\b|"
     r"(?:do|does|did)(?: not|n't) have (?:the |any )?(?:permission|access|rights|credentials|authori\w+|information)|"
     r"(?:no|lack(?:s|ing)?|without) (?:the )?(?:permission|authori[sz]ation|credentials) to|"
@@ -90,7 +91,7 @@ _PLAIN = (
 #: By family, what says that nothing was changed, or that its author stops.
 _UNCHANGED = (
     rf"(?:made|making|make|with|submit(?:ting)?|propos(?:e|ed|ing)|changed|touched|edited|wrote|added|"
-    rf"committed) no {_WORDS}{{0,2}}{_EDITS}|changed nothing|"
+    rf"committed) no {_WORDS}{{0,2}}{_EDITS}|(?:changed|updated|edited|touched|modified|altered) nothing|"
     rf"(?:nothing |no {_WORDS}{{1,3}})(?:was|were|has been|have been|is|are|got) (?:\w+ )?{_EDIT}|"
     rf"^\W*no {_WORDS}{{0,3}}{_EDITS}\b|^\W*(?:nothing to commit)|"
     # Somebody, or nobody, has not done something.
@@ -192,7 +193,7 @@ _TAKEN_BACK = re.compile(
     # What the product does now.
     r"\b(?:now|made it|makes it|becomes?|became) (?:impossible|unable)\b(?! to (?:meet|satisfy|fulfil|implement|do))|"
     # What is left for later.
-    r"\b(?:not|n't|nothing|no)\b.*\b(?:yet|so far|until now|for now)\b.*\b"
+    r"\b(?:not|n't|nothing|no)\b.{0,200}\b(?:yet|so far|until now|for now)\b.{0,200}\b"
     r"(?:I'll|I will|I am going to|will (?:do|follow)|(?:is|comes) next|tomorrow|later|shortly|soon)\b"
     r"(?!.*\b(?:once|when|if|after|as soon as) you\b)|"
     r"\b(?:I'll|I will|we will|we'll|going to|plan to) (?:\w+ )?(?:do|implement|add|finish|write|edit|change|follow) "

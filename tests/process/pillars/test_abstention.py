@@ -110,6 +110,8 @@ def test_on_other_tasks_there_is_nothing_to_judge_and_giving_up_is_reported() ->
     assert process.false_abstention is not None
     assert process.false_abstention.quote == "I cannot implement this."
     assert judge(begun().bash("a", changes={"ledger.py": BUDGET}).say("Done."), None).false_abstention is None
+    told = "I've updated the manual. It is impossible to book twice."
+    assert judge(begun().say(told), None).false_abstention is None
 
 
 def test_clarification_is_an_extended_metric_of_ambiguous_tasks() -> None:

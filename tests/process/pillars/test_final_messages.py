@@ -40,6 +40,11 @@ def test_work_is_claimed_in_many_words(text: str) -> None:
         "Nothing has been changed.",
         "Once the format has been decided I can start.",
         "I made no changes.",
+        "I've updated nothing.",
+        "Detailed questions are below.",
+        "Requested behaviour and rule 3 exclude each other.",
+        "I arrived at the same point again.",
+        "I put the question to you.",
         "I reverted my attempts.",
         "Stopped before the first edit.",
         "Which fields should be added?",
@@ -105,6 +110,7 @@ def test_words_are_compared_by_their_beginning_and_numbers_count() -> None:
 
 def test_numbers_of_lists_and_abbreviations_end_no_sentence() -> None:
     assert sentences("1. First, e.g. this.\n  2. Second") == ["1. First, e.g. this.", "2. Second"]
+    assert [len(each) for each in sentences("a" * 1500)] == [1000, 500]
 
 
 @pytest.mark.parametrize(

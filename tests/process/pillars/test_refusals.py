@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from pytest_evocode.process.pillars.questions import waits
@@ -36,6 +38,7 @@ REQUEST = request_words("Store 300 distinct values in the one-byte field `slot`,
         "I stopped before editing.",
         "I have left the code as it was.",
         "Nothing has been changed.",
+        "I've updated nothing.",
         # It is not to be done.
         "I don't think I should implement it as written.",
         "I would rather not do this.",
@@ -75,6 +78,7 @@ def test_a_refusal_is_found_in_many_words(text: str) -> None:
         "All tests pass, and no warning is left.",
         "Users see no drafts any more.",
         "The client gives up after three retries.",
+        "Declined payments are listed apart.",
     ],
 )
 def test_what_takes_it_back_quotes_it_or_tells_of_the_product_is_no_refusal(text: str) -> None:
@@ -140,3 +144,11 @@ def test_with_work_delivered_only_what_is_said_of_the_request_declines_it(text: 
 )
 def test_a_reason_is_more_than_the_request_and_uses_its_words(text: str, expected: bool) -> None:
     assert (reason_in(text, REQUEST) is not None) is expected
+
+
+@pytest.mark.parametrize("text", ["not yet " * 2000, "neither " * 2000, "a/" * 8000])
+def test_a_message_without_end_is_read_in_time(text: str) -> None:
+    begun = time.process_time()
+    declining(text)
+    declines_in_passing(text)
+    assert time.process_time() - begun < 10
