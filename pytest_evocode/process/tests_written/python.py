@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -121,17 +122,19 @@ class _WithoutMessages(ast.NodeTransformer):
         name = _last(node.func)
         if name in _SAYING:
             node.args = [each for each in node.args if not isinstance(each, ast.Constant | ast.JoinedStr)]
-        elif name.startswith("assert"):
+        elif _ASSERTION.match(name):
             least = 1 if name in _OF_ONE else 2
             if len(node.args) > least and isinstance(node.args[-1], ast.Constant | ast.JoinedStr):
                 node.args.pop()
-        if name in _SAYING or name.startswith("assert"):
+        if name in _SAYING or _ASSERTION.match(name):
             node.keywords = [each for each in node.keywords if each.arg != "msg"]
         return self.generic_visit(node)
 
 
 #: Calls whose texts are for people.
 _SAYING = {"subTest", "print", "fail", "skip", "skipTest", "debug", "info", "warning"}
+#: unittest's assertions about values. What others are given last, such as what is called, is no message.
+_ASSERTION = re.compile(r"assert(?!Raises|Warns|Logs|NoLogs)[A-Z]")
 #: unittest's assertions about one value.
 _OF_ONE = {"assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone"}
 

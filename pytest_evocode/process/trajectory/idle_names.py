@@ -67,7 +67,11 @@ def _bound(node: ast.stmt) -> Iterator[str]:
         if all(isinstance(each, ast.Name) for each in targets) and _is_constant(node.value):
             yield from (each.id for each in targets if isinstance(each, ast.Name) and not _is_special(each.id))
     elif isinstance(node, ast.Import | ast.ImportFrom):
-        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        modules = (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else ["." * node.level + (node.module or "")]
+        )
         if all(module.partition(".")[0] in sys.stdlib_module_names - {"__future__"} for module in modules):
             yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
     elif isinstance(node, Function) and not node.decorator_list:

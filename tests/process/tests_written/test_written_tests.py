@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from pytest_evocode.process.tests_written import changed_symbols, covers, written_tests
+from pytest_evocode.process.tests_written.python import said_by
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from tests.process.trajectories import Recording, read
 
@@ -59,6 +62,18 @@ def test_python_assertions(body: str, counts: tuple[int, int]) -> None:
         density("tests/test_a.py", f"import pytest\nfrom a import f\n\n\n{helper}def test_a(mock):\n    {body}\n")
         == counts
     )
+
+
+def test_what_an_assertion_calls_with_is_no_message() -> None:
+    node = ast.parse(
+        "def test_a(self):\n    self.assertRaises(E, f, 'refund')\n    self.assertEqual(f(1), 2, 'spoken')\n"
+        "    g.assert_called_with('a', 1, 'receipt')\n"
+    ).body[0]
+    assert isinstance(node, ast.FunctionDef)
+    said = said_by(node)
+    assert "refund" in said
+    assert "receipt" in said
+    assert "spoken" not in said
 
 
 def test_unittest_assertions() -> None:

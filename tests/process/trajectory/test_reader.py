@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_evocode.process.trajectory.events import RoundActivity
+from pytest_evocode.process.trajectory.idle_names import idle_names
 from pytest_evocode.process.trajectory.reader import TaskContext
 from pytest_evocode.process.trajectory.shell.purposes import CommandPurposes
 from tests.process.trajectories import LEDGER, Recording, read
@@ -186,3 +187,8 @@ def test_messages_may_be_lists_of_parts() -> None:
 def test_the_activity_of_a_round_shows_what_it_is() -> None:
     activity: RoundActivity = read(Recording().bash("cat ledger.py", "x"))[0]
     assert repr(activity) == "<activity in round-1: 0 edits, 1 reads, 0 runs>"
+
+
+def test_a_module_of_the_project_may_be_called_as_one_of_pythons() -> None:
+    assert idle_names("", ["from .types import a as b\n"], frozenset()) == frozenset()
+    assert idle_names("", ["from types import a as b\n"], frozenset()) == {"b"}
