@@ -228,7 +228,9 @@ class AcpAgent:
         """Charge what the agent tells of its turn."""
         cost = None
         if reader.cost is not None:
-            cost, self._cost = max(0.0, reader.cost - self._cost), reader.cost
+            # A sum that falls has begun anew, with the program that loaded the session.
+            before = self._cost if self._cost <= reader.cost else 0.0
+            cost, self._cost = reader.cost - before, reader.cost
         counted = usage_told(usage, cost=cost, requests=max(1, reader.replies))
         if counted is not None:
             reader.recorder.amend(usage=counted)

@@ -17,6 +17,8 @@ from pytest_evocode.agents.specs import Option, make_agent
 from pytest_evocode.environments import Environment, Installation
 from pytest_evocode.errors import EnvironmentFault, UsageError
 from pytest_evocode.llm.budget import parse_budget
+from pytest_evocode.trajectories.atif import AgentInfo
+from pytest_evocode.trajectories.recorder import Recorder
 from tests.agents.installed.conftest import Attempt, MakeTask, Told
 
 PROGRAM = Path(__file__).parents[2] / "acceptance" / "acp_program.py"
@@ -153,6 +155,17 @@ def test_tokens_count_once_whichever_way_an_agent_counts_those_of_the_cache_and_
     assert usage is not None
     assert (usage.prompt_tokens, usage.completion_tokens) == (prompt, completion)
     assert (usage.cost_usd, usage.requests) == (0.5, 2)
+
+
+def test_a_cost_that_begins_anew_when_a_session_is_loaded_counts_whole() -> None:
+    recorder = Recorder(AgentInfo(name="a", version="0"), "session")
+    agent, costs = AcpAgent("agent", AcpOptions()), []
+    for told in (0.5, 0.75, 0.25):
+        reader = AcpReader(recorder)
+        reader.cost = told
+        agent._count(reader, None)
+        costs.append(recorder.spending.spent.cost_usd)
+    assert costs == [0.5, 0.75, 1.0]
 
 
 def test_tokens_of_thoughts_and_those_written_to_the_cache_are_told() -> None:
