@@ -15,7 +15,7 @@ from pytest_evocode.trajectories.atif import Step, ToolCall, actions_of
 
 #: Characters kept of the start of an output; four times as many are kept of its end.
 _HEAD = 16_384
-#: Characters kept of the start and of the end of a line, and lines kept of a gap: what rules can be asked of in time.
+#: Characters kept of the start and of the end of a line. With longer ones, or long gaps, patterns take minutes.
 _LINE = 1000
 _GAP = re.compile(r"(?:\n[^\S\n]*){20,}(?=\n)")
 

@@ -259,8 +259,9 @@ _OF_THE_TOOL = re.compile(
     r"containers?|images?|mirror|cache|offline|timed out)\b"
 )
 
-#: Two values that a test has compared, in the words of runners that print both.
+#: Two values that a test has compared, in the words of runners that print both; Python has other assertions, too.
 _COMPARED = re.compile(
+    r"^(?:E\s+(?:AssertionError\b|assert )|AssertionError\b)|_test\.go:\d+: .*[,;:] want(?:ed)?\b|"
     r"expect\(received\)|Failed asserting that|^[# ]*-- .* differs? --|^\+\+\+ Actual|"
     r"^\s*(?:Expected|expected)\b.*\n\s*(?:Received|Actual|actual|got|but)\b|^\s*left: .*\n\s*right: ",
     re.MULTILINE,
@@ -275,7 +276,7 @@ def is_environments(output: str, is_ours: Callable[[str], bool]) -> bool:
         is_ours: Whether a top-level Python module belongs to the workspace.
     """
     output = _NOTICE.sub("", output)
-    if _COMPARED.search(output):
+    if compares(output):
         return False  # What is printed may be what a test compares.
     if _SURELY.search(output) or _SYSTEM_HEADER.search(output) or _FIXTURES_OF_PLUGINS.search(output):
         return True
@@ -290,6 +291,15 @@ def is_environments(output: str, is_ours: Callable[[str], bool]) -> bool:
     if _RAISED_ON_PURPOSE.search(output):
         return False
     return any(_IN_AN_ERROR.search(line) and not _ASSERTION.search(line) for line in output.splitlines())
+
+
+def compares(output: str) -> bool:
+    """Return whether a runner says that an assertion failed, or shows what a test has compared.
+
+    >>> compares("E   assert 1 == 2"), compares("a_test.go:5: Sum() = 1, want 2"), compares("E   KeyError: 'a'")
+    (True, True, False)
+    """
+    return _COMPARED.search(output) is not None
 
 
 def _fails_to_import_a_library(output: str) -> bool:

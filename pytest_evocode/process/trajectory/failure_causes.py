@@ -20,7 +20,7 @@ from pytest_evocode.process.trajectory.command_mistakes import (
     not_found,
     unfound_module,
 )
-from pytest_evocode.process.trajectory.environment_faults import gets_nowhere, is_environments
+from pytest_evocode.process.trajectory.environment_faults import compares, gets_nowhere, is_environments
 from pytest_evocode.process.trajectory.error_places import (
     complains_about_tests_only,
     complaints,
@@ -81,8 +81,6 @@ _RAN = re.compile(
 
 #: What pytest shows of what a test printed: words of the product or of the test, and not of the runner.
 _CAPTURED = re.compile(r"^-+ Captured (?:stdout|stderr|log) call -+\n(?:(?![-_=]{3}).*\n)*", re.MULTILINE)
-#: An assertion of a test in Python that failed, as pytest and unittest print it.
-_ASSERTED = re.compile(r"^(?:E\s+(?:AssertionError\b|assert )|AssertionError\b)", re.MULTILINE)
 _TAP_COMMENT = re.compile(r"^# +", re.MULTILINE)
 #: What packages to be installed are missing, before anything else is looked for.
 _SCRIPTS_LACK = re.compile(r"vendor/autoload\.php|node_modules missing|Error: Cannot find module '[\w@]")
@@ -110,7 +108,7 @@ def failure_cause(
         scratch: The script that was run, if it is none of the workspace's.
     """
     output = _CAPTURED.sub("", without_escapes(output))
-    if has_run and not scratch and _ASSERTED.search(output):
+    if has_run and not scratch and compares(output):
         return "product"  # Whatever else is printed may be what the test is about.
     missed = not_found(_TAP_COMMENT.sub("", output), command) if exit_code != 0 else None
     if missed == "within" and not is_raised_by_tests(output):

@@ -254,6 +254,20 @@ def test_what_a_test_prints_and_warnings_explain_no_error(says: str, expected: s
     assert failure_cause(output, exit_code=1, has_run=True, is_ours=lambda module: module == "app") == expected
 
 
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "    a_test.go:12: Sum() = 1, want 2",
+        "assertion `left == right` failed\n  left: 1\n right: 2",
+        "expect(received).toBe(expected)\n\nExpected: 3\nReceived: 2",
+        "AssertionError: 1 != 2",
+    ],
+)
+def test_what_a_test_has_compared_is_the_products_in_any_language(shown: str) -> None:
+    output = f"No fixture named rooms\nThe docker daemon is not installed\n{shown}\n"
+    assert failure_cause(output, exit_code=1, has_run=True, is_ours=lambda module: False) == "product"
+
+
 def test_an_obsolete_snapshot_fails_no_test() -> None:
     output = "Expected: 3\nReceived: 2\n\n  at Object.<anonymous> (src/a.test.js:4:20)\n\n > 1 snapshot obsolete.\n"
     assert failure_cause(output, exit_code=1, has_run=True, is_ours=lambda module: False) == "product"
