@@ -123,13 +123,14 @@ def mutants(path: str, before: str | None, text: str) -> Iterator[Mutant]:
     Raises:
         SyntaxError: The module cannot be parsed.
     """
-    known = {name: ast.dump(node) for name, node in _functions(_parsed(before))}
+    # The getter and the setter of a property have the same name.
+    known = {(name, ast.dump(node)) for name, node in _functions(_parsed(before))}
     tree = parse(text)
-    changed = [name for name, node in _functions(tree) if known.get(name) != ast.dump(node)]
+    changed = [place for place, (name, node) in enumerate(_functions(tree)) if (name, ast.dump(node)) not in known]
     for what, mutate in _KINDS:
-        for name in changed:
+        for place in changed:
             other = copy.deepcopy(tree)
-            node = next(each for found, each in _functions(other) if found == name)
+            name, node = list(_functions(other))[place]
             if mutate(node):
                 symbol = name.partition(".")[0]
                 yield Mutant(path, symbol, f"{name}: {what}", _written(other, _OTHER))

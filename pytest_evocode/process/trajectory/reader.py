@@ -20,6 +20,9 @@ from pytest_evocode.process.trajectory.text_changes import Hunk, TextChange, hun
 from pytest_evocode.process.trajectory.workspace_texts import Originals, WorkspaceTexts, matching_paths
 from pytest_evocode.trajectories.atif import Step, Trajectory, actions_of
 
+#: Modules of which frameworks look up the names.
+_SETTINGS = re.compile(r"(^|/)(settings/\w+|\w*settings|(\w+[._])?conf(ig)?|urls)\.py$")
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedRound:
@@ -169,7 +172,7 @@ class _RoundReader:
     def _idle_names(self) -> Iterator[tuple[str, frozenset[str]]]:
         """Yield the files that were there before the attempt with the names that it added in vain.
 
-        A name in a request is meant for somebody, such as tests that the agent does not see.
+        A name in a request is meant for somebody, such as tests that the agent does not see; so is one in settings.
         """
         used = names_used(text for path, text in self.workspace.texts.items() if path.endswith(".py"))
         used |= frozenset(word for request in self.activity.requests for word in re.findall(r"\w+", request))
@@ -181,6 +184,8 @@ class _RoundReader:
             if (first := self.origin[path]) is None:
                 continue
             names = idle_names(first, [self.activity.before[path] or "", *texts], used)
+            if _SETTINGS.search(path):
+                continue
             # A module of nothing else is meant for something.
             if path.endswith("__init__.py") or normal_form(path, texts[-1], names) != normal_form(path, ""):
                 yield path, names

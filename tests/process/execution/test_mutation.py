@@ -50,6 +50,15 @@ def test_each_changed_function_has_a_mutant_of_each_kind_that_it_has_a_place_for
     assert "raise" not in found[1].text.rpartition("_evocode_other")[2]
 
 
+def test_the_getter_and_the_setter_of_a_property_are_told_apart() -> None:
+    text = "class A:\n    @property\n    def x(self):\n        return self._x\n\n"
+    text += "    @x.setter\n    def x(self, value):\n        self._x = value + 1\n"
+    assert not list(mutants("a.py", text, text))
+    found = list(mutants("a.py", text.replace("+ 1", "+ 2"), text))
+    assert [each.what for each in found] == ["A.x: returns other values", "A.x: has other numbers"]
+    assert "value + 2" in found[1].text
+
+
 @pytest.mark.parametrize(
     ("value", "other"),
     [("3", "4"), ("'a'", "'a?'"), ("True", "False"), ("(1, 'b')", "(2, 'b?')"), ("[1]", "[2]"), ("None", "None")],

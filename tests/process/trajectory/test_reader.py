@@ -192,3 +192,9 @@ def test_the_activity_of_a_round_shows_what_it_is() -> None:
 def test_a_module_of_the_project_may_be_called_as_one_of_pythons() -> None:
     assert idle_names("", ["from .types import a as b\n"], frozenset()) == frozenset()
     assert idle_names("", ["from types import a as b\n"], frozenset()) == {"b"}
+
+
+@pytest.mark.parametrize(("path", "counts"), [("shop/settings.py", True), ("shop/rooms.py", False)])
+def test_a_setting_is_of_use_although_no_module_names_it(path: str, counts: bool) -> None:
+    (activity,) = read(Recording(files={path: "DEBUG = False\n"}).write(path, "DEBUG = False\nMEDIA_ROOT = '/media'\n"))
+    assert [edit.effective for edit in activity.edits] == [counts]
