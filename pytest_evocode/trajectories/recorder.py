@@ -246,9 +246,10 @@ class Recorder:
         calls: Iterable[ToolCall] = (),
         usage: Usage | None = None,
         notes: Mapping[str, Any] | None = None,
+        model: str | None = None,
         at: int | None = None,
     ) -> None:
-        """Add tool calls, usage and notes to a reply, for what becomes known of it later.
+        """Add tool calls, usage, notes and the model that answered to a reply, for what becomes known of it later.
 
         The usage is charged even where there is no reply yet. ``at`` is the reply's place; None for the last one.
         """
@@ -263,6 +264,8 @@ class Recorder:
         if usage is not None:
             whole = total_usage([_usage_of(step), usage]) or usage
             update |= {"metrics": _metrics(whole), "llm_call_count": whole.requests}
+        if model and model != self.agent.model_name:
+            update["model_name"] = model
         if notes:
             extra = step.extra or {}
             update["extra"] = {**extra, "evocode": {**extra.get("evocode", {}), **notes}}

@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_evocode.agents.protocol import RoundContext
 from pytest_evocode.environments import Environment, User
-from pytest_evocode.llm.prices import priced_usage
+from pytest_evocode.llm.prices import find_model_facts, priced_usage
 from pytest_evocode.llm.rates import ModelFacts
 from pytest_evocode.results.records import Usage
 from pytest_evocode.trajectories.atif import ToolCall
@@ -146,13 +146,24 @@ class EventReader(ABC):
             self._waiting.discard(call_id)
 
     def usage(
-        self, *, prompt: int, completion: int, cached: int = 0, written: int = 0, reasoning: int | None = None
+        self,
+        *,
+        prompt: int,
+        completion: int,
+        cached: int = 0,
+        written: int = 0,
+        reasoning: int | None = None,
+        model: str | None = None,
     ) -> Usage:
         """Return the usage of one request.
 
         ``cached`` and ``written`` are parts of ``prompt``, and ``reasoning`` of ``completion``, None where unknown.
+        ``model`` is the one that answered; another than was asked has prices of its own.
         """
-        return priced_usage(self.facts, prompt, completion, cached, written, reasoning)
+        facts = self.facts
+        if model and model != self.recorder.agent.model_name:
+            facts = find_model_facts(model) or facts
+        return priced_usage(facts, prompt, completion, cached, written, reasoning)
 
 
 class SessionLog:

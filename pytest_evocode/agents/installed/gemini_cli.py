@@ -94,16 +94,21 @@ class GeminiCliReader(LoggedEventReader):
     def _take_entry(self, entry: Event) -> None:
         tokens = entry.get("tokens")
         if entry.get("type") == "gemini" and tokens and entry.get("id") not in self._counted and self.replies:
-            usage = self._usage(tokens)
+            model = text_of(entry.get("model"))  # Not always the one that was asked for: it goes over to others.
+            usage = self._usage(tokens, model)
             self._counted.add(entry["id"])
-            self.recorder.amend(usage=usage)
+            self.recorder.amend(usage=usage, model=model)
         self._exit_codes.update(_exit_codes(entry))
 
-    def _usage(self, tokens: Event) -> Usage:
+    def _usage(self, tokens: Event, model: str) -> Usage:
         thoughts = tokens.get("thoughts", 0)
         completion = tokens["output"] + thoughts
         return self.usage(
-            prompt=tokens["input"], completion=completion, cached=tokens.get("cached", 0), reasoning=thoughts
+            prompt=tokens["input"],
+            completion=completion,
+            cached=tokens.get("cached", 0),
+            reasoning=thoughts,
+            model=model,
         )
 
 

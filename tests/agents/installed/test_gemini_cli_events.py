@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from pytest_evocode.agents.installed.gemini_cli import GeminiCliReader
+from pytest_evocode.llm.prices import find_model_facts
 from tests.agents.installed.conftest import Told
 
 Tell = Callable[..., Told]
@@ -78,6 +79,16 @@ def test_a_turn_whose_log_comes_after_its_end_is_counted_once(told: Tell) -> Non
     Logged.log = [{}, {"type": "gemini", "id": "1", "tokens": {"input": 200, "output": 60}}]
     found = told(Logged, INIT, said("Done."), {"type": "result", "status": "success", "stats": STATS})
     assert (found.used["prompt_tokens"], found.used["completion_tokens"]) == (200, 60)
+
+
+def test_a_reply_of_another_model_than_was_asked_says_so_and_has_its_price(told: Tell) -> None:
+    tokens = {"input": 1_000_000, "output": 0}
+    Logged.log = [{"type": "gemini", "id": "1", "model": "gemini-2.5-flash", "tokens": tokens}]
+    found = told(Logged, INIT, said("Done."), {"type": "result", "status": "success", "stats": STATS})
+    assert found.steps[0]["model_name"] == "gemini-2.5-flash"
+    flash = find_model_facts("gemini-2.5-flash")
+    assert flash is not None
+    assert found.used["cost_usd"] == pytest.approx(flash.input)
 
 
 @pytest.mark.parametrize("odd", [{"tokens": "many"}, {"tokens": {"input": "x", "output": "y"}}, {"toolCalls": [7]}])
