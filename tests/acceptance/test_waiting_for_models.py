@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.acceptance.models import at, solver
+from tests.acceptance.models import at, in_rounds, solver
 from tests.acceptance.sessions import RunTasks
 from tests.acceptance.tasks import WriteTask
-from tests.model_scripts import Asked, Fail, HangUp, Part, Step
+from tests.model_scripts import Asked, Fail, HangUp, Part, Run, Step
 from tests.model_server import ModelServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("model_sdks")]
@@ -38,7 +38,6 @@ def first_failing(*faults: Part, rounds: int = 2) -> Callable[[Asked], Step]:
 def test_a_wait_for_a_rate_limit_does_not_end_a_turn_that_has_less_time(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
-    # As a 429 with "retry-after: 13" in a turn of 18 s of which 10 are over.
     write_task("a", rounds=2, toml="[agent]\ntimeout_sec = 3.0\n")
     faults = Fail(429, retry_after=2), Fail(429, retry_after=2), Fail(503, retry_after=0.2), HangUp()
     with ModelServer(first_failing(*faults)) as server:
@@ -55,6 +54,58 @@ def test_a_wait_for_a_rate_limit_does_not_end_a_turn_that_has_less_time(
     # Whoever is refused goes slower from then on, in the next round as well.
     assert second.provider_waits is None or set(second.provider_waits.seconds) == {"rate limit"}
     assert not list((session.directory / "evocode-results" / "runs").glob("*.connections"))
+
+
+@pytest.mark.nightly
+def test_a_wait_of_13_seconds_in_a_turn_of_18_of_which_10_are_over_does_not_end_it(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", rounds=1, toml="[agent]\ntimeout_sec = 18.0\n")
+    play = in_rounds([Run("sleep 10; echo line-1 >> log.txt")])
+    limited = iter([Fail(429, retry_after=13)])
+
+    def script(asked: Asked) -> Step:
+        return next(limited, play(asked)) if asked.replies else play(asked)
+
+    with ModelServer(script) as server:
+        session = run_tasks(*at(server, GPT), "tasks", agent=None)
+    assert session.outcomes == {"passed": 1}
+    (only,) = session.record("a", "gpt-5").rounds
+    assert only.timed_out is None
+    assert only.provider_waits is not None
+    assert only.provider_waits.seconds["rate limit"] >= 12.9
+
+
+@pytest.mark.nightly
+def test_eight_workers_under_a_limit_of_60_requests_a_minute_waste_under_a_tenth(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    """The limit is a bucket that holds 60 requests and gains one a second."""
+    names = "abcdefgh"
+    for name in names:
+        write_task(name, rounds=1)
+    play = in_rounds([*[Run("true")] * 23, Run("echo line-1 >> log.txt")])
+    asked_at: list[float] = []
+    refused = 0
+    level, last = 60.0, time.monotonic()
+
+    def script(asked: Asked) -> Step:
+        nonlocal refused, level, last
+        now = time.monotonic()
+        level, last = min(60.0, level + now - last), now
+        if level < 1:
+            refused += 1
+            return Fail(429, retry_after=1 - level)
+        level -= 1
+        asked_at.append(now)
+        return play(asked)
+
+    with ModelServer(script) as server:
+        session = run_tasks(*at(server, GPT), "-n8", "tasks", agent=None, subprocess=True)
+    assert session.outcomes == {"passed": len(names)}
+    assert len(asked_at) == 25 * len(names)
+    assert asked_at[-1] - asked_at[0] < 1.5 * (len(asked_at) - 60)  # Nor is the limit left unused.
+    assert refused < 0.1 * (len(asked_at) + refused)
 
 
 def test_an_attempt_that_has_to_wait_for_too_long_goes_on_in_a_later_session(
