@@ -15,6 +15,8 @@ from pytest_evocode.plugin.selection import share
 from pytest_evocode.results.foreign.tasks import read_task_directories
 from pytest_evocode.results.loading import load_results
 
+_MOST_JOBS = 256  # of a matrix, by GitHub's limits
+
 
 def main() -> int:
     """Plan from the environment: AGENTS, TASKS, ATTEMPTS, SHARDS, and BASELINE, which may be empty."""
@@ -22,6 +24,13 @@ def main() -> int:
     attempts, shards = int(os.environ["ATTEMPTS"]), int(os.environ["SHARDS"])
     if not agents or attempts < 1 or shards < 1:
         print("plan: name an agent; attempts and shards have to be 1 or more", file=sys.stderr)
+        return 2
+    if (jobs := len(agents) * shards) > _MOST_JOBS:
+        print(
+            f"plan: {len(agents)} agents by {shards} shards are {jobs} jobs, and GitHub takes {_MOST_JOBS} in "
+            "a matrix; name fewer agents or shards",
+            file=sys.stderr,
+        )
         return 2
     tasks = {name: len(facts.rounds) for name, facts in read_task_directories(Path(os.environ["TASKS"])).items()}
     baseline = os.environ.get("BASELINE", "")
@@ -55,7 +64,7 @@ def plan_lines(
         hours, cost = "unknown", "unknown"
         if seconds:
             # Dealt out as the jobs will be, because one long attempt can be more than the share of a job.
-            each_takes = {
+            each_takes: dict[tuple[str, ...], float] = {
                 (task, f"{number:09}"): seconds.of_attempt(name, task, each)
                 for task, each in rounds.items()
                 for number in range(attempts)
