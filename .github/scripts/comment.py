@@ -1,7 +1,7 @@
 """Write the comment of a pull request anew: one comment, found by a mark, that is changed and never repeated.
 
 The text comes from an artifact that an untrusted job made: it is data, is cut to what a comment may have, and mentions
-nobody. The number of the pull request comes from GitHub's event alone.
+nobody. The number of the pull request and all links come from GitHub alone.
 """
 
 from __future__ import annotations
@@ -10,20 +10,26 @@ import json
 import os
 import re
 import sys
-import urllib.parse
-import urllib.request
 from pathlib import Path
 from typing import Any
 
+from github_api import REPORT, RESULTS, artifact, call, items
+
 MARK = "<!-- evocode-benchmark -->"
 LONGEST = 60_000
+"""Characters of the text; GitHub takes 65,536 in all."""
+
+_MARKUP = re.compile(r"[<@&\]]|:(?=//)|www(?=\.)|#(?=\d)", re.IGNORECASE)
+"""What tags, mentions, entities, links and images, addresses and numbers of issues need."""
 
 
-def body(text: str, link: str) -> str:
-    """Return a comment of untrusted text: without the markup that loads, mentions or hides something."""
-    text = text[:LONGEST].replace("<", "&lt;").replace("![", "[").replace("@", "@\u200b")
-    text = re.sub(r"(?i)(https?)://", "\\1:\u200b//", text)
-    return f"{MARK}\n## Benchmark\n\n{text.strip()}\n\n[Report and logs]({link})\n"
+def body(text: str, report: str, run: str) -> str:
+    """Return a comment of untrusted text: without the markup that loads, mentions, links or hides something."""
+    # Not escaped, because in a block of code the escape would be shown; a space of no width is seen nowhere.
+    text = _MARKUP.sub("\\g<0>\u200b", text.strip())
+    if len(text) > LONGEST:
+        text = text[:LONGEST].rpartition("\n")[0] + "\n\nThe rest is in the report."
+    return f"{MARK}\n## Benchmark\n\n[Report]({report}), [run]({run})\n\n{text}\n"
 
 
 def pull_request(event: dict[str, Any], open_ones: list[dict[str, Any]]) -> int | None:
@@ -36,37 +42,35 @@ def pull_request(event: dict[str, Any], open_ones: list[dict[str, Any]]) -> int 
     return None
 
 
+def report(run: dict[str, Any]) -> str:
+    """Return the address of a run's report: on Pages where it was published there, else that of its artifact."""
+    jobs = items(f"actions/runs/{run['id']}/jobs")
+    if any(job["name"].rpartition(" / ")[2] == "Report" and job["conclusion"] == "success" for job in jobs):
+        return str(call("pages")["html_url"])
+    found = artifact(run["id"], REPORT) or artifact(run["id"], RESULTS)
+    return run["html_url"] if found is None else f"{run['html_url']}/artifacts/{found['id']}"
+
+
 def main() -> int:
     """Write the comment; arguments: the file with the text."""
+    if not Path(sys.argv[1]).is_file():
+        print("::notice::the benchmark left no results, so there is nothing to comment")
+        return 0
     event = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
-    base = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}"
-    branch = event["workflow_run"]["head_branch"]
-    owner = event["workflow_run"]["head_repository"]["owner"]["login"]
-    query = urllib.parse.urlencode({"state": "open", "head": f"{owner}:{branch}", "per_page": 100})
-    number = pull_request(event, _call(f"{base}/pulls?{query}"))
+    run = event["workflow_run"]
+    owner = run["head_repository"]["owner"]["login"]
+    number = pull_request(event, list(items("pulls", state="open", head=f"{owner}:{run['head_branch']}")))
     if number is None:
-        print("comment: no open pull request has this commit; nothing to do")
+        print("::notice::no open pull request has this commit, so there is nothing to comment")
         return 0
     text = Path(sys.argv[1]).read_text(encoding="utf-8", errors="replace")
-    written = {"body": body(text, event["workflow_run"]["html_url"])}
-    comments = _call(f"{base}/issues/{number}/comments?per_page=100")
-    ours = [each for each in comments if each["body"].startswith(MARK) and each["user"]["type"] == "Bot"]
-    if ours:
-        _call(f"{base}/issues/comments/{ours[0]['id']}", "PATCH", written)
-    else:
-        _call(f"{base}/issues/{number}/comments", "POST", written)
+    written = {"body": body(text, report(run), run["html_url"])}
+    for each in items(f"issues/{number}/comments"):
+        if (each["body"] or "").startswith(MARK) and each["user"]["type"] == "Bot":
+            call(f"issues/comments/{each['id']}", "PATCH", written)
+            return 0
+    call(f"issues/{number}/comments", "POST", written)
     return 0
-
-
-def _call(url: str, method: str = "GET", data: dict[str, Any] | None = None) -> Any:
-    request = urllib.request.Request(
-        url,
-        method=method,
-        data=None if data is None else json.dumps(data).encode(),
-        headers={"Authorization": f"Bearer {os.environ['GITHUB_TOKEN']}", "Accept": "application/vnd.github+json"},
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.load(answer)
 
 
 if __name__ == "__main__":

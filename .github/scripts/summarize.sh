@@ -1,17 +1,31 @@
 #!/bin/bash
-# Merge the jobs' results into MERGED and write the leaderboard, and what regressed, to the job's summary and comment.md.
-# The exit status is that of the comparison with BASELINE: 1 where an agent regressed beyond noise.
+# Merge the jobs' results into MERGED, and write scores and what changed since BASELINE, which AGAINST names, to
+# comment.md and to the job's summary. The output `status` is 1 where an agent regressed beyond noise. That nothing can
+# be compared, such as after a change of all tasks, is said and is no regression.
 set -euo pipefail
+summary=${GITHUB_STEP_SUMMARY:-/dev/stdout}
+status=0 compared=""
 evocode merge "$SHARDS"/* -o "$MERGED"
 {
     evocode leaderboard "$MERGED" --format md
-    status=0
-    if [ -n "${BASELINE:-}" ] && [ -d "$BASELINE" ]; then
-        echo
-        echo '```text'
-        evocode compare "$BASELINE" "$MERGED" --fail-on-regression 2>&1 || status=$?
-        echo '```'
+    echo
+    if [ -n "${AGAINST:-}" ] && [ ! -d "$BASELINE" ]; then
+        echo "**There is no baseline yet:** no run on $AGAINST has left results to compare with."
+    elif [ -n "${AGAINST:-}" ]; then
+        compared=$(evocode compare "$BASELINE" "$MERGED" --fail-on-regression --json 2>why) || status=$?
+        if [ -n "$compared" ]; then
+            python "$(dirname "$0")/changes.py" "$AGAINST" <<<"$compared"
+        elif grep -q '^Error: ' why; then
+            echo "**Not compared with $AGAINST:** $(sed -n 's/^Error: //p' why)"
+            status=0
+        else
+            cat why >&2
+            exit "$status"
+        fi
     fi
 } >comment.md
-cat comment.md >>"${GITHUB_STEP_SUMMARY:-/dev/stdout}"
+cat comment.md >>"$summary"
+if [ -n "$compared" ]; then
+    printf '\n```text\n%s\n```\n' "$(evocode compare "$BASELINE" "$MERGED" 2>&1)" >>"$summary"
+fi
 echo "status=$status" >>"${GITHUB_OUTPUT:-/dev/stdout}"

@@ -5,15 +5,19 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import platform
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from pytest_evocode.results.records import Usage
 from tests.result_trees import write_attempt
+from tests.workflows.github_server import GitHub, github
 
 SCRIPTS = Path(__file__).parents[2] / ".github" / "scripts"
 
@@ -23,20 +27,31 @@ def load(name: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(SCRIPTS))
+        spec.loader.exec_module(module)
     return module
 
 
-def shell(name: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a script where ``pytest`` prints what it is called with."""
+def python(name: str, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a script without proxies, which a server of this machine needs none of."""
+    kept = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    argv = [sys.executable, SCRIPTS / f"{name}.py", *arguments]
+    return subprocess.run(argv, env={**kept, **variables}, capture_output=True, text=True)
+
+
+def shell(name: str, cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a script where ``pytest`` prints what it is called with, after its variables."""
     bin_ = cwd / "bin"
     bin_.mkdir(exist_ok=True)
-    (bin_ / "pytest").write_text('#!/bin/bash\nprintf "%s\\n" "$@"\n')
+    (bin_ / "pytest").write_text('#!/bin/bash\nenv; printf "%s\\n" "$@"\n')
     (bin_ / "pytest").chmod(0o755)
     path = f"{bin_}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
     environment = {**kept, "PATH": path, **variables}
-    return subprocess.run(["bash", SCRIPTS / name], cwd=cwd, env=environment, capture_output=True, text=True)
+    return subprocess.run(
+        ["bash", SCRIPTS / name, *arguments], cwd=cwd, env=environment, capture_output=True, text=True
+    )
 
 
 def plan(root: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -82,12 +97,32 @@ def test_a_plan_of_nothing_is_refused(tmp_path: Path) -> None:
     assert plan(tmp_path, AGENTS="").returncode == 2
 
 
+def test_a_plan_of_more_jobs_than_a_matrix_takes_is_refused(tmp_path: Path) -> None:
+    told = plan(tmp_path, SHARDS="129")
+    assert (told.returncode, told.stderr.count("\n")) == (2, 1)
+    assert "2 agents by 129 shards are 258 jobs, and GitHub takes 256" in told.stderr
+    assert not (tmp_path / "GITHUB_OUTPUT").exists()
+    assert plan(tmp_path, SHARDS="128").returncode == 0
+
+
 def test_what_a_fork_wrote_is_only_text_in_a_comment() -> None:
-    text = load("comment").body('<img src="x">@everyone ![a](https://evil.example)' + "x" * 99_999, "https://run")
+    bad = ("<img", "@everyone", "&lt;", "](", "https://evil", "www.evil", "#17")
+    text = load("comment").body(
+        '<img src="x">@everyone &lt;b ![a](https://evil.example) www.evil.example #17' + "@x\n" * 49_999,
+        "https://report",
+        "https://run",
+    )
+    head, _, untrusted = text.partition("\n\n")[2].partition("\n\n")
     assert text.startswith("<!-- evocode-benchmark -->")
-    for bad in ("<img", "@everyone", "![", "https://evil"):
-        assert bad not in text
+    assert head == "[Report](https://report), [run](https://run)"
+    assert [each for each in bad if each in untrusted] == []
     assert len(text) < 65_536
+    assert text.endswith("The rest is in the report.\n")
+
+
+def test_a_comment_shows_what_was_written_also_in_a_block_of_code() -> None:
+    text = load("comment").body("```text\np <0.001 & more\n```", "https://report", "https://run")
+    assert "p <0.001 & more" in text.replace("\u200b", "")
 
 
 def test_the_pull_request_is_found_by_its_newest_commit_and_repository() -> None:
@@ -133,6 +168,82 @@ def test_a_job_takes_its_inputs_as_data(tmp_path: Path) -> None:
     assert not (tmp_path / "bad").exists()
 
 
+def run_shard(root: Path, **variables: str) -> list[str]:
+    """Return the lines that ``pytest`` would print of its options and some of its variables."""
+    given = {"AGENT": "oracle", "SHARD": "1", "SHARDS": "2", "ATTEMPTS": "1", "MODE": "chain", "ENVIRONMENT": "auto"}
+    (root / "bin").mkdir()
+    told = shell("run-shard.sh", root, **given, RESULTS="r", TASKS="tasks", **variables)
+    assert told.returncode == 0, told.stderr
+    return told.stdout.splitlines()
+
+
+def test_a_job_takes_an_option_of_agents_from_each_line(tmp_path: Path) -> None:
+    told = run_shard(tmp_path, OPTIONS='key_env=OPENROUTER_API_KEY\nextra_body={"a": [1]}\n')
+    assert [each for each in told if "agent-option" in each] == [
+        "--evocode-agent-option=key_env=OPENROUTER_API_KEY",
+        '--evocode-agent-option=extra_body={"a": [1]}',
+    ]
+
+
+def test_a_key_that_was_not_given_is_no_empty_variable(tmp_path: Path) -> None:
+    """Anthropic's SDK, for one, would send an empty token."""
+    told = run_shard(tmp_path, ANTHROPIC_AUTH_TOKEN="", GEMINI_API_KEY="key")
+    assert "GEMINI_API_KEY=key" in told
+    assert not any(each.startswith("ANTHROPIC_AUTH_TOKEN") for each in told)
+
+
+def test_credentials_of_google_are_a_file_for_its_libraries(tmp_path: Path) -> None:
+    told = run_shard(tmp_path, GOOGLE_CREDENTIALS='{"type": "service_account"}', RUNNER_TEMP=str(tmp_path))
+    (file,) = (Path(each.partition("=")[2]) for each in told if each.startswith("GOOGLE_"))
+    assert (file.parent, file.stat().st_mode & 0o777) == (tmp_path, 0o600)
+    assert json.loads(file.read_text(encoding="utf-8")) == {"type": "service_account"}
+
+
+def docker(root: Path, images: str, layers: str = "layers") -> None:
+    """Put a ``docker`` where scripts find it, which has these images, and says what it was called with."""
+    (root / "bin").mkdir(exist_ok=True)
+    program = root / "bin" / "docker"
+    program.write_text(
+        f"""#!/bin/bash
+case "$1" in
+    image) printf '%s' '{images}' ;;
+    save) printf '%s' '{layers}' ;;
+esac
+echo "$@" >>{root}/called
+"""
+    )
+    program.chmod(0o755)
+
+
+def test_images_of_tasks_are_kept_and_loaded_by_the_next_run(tmp_path: Path) -> None:
+    docker(tmp_path, "evocode-task:a\nevocode-task:b\n")
+    assert "kept 2 images" in shell_of_images(tmp_path, "save").stdout
+    assert (tmp_path / "kept" / "images.tar").read_text() == "layers"
+    shell_of_images(tmp_path, "load")
+    called = (tmp_path / "called").read_text().splitlines()
+    assert "save evocode-task:a evocode-task:b" in called
+    assert called[-1] == "load --quiet --input kept/images.tar"
+
+
+def test_images_that_are_too_large_together_are_not_kept(tmp_path: Path) -> None:
+    docker(tmp_path, "evocode-task:a\n", layers="x" * 11)
+    assert "over 10 bytes" in shell_of_images(tmp_path, "save", MOST_BYTES="10").stdout
+    assert not (tmp_path / "kept" / "images.tar").exists()
+    assert "kept 1 images" in shell_of_images(tmp_path, "save", MOST_BYTES="11").stdout
+
+
+def test_no_images_are_nothing_to_keep_or_to_load(tmp_path: Path) -> None:
+    docker(tmp_path, "")
+    assert [shell_of_images(tmp_path, what).stdout for what in ("save", "load")] == ["", ""]
+    assert not (tmp_path / "kept").exists()
+
+
+def shell_of_images(root: Path, what: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    told = shell("images.sh", root, what, "kept/images.tar", **variables)
+    assert told.returncode == 0, told.stderr
+    return told
+
+
 @pytest.mark.parametrize(("extras", "wanted"), [("", "./source"), ("sandbox,openai", "./source[sandbox,openai]")])
 def test_what_is_installed_is_the_source_with_its_extras(extras: str, wanted: str, tmp_path: Path) -> None:
     for name in ("pip", "sudo"):  # Neither installs or changes anything here.
@@ -140,21 +251,77 @@ def test_what_is_installed_is_the_source_with_its_extras(extras: str, wanted: st
         program.parent.mkdir(exist_ok=True)
         program.write_text(f'#!/bin/bash\necho {name} "$@"\n')
         program.chmod(0o755)
-    told = shell("install.sh", tmp_path, SOURCE="./source", EXTRAS=extras)
+    output = tmp_path / "output"
+    told = shell(
+        "install.sh", tmp_path, SOURCE="./source", EXTRAS=extras, ImageOS="ubuntu24", GITHUB_OUTPUT=str(output)
+    )
     assert told.returncode == 0, told.stderr
     assert told.stdout.splitlines()[0] == f"pip install {wanted}"
+    made_of = f"{version('pytest-evocode')}-ubuntu24-{platform.machine()}"
+    assert output.read_text(encoding="utf-8") == f"made-of={made_of}\n"
+
+
+def summarize(root: Path, **variables: str) -> tuple[str, str, str]:
+    """Return the comment, the job's summary and the outputs."""
+    files = {name: root / name for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+    asked = {"SHARDS": "shards", "MERGED": "merged", "BASELINE": ".baseline", **variables}
+    told = shell("summarize.sh", root, **asked, **{name: str(file) for name, file in files.items()})
+    assert told.returncode == 0, told.stderr
+    comment, *others = (file.read_text(encoding="utf-8") for file in (root / "comment.md", *files.values()))
+    assert "gpt" in comment
+    return comment, others[0], others[1]
 
 
 @pytest.mark.parametrize(("now", "status"), [("pp", "0"), ("ff", "1")])
 def test_a_summary_has_the_leaderboard_and_the_status_of_the_comparison(tmp_path: Path, now: str, status: str) -> None:
-    write_attempt(tmp_path / "before", outcomes="pp")
+    write_attempt(tmp_path / ".baseline" / "merged", outcomes="pp")
     write_attempt(tmp_path / "shards" / "evocode-job-0", outcomes=now)
-    output = tmp_path / "output"
-    told = shell(
-        "summarize.sh", tmp_path, SHARDS="shards", MERGED="merged", BASELINE="before", GITHUB_OUTPUT=str(output)
-    )
-    assert output.read_text(encoding="utf-8") == f"status={status}\n", told.stderr
-    assert "gpt" in (tmp_path / "comment.md").read_text(encoding="utf-8")
+    comment, summary, output = summarize(tmp_path, AGAINST="main")
+    assert output == f"status={status}\n"
+    assert ("(regressed)" in comment) == (status == "1")
+    assert "B - A" in summary
+
+
+def test_a_comment_has_the_rounds_that_flipped(tmp_path: Path) -> None:
+    for task, before, now in (("ledger", "ppf", "pfp"), ("shop", "pp", "pp"), ("gone", "p", ""), ("new", "", "f")):
+        for where, outcomes in ((".baseline/merged", before), ("shards/evocode-job-0", now)):
+            if outcomes:
+                write_attempt(tmp_path / where, task, "gpt", outcomes)
+    comment, _, _ = summarize(tmp_path, AGAINST="main")
+    after = comment.partition("### Compared with main")[2]
+    lost, _, won = after.partition("**Passed before, fail now: 1**")[2].partition("**Failed before, pass now: 1**")
+    assert lost.strip().splitlines()[2:] == ["| gpt | ledger | round-2 | passed | failed |"]
+    assert "| gpt | ledger | round-3 | failed | passed |" in won
+    assert "New tasks, not compared: new" in won
+    assert "Tasks that are gone, not compared: gone" in won
+
+
+@pytest.mark.parametrize(("against", "says"), [("main", True), ("", False)])
+def test_a_comment_says_that_there_is_no_baseline_yet(tmp_path: Path, against: str, says: bool) -> None:
+    write_attempt(tmp_path / "shards" / "evocode-job-0")
+    comment, summary, output = summarize(tmp_path, AGAINST=against)
+    assert ("**There is no baseline yet:** no run on main has left results" in comment) is says
+    assert (summary, output) == (comment, "status=0\n")
+
+
+def test_that_nothing_can_be_compared_is_said_and_is_no_regression(tmp_path: Path) -> None:
+    write_attempt(tmp_path / ".baseline" / "merged", "old")
+    write_attempt(tmp_path / "shards" / "evocode-job-0", "new")
+    comment, _, output = summarize(tmp_path, AGAINST="main")
+    assert "**Not compared with main:** gpt and gpt: there is no task" in comment
+    assert output == "status=0\n"
+
+
+def test_a_report_is_pages_and_one_file(tmp_path: Path) -> None:
+    write_attempt(tmp_path / "merged")
+    assert shell("report.sh", tmp_path, RESULTS="merged").returncode == 0
+    assert (tmp_path / "report" / "index.html").is_file()
+    assert (tmp_path / "evocode-report.html").is_file()
+
+
+def test_the_summary_ends_with_the_address_of_the_report(tmp_path: Path) -> None:
+    told = shell("link.sh", tmp_path, REPORT="https://github.example/artifacts/1")
+    assert told.stdout.strip() == "[Report](https://github.example/artifacts/1)"
 
 
 def test_a_baseline_is_what_an_earlier_benchmark_packed(tmp_path: Path) -> None:
@@ -167,30 +334,99 @@ def test_a_baseline_is_what_an_earlier_benchmark_packed(tmp_path: Path) -> None:
         assert len(load("plan").load_results([baseline]).attempts) == 1
 
 
-def test_the_comment_of_an_earlier_run_is_changed_and_none_is_added(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    comment = load("comment")
+def run_of_main(number: int, event: str = "push", fork: bool = False) -> dict[str, Any]:
+    return {"id": number, "event": event, "head_repository": {"id": 8 if fork else 7}, "repository": {"id": 7}}
+
+
+def find_baseline(wanted: str, runs: list[dict[str, Any]], artifacts: dict[int, bool], root: Path) -> tuple[str, str]:
+    """Return what is printed and the outputs; of each run's artifact, whether it has expired."""
+    with github() as (has, variables):
+        has.lists["actions/workflows/benchmark-pr.yml/runs"] = runs
+        for run, expired in artifacts.items():
+            results = {"id": run, "name": "evocode-results", "expired": expired}
+            has.lists[f"actions/runs/{run}/artifacts"] = [{"id": 1, "name": "evocode-job-0", "expired": False}, results]
+        reference = "o/r/.github/workflows/benchmark-pr.yml@refs/pull/4/merge"
+        output = root / "output"
+        output.touch()
+        told = python(
+            "baseline", **variables, BASELINE=wanted, GITHUB_WORKFLOW_REF=reference, GITHUB_OUTPUT=str(output)
+        )
+        assert told.returncode == 0, told.stderr
+        assert all("branch=main" in each for each in has.asked if "workflows" in each)
+        return told.stdout, output.read_text(encoding="utf-8")
+
+
+def test_the_baseline_is_the_newest_run_on_the_branch_that_left_results(tmp_path: Path) -> None:
+    runs = [
+        run_of_main(9, fork=True),
+        run_of_main(8, event="pull_request"),
+        run_of_main(7),  # It left no results.
+        run_of_main(6),  # Its results have expired.
+        run_of_main(5),
+        run_of_main(4),
+    ]
+    kept = {9: False, 8: False, 6: True, 5: False, 4: False}
+    assert find_baseline("main", runs, kept, tmp_path)[1] == "run=5\n"
+
+
+def test_that_there_is_no_baseline_yet_is_a_notice(tmp_path: Path) -> None:
+    told, output = find_baseline("main", [], {}, tmp_path)
+    assert told.startswith("::notice::no baseline yet: no run of benchmark-pr.yml on main")
+    assert output == ""
+
+
+def test_a_run_can_be_named_as_the_baseline(tmp_path: Path) -> None:
+    assert find_baseline("123", [], {}, tmp_path)[1] == "run=123\n"
+
+
+def comment_on(has: GitHub, variables: dict[str, str], root: Path) -> subprocess.CompletedProcess[str]:
+    """Comment on the pull request 4, whose benchmark was run 5."""
     repository = {"id": 7, "owner": {"login": "somebody"}}
-    run = {"head_sha": "abc", "head_branch": "fix", "head_repository": repository, "html_url": "https://run"}
-    (tmp_path / "event.json").write_text(json.dumps({"workflow_run": run}))
+    run = {"id": 5, "head_sha": "abc", "head_branch": "fix", "head_repository": repository, "html_url": "https://run"}
+    event = root / "event.json"
+    event.write_text(json.dumps({"workflow_run": run}))
+    has.lists["pulls"] = [{"number": 4, "head": {"sha": "abc", "repo": repository}}]
+    told = python("comment", root / "comment.md", **variables, GITHUB_EVENT_PATH=str(event))
+    assert told.returncode == 0, told.stderr
+    return told
+
+
+def test_the_comment_of_an_earlier_run_is_changed_and_none_is_added(tmp_path: Path) -> None:
     (tmp_path / "comment.md").write_text("scores")
-    comments: list[dict[str, object]] = []
-    written = []
+    mark = load("comment").MARK
+    with github() as (has, variables):
+        comment_on(has, variables, tmp_path)
+        # Somebody's copy of the mark is not ours, which comes after a page of other comments.
+        talk = [{"id": number, "body": None, "user": {"type": "User"}} for number in range(150)]
+        ours = [
+            {"id": 200 + number, "body": mark, "user": {"type": kind}} for number, kind in enumerate(("User", "Bot"))
+        ]
+        has.lists["issues/4/comments"] = talk + ours
+        comment_on(has, variables, tmp_path)
+    assert [each[:2] for each in has.written] == [("POST", "issues/4/comments"), ("PATCH", "issues/comments/201")]
 
-    def call(url: str, method: str = "GET", data: dict[str, str] | None = None) -> object:
-        if method == "GET":
-            return comments if "comments" in url else [{"number": 4, "head": {"sha": "abc", "repo": repository}}]
-        written.append((method, url.rpartition("/repos/")[2], data))
-        return {}
 
-    monkeypatch.setattr(comment, "_call", call)
-    monkeypatch.setattr(sys, "argv", ["comment.py", str(tmp_path / "comment.md")])
-    for name, value in (("EVENT_PATH", str(tmp_path / "event.json")), ("API_URL", "api"), ("REPOSITORY", "o/r")):
-        monkeypatch.setenv(f"GITHUB_{name}", value)
-    assert comment.main() == 0
-    # Somebody's copy of the mark is not ours.
-    body = comment.body("old", "https://run")
-    comments += [{"id": number, "body": body, "user": {"type": kind}} for number, kind in ((1, "User"), (2, "Bot"))]
-    assert comment.main() == 0
-    assert [each[:2] for each in written] == [("POST", "o/r/issues/4/comments"), ("PATCH", "o/r/issues/comments/2")]
+@pytest.mark.parametrize(
+    ("artifact", "published", "link"),
+    [
+        ("evocode-report.html", None, "https://run/artifacts/31"),
+        ("evocode-results", None, "https://run/artifacts/31"),
+        ("evocode-report.html", "failure", "https://run/artifacts/31"),
+        ("evocode-report.html", "success", "https://o.github.example/r/"),
+        ("other", None, "https://run"),
+    ],
+)
+def test_a_comment_links_to_the_report(tmp_path: Path, artifact: str, published: str | None, link: str) -> None:
+    (tmp_path / "comment.md").write_text("scores")
+    with github() as (has, variables):
+        has.objects["pages"] = {"html_url": "https://o.github.example/r/"}
+        has.lists["actions/runs/5/jobs"] = [{"name": "benchmark / Report", "conclusion": published}]
+        has.lists["actions/runs/5/artifacts"] = [{"id": 31, "name": artifact, "expired": False}]
+        comment_on(has, variables, tmp_path)
+    assert f"[Report]({link})" in has.written[0][2]["body"]
+
+
+def test_a_benchmark_that_left_nothing_is_a_notice_and_no_comment(tmp_path: Path) -> None:
+    with github() as (has, variables):
+        assert comment_on(has, variables, tmp_path).stdout.startswith("::notice::the benchmark left no results")
+    assert has.written == []

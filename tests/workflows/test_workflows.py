@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from pytest_evocode.llm.providers import PROVIDERS
+
 ROOT = Path(__file__).parents[2]
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
@@ -88,9 +90,63 @@ def test_the_job_that_comments_runs_nothing_of_the_other_run() -> None:
 
 
 def test_no_job_with_keys_of_models_begins_before_the_plan_is_approved() -> None:
-    jobs = yaml.safe_load((GITHUB / "workflows" / "benchmark.yml").read_text(encoding="utf-8"))["jobs"]
+    jobs = benchmark()["jobs"]
     assert (jobs["approve"]["needs"], jobs["approve"]["environment"]) == ("plan", "${{ inputs.approval }}")
     paid = {name for name, job in jobs.items() if "secrets." in str(job)}
     assert paid == {"run"}
     assert jobs["run"]["needs"] == ["plan", "approve"]
     assert "inputs.approval == '' || needs.approve.result == 'success'" in jobs["run"]["if"]
+
+
+def benchmark() -> dict[Any, Any]:
+    content: dict[Any, Any] = yaml.safe_load((GITHUB / "workflows" / "benchmark.yml").read_text(encoding="utf-8"))
+    return content
+
+
+def test_the_benchmark_takes_the_keys_of_all_providers_and_passes_them_on() -> None:
+    taken = set(benchmark()[True]["workflow_call"]["secrets"])  # YAML 1.1 reads "on" as true.
+    known = {name for each in PROVIDERS.values() for name in (*each.key_variables, each.token_variable) if name}
+    pages = [(ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("providers", "agents", "clis")]
+    shown = {name for page in pages for name in re.findall(r"(?m)^    export (\w+_(?:KEY|TOKEN\w*))=\.\.\.$", page)}
+    assert len(shown) > 5
+    assert known | shown <= taken
+    (run,) = (step for step in benchmark()["jobs"]["run"]["steps"] if "secrets." in str(step))
+    assert run["env"] == {name: f"${{{{ secrets.{name} }}}}" for name in run["env"]}
+    assert set(run["env"]) == taken
+    assert set(re.findall(r"`([A-Z_]+)`", secrets_in_docs())) == taken
+
+
+def secrets_in_docs() -> str:
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    return page.partition("| provider | secrets |")[2].partition("\n\n")[0]
+
+
+def test_the_comment_looks_for_the_job_and_the_artifacts_of_the_benchmark() -> None:
+    jobs = benchmark()["jobs"]
+    assert jobs["pages"]["name"] == "Report"
+    uploads = [step["with"] for step in jobs["merge"]["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert [each.get("name", each["path"]) for each in uploads] == ["evocode-results", "evocode-report.html"]
+
+
+def test_a_benchmark_that_left_nothing_does_not_fail_the_comment() -> None:
+    """A download by name fails where there is nothing of that name, one by pattern does not."""
+    (download,) = (step for step in steps(GITHUB / "workflows" / "comment.yml") if "download" in step.get("uses", ""))
+    assert download["with"]["pattern"] == "evocode-results"
+    assert "name" not in download["with"]
+
+
+def test_main_keeps_the_baseline_of_the_pull_requests_workflow() -> None:
+    content = yaml.safe_load((GITHUB / "workflows" / "benchmark-pr.yml").read_text(encoding="utf-8"))
+    on, job = content[True], content["jobs"]["benchmark"]
+    assert on["push"]["branches"] == [job["with"]["baseline"]]
+    assert on["push"]["paths"] == on["pull_request"]["paths"]
+    assert "secrets" not in job
+
+
+def test_kept_images_are_those_of_the_same_package_platform_and_environments() -> None:
+    (action,) = ACTIONS
+    states, images = (step["with"] for step in steps(action) if "actions/cache" in step.get("uses", ""))
+    for each in (states, images):
+        assert "steps.install.outputs.made-of" in each["key"]
+    assert "/**/environment/**" in images["key"]
+    assert "restore-keys" not in images
