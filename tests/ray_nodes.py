@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from typing import Any
 _STORE = 80 * 2**20
 _TRIES = 3
 _LAST_PATH = "EVOCODE_TEST_LAST_PATH"
+_CLIENT_PORT = "EVOCODE_TEST_CLIENT_PORT"
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class RayNodes:
     """The cluster, as a test sees it."""
 
     address: str
+    client_address: str
+    """Where Ray Client connects to, empty unless it was asked for."""
     process: subprocess.Popen[str]
 
     def kill(self, node: int) -> None:
@@ -37,13 +41,16 @@ class RayNodes:
 
 
 @contextlib.contextmanager
-def ray_nodes(cpus: Sequence[int] = (1, 2, 1), *, last_path: str = "", cache: Path | None = None) -> Iterator[RayNodes]:
+def ray_nodes(
+    cpus: Sequence[int] = (1, 2, 1), *, last_path: str = "", cache: Path | None = None, client: bool = False
+) -> Iterator[RayNodes]:
     """Start a cluster of nodes with so many CPUs, and end it after the block.
 
     ``last_path`` is a directory of modules that only the last node has, before all others. Nodes have caches beside
-    ``cache``, by default beside the cache of the tests.
+    ``cache``, by default beside the cache of the tests. With ``client`` it can be reached through Ray Client, too.
     """
-    environ = {**os.environ, _LAST_PATH: last_path}
+    port = str(_free_port()) if client else ""
+    environ = {**os.environ, _LAST_PATH: last_path, _CLIENT_PORT: port}
     if cache is not None:
         environ["EVOCODE_CACHE"] = str(cache)
     command = [sys.executable, "-W", "ignore", __file__, *map(str, cpus)]
@@ -52,10 +59,17 @@ def ray_nodes(cpus: Sequence[int] = (1, 2, 1), *, last_path: str = "", cache: Pa
         assert process.stdout is not None
         address = next(line.removeprefix("address ") for line in process.stdout if line.startswith("address "))
         try:
-            yield RayNodes(address.strip(), process)
+            yield RayNodes(address.strip(), f"ray://127.0.0.1:{port}" if client else "", process)
         finally:
             process.stdin.close()
             process.wait(60)
+
+
+def _free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port: int = bound.getsockname()[1]
+        return port
 
 
 def _add_node(cluster: Any, **options: Any) -> Any:
@@ -75,6 +89,8 @@ def main() -> None:
     for number, cpus in enumerate(map(int, sys.argv[1:])):
         # By its address a driver finds the raylet that is its own.
         elsewhere: dict[str, Any] = {"node_ip_address": f"127.0.0.{number + 1}"} if number else {}
+        if not number and (port := os.environ[_CLIENT_PORT]):
+            elsewhere["ray_client_server_port"] = int(port)
         # A cache of its own makes a node another machine, as far as sandboxes and their states are concerned.
         elsewhere["env_vars"] = {"EVOCODE_CACHE": f"{os.environ['EVOCODE_CACHE']}-{number}"}
         if (path := os.environ[_LAST_PATH]) and number == len(sys.argv) - 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,6 +112,23 @@ def model_sdks() -> None:
     Not when tests are collected: they take seconds, and few workers have a test that needs them.
     """
     import_sdks()
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a bucket of a server that speaks S3, whose address and keys are in variables."""
+    from moto.server import ThreadedMotoServer  # Only with tests that need it: it takes a second.
+
+    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-nobody-0001")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "open-sesame-0002")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/attempts", method="PUT")).close()
+    yield "s3://attempts/of-a-run"
+    running.stop()
 
 
 @pytest.fixture

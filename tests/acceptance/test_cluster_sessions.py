@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,13 +13,18 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from pytest_evocode.results.directory import AttemptDirectory
+from pytest_evocode.results.object_store import ObjectStore
+from tests.acceptance.models import at, solver
 from tests.acceptance.sessions import RunTasks, Session
 from tests.acceptance.tasks import WriteTask
 from tests.acceptance.test_stopped_sessions import wait_until
+from tests.model_scripts import Tokens
+from tests.model_server import ModelServer
 from tests.ray_nodes import RayNodes, ray_nodes
 
 #: An agent that says in a file of its own which turns it took, and waits for a sign in the second.
@@ -61,6 +67,14 @@ def cluster(_mark: None) -> Iterator[RayNodes]:
 
 
 @pytest.fixture
+def cluster_for_clients(_mark: None) -> Iterator[RayNodes]:
+    """As ``cluster``, and it can be reached through Ray Client."""
+    pytest.importorskip("grpc", reason="Ray Client needs it")
+    with ray_nodes(client=True) as nodes:
+        yield nodes
+
+
+@pytest.fixture
 def counting(pytester: pytest.Pytester) -> list[str]:
     """The options for the agent, and its module where sessions and nodes find it."""
     pytester.makepyfile(counting_agent=AGENT)
@@ -77,10 +91,16 @@ def turns(directory: Path) -> list[tuple[int, int]]:
     return []
 
 
-def stored(directory: Path) -> set[Path]:
+def stored(storage: str) -> set[str]:
     """The attempts of which a storage has a round's state."""
-    manifests = directory.rglob("manifests/*.json")
-    return {path.parents[1] for path in manifests if json.loads(path.read_text())["last_turn"] >= 1}
+    # What is opened is kept by URL and options, and each test has another server.
+    store = ObjectStore(storage, {"endpoint_url": os.environ["AWS_ENDPOINT_URL"]} if "://" in storage else {})
+    manifests = {name: store.read(name) for name in store.tree("") if "/manifests/" in name and name.endswith(".json")}
+    return {
+        name.partition("/manifests/")[0]
+        for name, written in manifests.items()
+        if written and json.loads(written)["last_turn"] >= 1
+    }
 
 
 def processes() -> list[str]:
@@ -101,6 +121,17 @@ def outcomes(session: Session) -> dict[str, str]:
     return {test["nodeid"]: test["outcome"] for test in tests}
 
 
+def in_junit(path: Path) -> dict[str, dict[str, object]]:
+    """What a JUnit file has of each test, without times and the places of files."""
+    found: dict[str, dict[str, object]] = {}
+    for case in ElementTree.parse(path).iter("testcase"):
+        properties = {each.attrib["name"]: each.attrib["value"] for each in case.iter("property")}
+        shown = {name: value for name, value in properties.items() if not name.endswith("_seconds")}
+        ended = [(each.tag, each.get("message")) for each in case if each.tag not in ("properties", "system-out")]
+        found[f"{case.attrib['classname']} {case.attrib['name']}"] = {"properties": shown, "ended": ended}
+    return found
+
+
 @pytest.mark.slow
 def test_a_cluster_that_is_started_for_the_session_ends_like_one_machine(
     write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
@@ -109,11 +140,12 @@ def test_a_cluster_that_is_started_for_the_session_ends_like_one_machine(
     write_task("b", rounds=3, solve={2: "true"})
     pytester.makepyfile("def test_something_else(): pass")
     what = ["--json-report", "--evocode-attempts=2", "tasks", "."]
-    here = run_tasks(*what, "--evocode-results=one")
+    here = run_tasks(*what, "--evocode-results=one", "--junitxml=one.xml")
     expected = outcomes(here)
-    there = run_tasks(*what, "--evocode-cluster=ray", subprocess=True)
+    there = run_tasks(*what, "--evocode-cluster=ray", "--junitxml=two.xml", subprocess=True)
     assert there.exit_status == here.exit_status == 1
     assert outcomes(there) == expected
+    assert in_junit(pytester.path / "two.xml") == in_junit(pytester.path / "one.xml")
     there.has("evocode: cluster ray: sandbox*", "evocode: results evocode-results, run *")
     for task, rounds in (("a", 2), ("b", 3)):
         for number in (1, 2):
@@ -132,16 +164,94 @@ def test_a_cluster_that_is_started_for_the_session_ends_like_one_machine(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("storage", [True, False], ids=["storage", "no storage"])
-def test_the_attempts_of_a_lost_node_go_on_elsewhere(
-    storage: bool, cluster: RayNodes, write_task: WriteTask, counting: list[str], pytester: pytest.Pytester
+def test_a_session_ends_with_its_failures_and_the_next_makes_these_again(
+    cluster: RayNodes, write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
 ) -> None:
+    write_task("a", rounds=2, solve={2: "true"})
+    write_task("b", rounds=1, solve={1: "sleep 300"})
+    what = ["--json-report", f"--evocode-cluster=ray:{cluster.address}", "--evocode-attempts=3", "tasks"]
+    session = run_tasks(*what, "--maxfail=2", "--junitxml=junit.xml", subprocess=True)
+    assert session.exit_status == pytest.ExitCode.TESTS_FAILED
+    session.has("*stopping after 2 failures*")
+    assert not processes()
+    failed = {name for name, outcome in outcomes(session).items() if outcome == "failed"}
+    assert len(failed) == 2
+    assert all(re.fullmatch(r"tasks/a/task.toml::oracle(.[23])?::round-2", name) for name in failed)
+    assert sum(bool(each["ended"]) for each in in_junit(pytester.path / "junit.xml").values()) == 2
+    session = run_tasks(*what, "--lf", "-x", subprocess=True)
+    assert session.exit_status == pytest.ExitCode.TESTS_FAILED
+    session.has("*stopping after 1 failures*")
+    (again,) = (name for name, outcome in outcomes(session).items() if outcome == "failed")
+    assert again in failed
+    made = {name.rpartition("::")[0] for name in outcomes(session)}
+    assert made <= {name.rpartition("::")[0] for name in failed}
+    assert not processes()
+
+
+#: A request costs one dollar.
+DEAR = {"models": {"gpt-5": {"input": 1000.0, "output": 0.0}}}
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("model_sdks")
+def test_a_budget_holds_over_all_nodes_and_what_waits_goes_on_from_a_bucket_through_ray_client(
+    cluster_for_clients: RayNodes,
+    bucket: str,
+    write_task: WriteTask,
+    run_tasks: RunTasks,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The nodes were started before there were variables with the keys, and have them from the driver alone."""
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-the-tests")
+    write_task("a", rounds=3)
+    (pytester.path / "dear.json").write_text(json.dumps(DEAR))
+    with ModelServer(solver(3), tokens=Tokens(prompt=1000, completion=50), key="a-key-of-the-tests") as server:
+        what = [
+            *(*at(server, "openai/gpt-5"), f"--evocode-agent-option=prices={pytester.path}/dear.json"),
+            *("--evocode-attempts=4", "-o", f"evocode_storage={bucket}", "--json-report", "tasks"),
+        ]
+        there = f"--evocode-cluster=ray:{cluster_for_clients.address}"
+        capped = run_tasks(*what, there, "--evocode-budget=total-cost=10", agent=None, subprocess=True)
+        asked = len(server.asked)
+        # Four attempts run; three of them may have asked at the moment when the other reached the limit.
+        assert 10 <= asked <= 13, capped.text
+        assert capped.exit_status == pytest.ExitCode.TESTS_FAILED
+        assert capped.run.waiting.startswith("budget: total-cost $")
+        assert "skipped" in capped.outcomes
+        assert "errors" not in capped.outcomes
+        there = f"--evocode-cluster=ray:{cluster_for_clients.client_address}"
+        raised = "--evocode-budget=total-cost=100"
+        session = run_tasks(*what, there, raised, "--evocode-resume", agent=None, subprocess=True)
+        assert len(server.asked) == 24  # Nothing is paid for twice.
+    assert session.exit_status == 0, session.text
+    assert set(outcomes(session).values()) == {"passed"}
+    assert session.run.run == capped.run.run
+    assert [len(session.record(agent="gpt-5", number=number).rounds) for number in (1, 2, 3, 4)] == [3, 3, 3, 3]
+    kept = [path.read_bytes() for path in session.results.rglob("*") if path.is_file()]
+    assert not any(b"a-key-of-the-tests" in each or b"open-sesame-0002" in each for each in kept)
+    assert not processes()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["directory", "bucket", "no storage"])
+def test_the_attempts_of_a_lost_node_go_on_elsewhere(
+    kind: str,
+    cluster: RayNodes,
+    write_task: WriteTask,
+    counting: list[str],
+    pytester: pytest.Pytester,
+    request: pytest.FixtureRequest,
+) -> None:
+    # Nodes that were started before there was a bucket have its address and keys from the driver alone.
+    bucket = request.getfixturevalue("bucket") if kind == "bucket" else ""
+    storage = str(pytester.path / "stored") if kind == "directory" else bucket
     write_task("a", rounds=3)
     sign = pytester.path / "sign"
     command = [
         *(sys.executable, "-m", "pytest", "--json-report", f"--evocode-cluster=ray:{cluster.address}"),
         *("--evocode-attempts=4", "--evocode-env=sandbox", *counting, f"--evocode-agent-option=sign={sign}", "tasks"),
-        *(["-o", "evocode_storage=stored"] if storage else []),
+        *(["-o", f"evocode_storage={storage}"] if storage else []),
     ]
     with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True) as process:
         wait_until(lambda: Counter(index for _, index in turns(pytester.path))[2] == 4, "all in their second turn")
@@ -150,7 +260,7 @@ def test_the_attempts_of_a_lost_node_go_on_elsewhere(
             lambda: len(list(directory.glob("a/*/*/*/*/steps/round-1/round.json"))) == 4, "all first rounds known"
         )
         if storage:
-            wait_until(lambda: len(stored(pytester.path / "stored")) == 4, "all first rounds stored")
+            wait_until(lambda: len(stored(storage)) == 4, "all first rounds stored")
         cluster.kill(1)
         wait_until(lambda: len(processes()) <= 2, "its attempts stop by themselves")
         sign.touch()
@@ -161,7 +271,7 @@ def test_the_attempts_of_a_lost_node_go_on_elsewhere(
     # With a storage the two repeat the round in flight, and nothing else.
     assert by_round == {1: 4 if storage else 6, 2: 6, 3: 4}
     assert output.count("is not on this node, so it begins anew") == (0 if storage else 2), output
-    for path in directory.glob("a/harbor_jobs/*/*/*"):
+    for path in directory.glob("a/harbor_jobs/*/*/a__a*"):
         record = AttemptDirectory(path).read_attempt()
         assert record is not None
         assert [each.outcome for each in record.rounds] == ["passed"] * 3

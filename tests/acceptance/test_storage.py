@@ -9,13 +9,10 @@ import os
 import signal
 import subprocess
 import sys
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from moto.server import ThreadedMotoServer
 
 from pytest_evocode.results.object_store import ObjectStore
 from tests import remembering_agent
@@ -45,21 +42,6 @@ def end_of_turn(task, index):
         time.sleep(0.05)
 """
 LAST = {4: 'grep -qx "[[]1, 2, 3, 4]" said && [ $(wc -l < log.txt) = 4 ] && echo 1 > /logs/verifier/reward.txt'}
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URL of a bucket of a server that speaks S3, whose address and keys are in variables."""
-    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-nobody-0001")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "open-sesame-0002")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/attempts", method="PUT")).close()
-    yield "s3://attempts/of-a-run"
-    running.stop()
 
 
 def play(
