@@ -232,7 +232,8 @@ class AttemptRun:
                     if self._stop.is_set():
                         break
                     send_changes()
-                    self._line.send((RECORD, record.model_dump(mode="json"), trial.output_of(index)))
+                    sent = record.model_dump(mode="json", exclude_defaults=True)  # The driver keeps it to the end.
+                    self._line.send((RECORD, sent, trial.output_of(index)))
         except _faults() as error:
             fault = str(error)
         finally:

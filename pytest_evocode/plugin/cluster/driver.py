@@ -92,8 +92,8 @@ class ClusterRun:
 
     # For the session.
 
-    def begin(self, items: Sequence[pytest.Item]) -> list[AttemptUnit]:
-        """Begin with the attempts of a session's items, and return them."""
+    def begin(self, items: Sequence[pytest.Item]) -> None:
+        """Begin with the attempts of a session's items."""
         session = self._session
         units = units_of(session, items)
         self._spending = RunSpending(session.settings.results / "runs" / f"{session.run_name}.spent")
@@ -106,11 +106,14 @@ class ClusterRun:
             self._placement.add(unit.name, unit.needs, unit.priority)
         self._thread = threading.Thread(target=self._work, name="evocode-cluster", daemon=True)
         self._thread.start()
-        return units
 
     def trial_of(self, attempt: pytest.Collector, alone: pytest.Item | None) -> RemoteTrial:
         """Return the trial of an attempt, or of a round that is run by itself."""
         return self._by_item[attempt, alone].trial
+
+    def forget(self, unit: AttemptUnit) -> None:
+        """Keep nothing more of an attempt for items: all its rounds were reported."""
+        del self._by_item[unit.attempt, unit.alone]
 
     @property
     def progress(self) -> dict[str, Progress]:
@@ -148,7 +151,7 @@ class ClusterRun:
                     self._set_nodes(self._cluster.nodes())
         except Exception as error:
             logger.warning("the cluster is lost", exc_info=True)
-            for unit in self._units.values():
+            for unit in list(self._units.values()):
                 self._give_up(unit, f"the cluster is lost: {type(error).__name__}: {error}")
 
     def _set_nodes(self, nodes: Sequence[RayNode]) -> None:
@@ -212,13 +215,14 @@ class ClusterRun:
 
     def _receive(self, sent: Sent) -> None:
         name, number, node, message = sent
-        unit, kind = self._units[name], message[0]
-        unit.was_begun |= number == unit.tries
+        unit, kind = self._units.get(name), message[0]
+        if unit is not None:
+            unit.was_begun |= number == unit.tries
         if kind == orders.SPENT:
             self._spending.add(message[1])
         elif kind == orders.MEMORY:
             self._see_memory(node, *message[1:])
-        elif number != unit.tries or unit.trial.has_ended or unit.refused:
+        elif unit is None or number != unit.tries or unit.trial.has_ended or unit.refused:
             return  # Of a try that counts as lost.
         elif kind in (orders.FILE, orders.REMOVED):
             self._files[name].take(message)
@@ -262,6 +266,8 @@ class ClusterRun:
         node = self._placement.node_of(unit.name)
         self._placement.ended(unit.name)
         why, with_node = self._cluster.why_lost(reference)
+        if unit.trial.has_ended:
+            self._drop(unit)
         if unit.trial.has_ended or self._stopping.is_set():
             return
         gave_way, unit.gives_way = unit.gives_way and not why, False
@@ -286,7 +292,14 @@ class ClusterRun:
         for record in given_up(unit, why):
             unit.trial.deliver(record)
         unit.trial.end()
+        self._drop(unit)
         self.changed.put(unit)
+
+    def _drop(self, unit: AttemptUnit) -> None:
+        """Keep nothing more of an attempt that is over: there may be thousands in a run."""
+        self._units.pop(unit.name, None)
+        self._files.pop(unit.name, None)
+        self._placement.forget(unit.name)
 
 
 def _as_cluster_node(node: RayNode, facts: NodeFacts) -> ClusterNode:

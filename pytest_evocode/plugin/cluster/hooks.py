@@ -36,20 +36,20 @@ class ClusterPlugin:
         stops_for_errors = session.testsfailed and not session.config.option.continue_on_collection_errors
         if cluster is None or stops_for_errors or session.config.option.collectonly:
             return None  # pytest's own loop says so.
-        units = cluster.begin(session.items)
+        cluster.begin(session.items)
         try:
             others = [item for item in session.items if not isinstance(item, RoundItem)]
+            rounds = len(session.items) - len(others)
             for position, item in enumerate(others):
-                last = _later(session) if units else None
+                last = _later(session) if rounds else None
                 self._run(session, item, next(iter(others[position + 1 :]), last))
-            self._run_rounds(session, cluster, units)
+            self._run_rounds(session, cluster, rounds)
         finally:
             cluster.stop()
             self._tell(cluster)
         return True
 
-    def _run_rounds(self, session: pytest.Session, cluster: ClusterRun, units: list[AttemptUnit]) -> None:
-        left = sum(len(unit.items) for unit in units)
+    def _run_rounds(self, session: pytest.Session, cluster: ClusterRun, left: int) -> None:
         while left:
             self._tell(cluster)
             try:
@@ -64,6 +64,8 @@ class ClusterPlugin:
                 self._run(session, item, _later(session, goes_on=bool(unit.items)) if left else None)
                 if not unit.items:
                     self._take_repeated(unit)
+                    cluster.forget(unit)
+            del unit  # It may be the last reference to one that is over.
 
     def _take_repeated(self, unit: AttemptUnit) -> None:
         """Count the rounds that were repeated after they were reported as the results directory has them."""

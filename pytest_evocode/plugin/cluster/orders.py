@@ -16,7 +16,7 @@ Message = tuple[Any, ...]
 BEGUN = "begun"
 """The index of the first round that is run."""
 RECORD = "record"
-"""A round's record, as JSON's built-ins."""
+"""A round's record as JSON's built-ins, without what has its default."""
 PROGRESS = "progress"
 """The progress, as a dictionary, or None."""
 FILE = "file"

@@ -158,6 +158,11 @@ class Placement:
         if (node := self.node_of(attempt)) is not None:
             node.give_back(attempt)
 
+    def forget(self, attempt: str) -> None:
+        """Keep nothing more of an attempt that does not run and will not run again."""
+        self._places.pop(attempt, None)
+        self._shunned.pop(attempt, None)
+
     def impossible(self) -> dict[str, Needs]:
         """Take out the attempts that no node has the resources for, and return what they need."""
         found: dict[str, Needs] = {}
