@@ -136,6 +136,29 @@ def mutants(path: str, before: str | None, text: str) -> Iterator[Mutant]:
                 yield Mutant(path, symbol, f"{name}: {what}", _written(other, _OTHER))
 
 
+def with_names(before: str | None, text: str) -> str:
+    """Return a module as it was before, with None for each name that it has gained since, so that it can be imported.
+
+    Raises:
+        SyntaxError: The module cannot be parsed as it is now.
+    """
+    then = {name for node in _parsed(before).body for name in _bound(node)}
+    gained = dict.fromkeys(name for node in parse(text).body for name in _bound(node) if name not in then)
+    return "".join([before or "", "\n", *(f"{name} = None\n" for name in gained)])
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement of a module binds."""
+    if isinstance(node, Function | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names if alias.name != "*")
+    else:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                yield inner.id
+
+
 def _parsed(text: str | None) -> ast.Module:
     try:
         return parse(text or "")

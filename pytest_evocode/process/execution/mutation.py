@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import OutOfTime
 from pytest_evocode.process.execution.command_results import CommandResult
-from pytest_evocode.process.execution.mutants import Mutant, mutants, rewritten
+from pytest_evocode.process.execution.mutants import Mutant, mutants, rewritten, with_names
 from pytest_evocode.process.execution.state_runner import VERBOSE, StateRunner
-from pytest_evocode.process.tests_written import TestFunction, TestVerification, WrittenTests, covers
+from pytest_evocode.process.tests_written import TestFunction, TestVerification, WrittenTests, refers_to
 from pytest_evocode.process.tests_written.code_elements import Symbol
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.trajectories.file_changes import File, write_files
@@ -99,15 +99,20 @@ class MutationRun:
         return True
 
     def _fails_before(self, test: TestFunction) -> bool:
-        """Return whether a test of something that has no mutants fails in the state before the round."""
+        """Return whether a test of something that has no mutants fails in the state before the round.
+
+        One that names a function with mutants had the chance to fail for them, and an import that fails shows nothing.
+        """
         key = (test.path, test.name)
-        if key in self._kills or any(covers(test, _symbol(name)) for name in self._tried):
+        if key in self._kills or any(refers_to(test, _symbol(name)) for name in self._tried):
             return False
-        originals = {path: self.activity.before.get(path) for path in self.sources}
+        originals = {
+            path: with_names(self.activity.before.get(path), self.activity.workspace[path]) for path in self.sources
+        }
         before = self._run(originals, ("before",), "the product as it was before the round")
         if before is None:
             raise OutOfTime
-        return _outcome(test, before) is False
+        return bool(before.tests) and _fails(test, before)
 
     def _run(self, replaced: Mapping[str, str | None], kind: tuple[str, ...], what: str) -> CommandResult | None:
         """Return how the tests end with some files replaced; None where that is not known and there is no time."""

@@ -9,7 +9,7 @@ from pytest_evocode.process.tests_written.code_elements import (
     WrittenTests,
 )
 from pytest_evocode.process.tests_written.used_files import used_files
-from pytest_evocode.process.tests_written.written_tests import changed_symbols, covers, written_tests
+from pytest_evocode.process.tests_written.written_tests import changed_symbols, covers, refers_to, written_tests
 
 __all__ = [
     "Symbol",
@@ -18,6 +18,7 @@ __all__ = [
     "WrittenTests",
     "changed_symbols",
     "covers",
+    "refers_to",
     "used_files",
     "written_tests",
 ]

@@ -39,6 +39,8 @@ class TestFunction(Symbol):
     calls: frozenset[FunctionCall]
     text: str
     """Its source code without comments."""
+    uses: frozenset[FunctionCall] = frozenset()
+    """What it refers to, called or not; known for Python only."""
 
     # Keeps pytest from collecting it because of its name.
     __test__ = False

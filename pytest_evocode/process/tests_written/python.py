@@ -58,6 +58,7 @@ def find_tests(path: str, text: str, conftests: Sequence[str] = ()) -> dict[str,
             trivial=found.trivial,
             calls=frozenset(module.calls_from(node)),
             text=said_by(node),
+            uses=frozenset(module.uses_of(node)),
         )
         tests[name] = (test, ast.dump(node))
     return tests
@@ -161,20 +162,31 @@ class _Module:
         """Add the functions of a conftest.py, which tests get as arguments."""
         self.functions = other.functions | self.functions
 
-    def calls_from(self, node: Function, depth: int = 4) -> Iterator[FunctionCall]:
+    def calls_from(self, node: Function) -> Iterator[FunctionCall]:
         """Yield what a function calls, itself and through helpers and fixtures of its module."""
+        for module, function in self._reached(node):
+            for inner in ast.walk(function):
+                if isinstance(inner, ast.Call):
+                    yield from module._called(inner.func)
+                elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Attribute | ast.Name):
+                    yield from module._called(inner)
+
+    def uses_of(self, node: Function) -> Iterator[FunctionCall]:
+        """Yield what a function refers to, itself and through helpers and fixtures of its module."""
+        for module, function in self._reached(node):
+            for inner in ast.walk(function):
+                if isinstance(inner, ast.Attribute | ast.Name):
+                    yield from module._called(inner)
+
+    def _reached(self, node: Function, depth: int = 4) -> Iterator[tuple[_Module, Function]]:
+        """Yield a function, and the helpers and fixtures that it uses, with their modules."""
+        yield self, node
         used = {argument.arg for argument in [*node.args.args, *node.args.kwonlyargs]}
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Name):
-                used.add(inner.id)
-            if isinstance(inner, ast.Call):
-                yield from self._called(inner.func)
-            elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Attribute | ast.Name):
-                yield from self._called(inner)
+        used |= {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
         for name in used if depth else ():
             for module, function in self.functions.get(name, ()):
                 if function is not node:
-                    yield from module.calls_from(function, depth - 1)
+                    yield from module._reached(function, depth - 1)
 
     def _called(self, function: ast.expr) -> Iterator[FunctionCall]:
         names = _dotted(function)

@@ -6,12 +6,13 @@ import contextlib
 import functools
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
 from pytest_evocode.errors import NoGrammar
 from pytest_evocode.process.tests_written import other_languages as others
 from pytest_evocode.process.tests_written import python
-from pytest_evocode.process.tests_written.code_elements import Symbol, TestFunction, WrittenTests
+from pytest_evocode.process.tests_written.code_elements import FunctionCall, Symbol, TestFunction, WrittenTests
 from pytest_evocode.process.trajectory.events import RoundActivity
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 
@@ -105,8 +106,17 @@ def _definitions(path: str, text: str) -> dict[str, tuple[Symbol, str]]:
 
 def covers(test: TestFunction, symbol: Symbol) -> bool:
     """Return whether a test imports and calls a function or class, or a member of the class."""
-    return any(is_module(call.module, symbol.path) for call in test.calls if call.name == symbol.name) or any(
-        _is_member(call.module, symbol) for call in test.calls
+    return _is_among(test.calls, symbol)
+
+
+def refers_to(test: TestFunction, symbol: Symbol) -> bool:
+    """Return whether a test imports and names a function or class, whether it calls it or not."""
+    return _is_among(test.calls | test.uses, symbol)
+
+
+def _is_among(calls: AbstractSet[FunctionCall], symbol: Symbol) -> bool:
+    return any(is_module(call.module, symbol.path) for call in calls if call.name == symbol.name) or any(
+        _is_member(call.module, symbol) for call in calls
     )
 
 

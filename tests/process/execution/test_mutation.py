@@ -10,7 +10,7 @@ import pytest
 from pytest_evocode.environments import Engine
 from pytest_evocode.process.execution import Execution
 from pytest_evocode.process.execution.command_results import ResultCache
-from pytest_evocode.process.execution.mutants import mutants, rewritten
+from pytest_evocode.process.execution.mutants import mutants, rewritten, with_names
 from pytest_evocode.process.scores.round_scores import score_round
 from tests.process.execution.test_execution import HALVED, TEST, MakeTask, execute, make_task, recording
 from tests.process.trajectories import LEDGER, Recording, part, read
@@ -36,6 +36,10 @@ class H(unittest.TestCase):
         exec({HALVED!r}, written)
         self.assertEqual(half.__code__.co_code, written["half"].__code__.co_code)
         self.assertEqual(half.__code__.co_consts, written["half"].__code__.co_consts)
+
+    def test_itself(self):
+        named = {{"half": half}}
+        self.assertEqual(half, named["half"])
 """
 
 
@@ -105,16 +109,42 @@ def test_only_tests_that_fail_for_a_mutant_count(make_task: MakeTask, engine: En
     played = recording().bash("a", changes={"ledger.py": HALVED}).bash("b", changes={"test_half.py": CHECKS})
     (executed,) = execute(task, engine, ResultCache(tmp_path / "cache"), played)
     assert executed.verification is not None
-    # The second holds for any result; the others are about the source or the code, which changes without a change of
-    # what it does, too.
+    # The second holds for any result; two are about the source or the code, which changes without a change of what it
+    # does, too; and the last fails before the round because of its import only.
     assert {name: set(found) for (_, name), found in executed.verification.kills.items()} == {
         "H::test_half": {"ledger.py:half"}
     }
     (activity,) = read(played)
     process = score_round(activity, executed=executed)
     assert (part(process, "vc", "TCR"), process.pillars["vc"].parts["TCR"].certainty) == (1, "executed")
-    # One assertion of the four tests counts: 1 / 4 / 5.
-    assert part(process, "tad", "TAD") == pytest.approx(1 / 20)
+    # One assertion of the five tests counts: 1 / 5 / 5.
+    assert part(process, "tad", "TAD") == pytest.approx(1 / 25)
+
+
+@pytest.mark.slow
+def test_a_test_of_a_constant_counts_where_it_failed_before_the_round_and_not_one_beside_it(
+    make_task: MakeTask, engine: Engine, tmp_path: Path
+) -> None:
+    checks = "import unittest\nfrom ledger import LIMIT, half, total\n\n\nclass L(unittest.TestCase):\n"
+    checks += "    def test_limit(self):\n        self.assertEqual(LIMIT, 5)\n\n"
+    checks += "    def test_total(self):\n        self.assertGreater(total([1]), -1000)\n\n"
+    checks += "    def test_half(self):\n        self.assertTrue(half)\n"
+    played = recording().bash("a", changes={"ledger.py": f"LIMIT = 5\n{HALVED}"})
+    played.bash("b", changes={"test_limit.py": checks})
+    (executed,) = execute(make_task(), engine, ResultCache(tmp_path / "cache"), played)
+    assert executed.verification is not None
+    assert {name: set(found) for (_, name), found in executed.verification.kills.items()} == {
+        "L::test_limit": {"before"}
+    }
+
+
+def test_a_module_as_it_was_has_the_names_that_it_has_gained() -> None:
+    now = "import os.path\nfrom a import b as c, d\nfor e in (): f = 1\nclass G: h = 1\n\n"
+    now += "def i(j): k = 1\nif l := 1: pass\n"
+    assert with_names("import os\nd = 1", now) == "import os\nd = 1\n" + "".join(
+        f"{name} = None\n" for name in "cefGil"
+    )
+    assert with_names(None, "x: int = 1\n") == "\nx = None\n"
 
 
 @pytest.mark.slow
