@@ -75,7 +75,11 @@ def test_what_remains_gains_no_more_where_states_are_executed(name: str, engine:
     plain = executed(None, "plain")
     print(told(plain))
     bounds = {**dict.fromkeys(by_name(SEEN_THROUGH), GAIN), **{title: most for title, (_, most) in GAINS.items()}}
+    too_much = {}
     for title, trick in by_name((*SEEN_THROUGH, *REMAINING)).items():
         tricked = executed(trick, title)
-        print(title, score_of(tricked) - score_of(plain), told(tricked))
-        assert score_of(tricked) - score_of(plain) <= bounds[title] + 0.005, title
+        gained = score_of(tricked) - score_of(plain)
+        print(title, gained, told(tricked))
+        if gained > bounds[title] + 0.005:
+            too_much[title] = gained
+    assert not too_much
