@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pytest_evocode.environments import ExecResult
 from pytest_evocode.environments.cache import cache_directory
+from pytest_evocode.process.trajectory.call_results import in_short_lines
 from pytest_evocode.process.trajectory.runner_output import broken_off, read_runner_output
 from pytest_evocode.tasks.atomic_write import write_atomically
 
@@ -46,13 +47,14 @@ class CommandResult(BaseModel):
     @classmethod
     def of(cls, executed: ExecResult, **more: Any) -> Self:
         """Return the result of an executed command, with the fields that a subclass adds."""
-        outcome = read_runner_output(executed.output)
+        output = in_short_lines(executed.output)
+        outcome = read_runner_output(output)
         return cls(
             exit_code=executed.exit_code,
             timed_out=executed.timed_out,
             output=executed.output[-_KEPT_OUTPUT:],
             tests=dict(outcome.tests),
-            broken_off=broken_off(executed.output),
+            broken_off=broken_off(output),
             ran_tests=outcome.passed is not None or bool(outcome.tests),
             **more,
         )

@@ -132,8 +132,11 @@ def without_wrapper(output: str) -> str:
 
 
 def _cut(output: str) -> str:
-    if len(output) > 5 * _HEAD:
-        output = f"{output[:_HEAD]}\n...\n{output[-4 * _HEAD :]}"
+    return output if len(output) <= 5 * _HEAD else f"{output[:_HEAD]}\n...\n{output[-4 * _HEAD :]}"
+
+
+def in_short_lines(output: str) -> str:
+    """Return an output with gaps and the middle of long lines left out, so that patterns are searched for in time."""
     lines = _GAP.sub("\n", output).split("\n")
     return "\n".join(line if len(line) <= 2 * _LINE else f"{line[:_LINE]} ... {line[-_LINE:]}" for line in lines)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_evocode.process.trajectory.call_effects import CallEffects, CallReader
-from pytest_evocode.process.trajectory.call_results import call_results, text_of
+from pytest_evocode.process.trajectory.call_results import call_results, in_short_lines, text_of
 from pytest_evocode.process.trajectory.events import FileEdit, FileRead, RoundActivity, StateChange, Statement
 from pytest_evocode.process.trajectory.file_roles import FileRoles
 from pytest_evocode.process.trajectory.foreign import inferred_workdir
@@ -126,7 +126,7 @@ class _RoundReader:
             self.activity.messages.append(Statement(step.step_id, self.at, text))
         for result in call_results(step):
             self.at += 1
-            effects = self.calls.read(result, step.step_id, self.at)
+            effects = self.calls.read(replace(result, output=in_short_lines(result.output)), step.step_id, self.at)
             self._add(step.step_id, effects, result.tables)
         self.activity.tokens[step.step_id] = _tokens(step)
 
