@@ -86,36 +86,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--attacks-table", action="store_true", help="At the end, print what each attack gained.")
 
 
-#: Attacks that take a quarter of a minute and more, and differ from one that is played by their size alone.
-_BY_NIGHT = (
-    "[setuid-sandbox-separate]",
-    "[thousands-of-files-sandbox-separate]",
-    "[caches-sandbox-separate]",
-    "[artifacts-deep-sandbox-fork]",
-    "[a-million-sandbox-fork]",
-    "[changed-a-system-that-does-not-start-sandbox-clean]",
-    "[deaf-children-sandbox-fork]",
-    "[many-files-sandbox-fork]",
-    "[caches-sandbox-fork]",  # The same is done without a session in tests/verifier/test_hardening.py.
-    "[thousands-of-files-sandbox-place]",
-    "[artifacts-many-sandbox-fork]",
-    "[deep-sandbox-fork]",
-    "[bomb-in-the-background-sandbox-fork]",
-    "[floods-sandbox-separate]",
-    "[artifacts-docker-fork]",
-    "[mount-points-docker-fork]",
-    "[abstract-socket-docker-fork]",
-    "[keys-of-the-session-docker-fork]",
-    "[keys-of-the-users-session-docker-fork]",
-    "[network-of-a-closed-task-docker-fork]",
-)
-
-
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keep attacks out of the quick run and the longest ones for the night, and have reports say what is played."""
+    """Keep attacks out of the quick run, and have reports say what is played."""
     item.add_marker("slow")
-    if item.name.endswith(_BY_NIGHT):
-        item.add_marker("nightly")
     table.note(item)
 
 
