@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from pytest_evocode.process.pillars.questions import waits
@@ -147,8 +145,7 @@ def test_a_reason_is_more_than_the_request_and_uses_its_words(text: str, expecte
 
 
 @pytest.mark.parametrize("text", ["not yet " * 2000, "neither " * 2000, "a/" * 8000])
-def test_a_message_without_end_is_read_in_time(text: str) -> None:
-    begun = time.process_time()
-    declining(text)
-    declines_in_passing(text)
-    assert time.process_time() - begun < 10
+def test_a_message_of_one_word_declines_nothing(text: str) -> None:
+    """Patterns would be searched for in it for hours if its sentences had no longest length."""
+    assert not declining(text)
+    assert not declines_in_passing(text)
