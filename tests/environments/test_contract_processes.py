@@ -11,6 +11,8 @@ from pytest_evocode.environments import Environment
 from pytest_evocode.errors import EnvironmentFault
 
 PROCESSES = "cd /proc; for p in [0-9]*; do [ $p = 1 ] || [ $p = $$ ] || cat $p/comm 2>/dev/null; done; true"
+# Between its fork and its exec a background process has its shell's name.
+SLEEPS_BEHIND = 'sleep 300 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done'
 # A daemon as careful as one can be: two forks, a session of its own, deaf to everything it can be deaf to.
 DAEMON = """
 import os, signal, sys, time
@@ -83,7 +85,7 @@ def test_four_deadlines_at_once(environment: Environment) -> None:
 
 
 def test_a_command_returns_while_its_background_process_holds_stdout(environment: Environment) -> None:
-    result = environment.exec("sleep 300 & echo started", timeout=60)
+    result = environment.exec(f"{SLEEPS_BEHIND}; echo started", timeout=60)
     assert (result.exit_code, result.output) == (0, "started\n")
     assert result.seconds < 15
     assert processes(environment) == ["sleep"]
@@ -156,7 +158,7 @@ def test_no_signal_from_inside_ends_an_environment(environment: Environment) -> 
 
 
 def test_a_commands_process_group_is_its_own(environment: Environment) -> None:
-    environment.exec("sleep 300 >/dev/null 2>&1 &")
+    environment.exec(SLEEPS_BEHIND)
     environment.exec("kill -TERM 0")
     assert processes(environment) == ["sleep"]
 
