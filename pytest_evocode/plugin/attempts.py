@@ -259,6 +259,10 @@ class RoundItem(pytest.Function):
         if not self.parent.is_chain:
             self.parent.end([self])
 
+    def forget(self) -> None:
+        """Keep nothing of the round, which was reported: pytest keeps all items of a session until its end."""
+        self.record, self.user_properties = None, []
+
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """Return the failing cases in place of a traceback."""
         if isinstance(excinfo.value, RoundFailed):

@@ -203,8 +203,13 @@ class GitHubActions:
             {name: each.faults for name, each in measured.items()},
             about=list(self._about()),
             flaky=flaky_rounds(self._session.records, self._session.roster.deterministic()),
-            output_of=self._session.output_of,
+            describe=self._describe,
         )
+
+    def _describe(self, record: RoundRecord) -> str:
+        from pytest_evocode.report.failed_round import describe_failure
+
+        return describe_failure(self._session.with_cases(record), self._session.output_of(record))
 
     def _about(self) -> Iterator[str]:
         from pytest_evocode.report.benchmark import describe_mode, partial_note

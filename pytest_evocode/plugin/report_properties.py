@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -21,13 +21,19 @@ def report_properties(record: RoundRecord, protocol: str) -> list[tuple[str, Any
 
     ``protocol`` is the mode's :func:`~pytest_evocode.names.protocol`.
     """
+    return [*record_properties(record), *([("evocode_mode", protocol)] if protocol else [])]
+
+
+def record_properties(record: RoundRecord) -> list[tuple[str, Any]]:
+    """Return a record and its cases as user properties."""
     values = record.model_dump(mode="json", exclude={"verdict": {"cases"}})
     cases = record.verdict.cases if record.verdict else ()
-    return [
-        (_RECORD, values),
-        (_CASES, [case.model_dump(mode="json", exclude_defaults=True) for case in cases]),
-        *([("evocode_mode", protocol)] if protocol else []),
-    ]
+    return [(_RECORD, values), (_CASES, [case.model_dump(mode="json", exclude_defaults=True) for case in cases])]
+
+
+def without_record(properties: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return the user properties of a report that are not :func:`record_properties`."""
+    return [(name, value) for name, value in properties if name not in (_RECORD, _CASES)]
 
 
 def partial_properties(record: RoundRecord, patterns: Sequence[str]) -> list[tuple[str, Any]]:

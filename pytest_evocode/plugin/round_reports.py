@@ -13,6 +13,7 @@ import pytest
 
 from pytest_evocode.names import attempt_name
 from pytest_evocode.plugin.attempts import RoundItem
+from pytest_evocode.plugin.kept_rounds import keep_small
 from pytest_evocode.plugin.node_ids import is_in_task
 from pytest_evocode.plugin.pytest_private import change_captured_sections, change_json_report, list_in_short_summary
 from pytest_evocode.plugin.report_properties import read_artifacts, read_record
@@ -42,6 +43,14 @@ class RoundReports:
         self._session = session
         self._of_artifacts: list[str] = []
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Drop what a round's item has when its reports are made."""
+        result = yield
+        if isinstance(item, RoundItem):
+            item.forget()
+        return result
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Shape the reports of rounds."""
@@ -52,11 +61,12 @@ class RoundReports:
             _shape(report, item)
         return report
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
         """Scrub a report, a subtest's too, before any other plugin sees it; read the record of its round.
 
-        Here and not where it is made, because reports also come from xdist's workers. Counts what is no verdict.
+        Here and not where it is made, because reports also come from xdist's workers. Counts what is no verdict. When
+        all have seen the report, it is made small.
         """
         if is_in_task(report.nodeid):
             self._scrub(report)
@@ -67,6 +77,9 @@ class RoundReports:
             self._of_artifacts += [f"{attempt}::{name}: {flag}" for flag in flags]
         if report.failed and (report.when != "call" or self._session.record_of(report.nodeid) is None):
             self._session.errors += 1
+        yield
+        if (kept := self._session.kept_round(report.nodeid)) is not None:
+            keep_small(report, kept)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Count undecided rounds as such: they have neither passed nor failed, and were run, unlike what is skipped."""

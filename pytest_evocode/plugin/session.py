@@ -14,6 +14,7 @@ import pytest
 
 from pytest_evocode.environments.scratch import Scratch, hold
 from pytest_evocode.errors import RecordFault, StorageFault, UsageError
+from pytest_evocode.plugin.kept_rounds import KeptRound, KeptRounds, Place
 from pytest_evocode.plugin.session_agents import Roster
 from pytest_evocode.plugin.settings import read_settings
 from pytest_evocode.results.directory import AttemptDirectory
@@ -34,8 +35,6 @@ _SHOW_ALL = 2
 """The verbosity that ``-vv`` asks for."""
 Selected = tuple[SelectedAttempt, ...]
 """Attempts, in the order of their names."""
-Place = tuple[str, str, int, int]
-"""Task, agent and number of an attempt, and the index of a round."""
 
 
 class EvocodeSession:
@@ -70,7 +69,7 @@ class EvocodeSession:
         self._engine: Engine | None = None
         self._shares_connections = False
         self._begun_at = time.monotonic()
-        self._records: dict[str, RoundRecord] = {}
+        self._rounds = KeptRounds()
 
     # The environment and the agents.
 
@@ -202,10 +201,11 @@ class EvocodeSession:
     def records(self) -> list[RoundRecord]:
         """The rounds reported so far, in the process that reports; in an order that does not depend on workers.
 
-        Where a run is recorded, the other selected rounds follow them, those of attempts included that were never
+        Cases are there for agents whose attempts are compared case by case, which are deterministic; for others their
+        number. Where a run is recorded, the other selected rounds follow, those of attempts included that were never
         begun: the same counts that ``evocode results`` counts.
         """
-        found = {(each.task, each.agent, each.attempt, each.index): each for each in self._records.values()}
+        found = {Place.of(each): each for each in self._rounds.records(with_cases=self.roster.deterministic())}
         for place, record in not_reached(self.selected, found, never_begun=self.run is not None).items():
             directory = self.attempt_directory(record.task, record.agent, record.attempt)
             found[place] = record if self.run is None else as_recorded(directory, record)
@@ -216,15 +216,23 @@ class EvocodeSession:
     @property
     def begun(self) -> list[tuple[str, str, int]]:
         """Task, agent and number of each attempt of which a round was reported."""
-        return list(dict.fromkeys((each.task, each.agent, each.attempt) for each in self._records.values()))
+        return list(dict.fromkeys((each.task, each.agent, each.attempt) for each in self._rounds.places()))
+
+    def with_cases(self, record: RoundRecord) -> RoundRecord:
+        """Return one of :attr:`records` with its cases."""
+        return self._rounds.whole(Place.of(record)) or record
 
     def record_of(self, nodeid: str) -> RoundRecord | None:
         """Return the record of a round that was reported, None for other tests and for rounds without a record."""
-        return self._records.get(nodeid)
+        return self._rounds.record(nodeid)
+
+    def kept_round(self, nodeid: str) -> KeptRound | None:
+        """Return what is kept of a round that was reported, None without a record."""
+        return self._rounds.kept(nodeid)
 
     def add_record(self, nodeid: str, record: RoundRecord) -> None:
         """Keep a round's record; a round is reported anew when its worker was lost in the middle of reporting it."""
-        self._records[nodeid] = record
+        self._rounds.add(nodeid, record)
 
 
 def not_reached(selected: Selected, reported: Collection[Place], *, never_begun: bool) -> dict[Place, RoundRecord]:
@@ -243,11 +251,12 @@ def not_reached(selected: Selected, reported: Collection[Place], *, never_begun:
         if not is_begun and (each.elsewhere or not never_begun):
             continue
         for index in each.rounds:
-            before = *of_attempt, index - 1
+            place = Place(*of_attempt, index)
             # What an oracle that begins at a known state leaves out was not needed.
+            before = place._replace(round_index=index - 1)
             is_needed = each.single or not is_begun or before in reported or before in found
-            if is_needed and (*of_attempt, index) not in reported:
-                found[*of_attempt, index] = _stand_in(each, index)
+            if is_needed and place not in reported:
+                found[place] = _stand_in(each, index)
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from pytest_evocode.metrics.faults import Faults
 from pytest_evocode.metrics.flaky import FlakyRound
@@ -15,7 +14,6 @@ from pytest_evocode.metrics.scores import Scores
 from pytest_evocode.metrics.spending import Spending
 from pytest_evocode.names import attempt_name
 from pytest_evocode.report.benchmark import grid_rows
-from pytest_evocode.report.failed_round import describe_failure
 from pytest_evocode.report.faults import fault_lines
 from pytest_evocode.report.flaky import flaky_lines
 from pytest_evocode.report.printable import printable
@@ -37,7 +35,7 @@ def session_summary(
     *,
     about: Sequence[str],
     flaky: Sequence[FlakyRound] = (),
-    output_of: Callable[[RoundRecord], Path],
+    describe: Callable[[RoundRecord], str],
 ) -> str:
     """Return the scores, the grid of rounds, and a section to unfold for each round that did not pass.
 
@@ -49,7 +47,7 @@ def session_summary(
         faults: What infrastructure errors did by agent.
         about: Lines that tell the run, its environment and its mode.
         flaky: The rounds whose verdict differs although nothing else does.
-        output_of: Returns where the output of a round's suite is.
+        describe: Returns what is to be said of a round that failed.
     """
     (head, *rows) = grid_rows(records)
     marks = [(name, *(_MARKS.get(cell, cell) for cell in cells)) for name, *cells in rows]
@@ -72,7 +70,7 @@ def session_summary(
         markdown_table([head, *marks]),
         _LEGEND,
         "  \n".join(map(plain, flaky_lines(flaky))),
-        *_not_passed(records, output_of),
+        *_not_passed(records, describe),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -90,12 +88,12 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(map(plain, row))} |" for row in (head, align, *rest))
 
 
-def _not_passed(records: Sequence[RoundRecord], output_of: Callable[[RoundRecord], Path]) -> Iterator[str]:
+def _not_passed(records: Sequence[RoundRecord], describe: Callable[[RoundRecord], str]) -> Iterator[str]:
     """Yield a section to unfold for each error and each failed round, errors first, up to ``_MOST_BYTES``."""
     found = [record for record in records if record.outcome in ("failed", "error")]
     free, omitted = _MOST_BYTES, 0
     for record in sorted(found, key=lambda record: record.outcome != "error"):
-        text = describe_failure(record, output_of(record)) if record.outcome == "failed" else record.cause
+        text = describe(record) if record.outcome == "failed" else record.cause
         text = printable(text)
         part = _folded(f"{record.task} {attempt_name(record.agent, record.attempt)}", record, text)
         free -= len(part.encode(errors="replace"))

@@ -10,6 +10,7 @@ from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import Grid
 from pytest_evocode.metrics.scores import scores
 from pytest_evocode.metrics.spending import spending
+from pytest_evocode.report.failed_round import describe_failure
 from pytest_evocode.report.markdown import session_summary
 from pytest_evocode.results.records import RoundRecord
 
@@ -34,9 +35,11 @@ def lines_of(*records: RoundRecord, flaky: Sequence[FlakyRound] = ()) -> list[st
     broken = {"gpt": faults(Grid.of(records), Grid(()))}
     spent = {"gpt": spending(records)}
     about = ["Run 1", "a <b>"]
-    text = session_summary(
-        records, found, spent, {}, broken, about=about, flaky=flaky, output_of=lambda each: Path("out.txt")
-    )
+
+    def describe(each: RoundRecord) -> str:
+        return describe_failure(each, Path("out.txt"))
+
+    text = session_summary(records, found, spent, {}, broken, about=about, flaky=flaky, describe=describe)
     return text.splitlines()
 
 

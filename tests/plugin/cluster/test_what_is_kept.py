@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
@@ -19,8 +19,12 @@ from tests.acceptance.tasks import task_writer
 from tests.inner_sessions import UNUSED
 from tests.plugin.cluster.test_joining_nodes import Ray
 
-PASSED: dict[str, Any] = {"round": "round-1", "index": 1, "declared_rounds": 1, "outcome": "passed"}
-KINDS = (AttemptUnit, RemoteTrial, AttemptFiles, AttemptOrder)
+CASES = [{"id": f"case-{number}", "status": "passed"} for number in range(100)]
+PASSED: dict[str, Any] = {
+    **{"round": "round-1", "index": 1, "declared_rounds": 1, "outcome": "passed"},
+    "verdict": {"reward": 1.0, "rewards": {"reward": 1.0}, "cases": CASES},
+}
+KINDS = (AttemptUnit, RemoteTrial, AttemptFiles, AttemptOrder, RoundRecord)
 
 
 class PassingRay(Ray):
@@ -61,22 +65,34 @@ class PassingRay(Ray):
 
 
 class AtTheEnd:
-    """Looks at what there is when all tests were run, before the session is taken down, and sends a late message."""
+    """Looks at what there is when all tests were run, and sends a late message."""
 
     def __init__(self, ray: PassingRay) -> None:
         self.found: list[str] = []
+        self._before = [each for each in gc.get_objects() if isinstance(each, KINDS)]
         self.spent: float | None = None
+        self.properties: list[dict[str, Any]] = []
         self._ray = ray
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Look when the loop has ended; when the session ends, all records are read once more."""
+        result = yield
         (run,) = (each for each in gc.get_objects() if isinstance(each, ClusterRun))
         while not run.changed.empty():  # With the last test, the session stopped to look there.
             run.changed.get()
         gc.collect()
-        self.found = [type(each).__name__ for each in gc.get_objects() if isinstance(each, KINDS)]
+        known = set(map(id, self._before))
+        found = (each for each in gc.get_objects() if isinstance(each, KINDS) and id(each) not in known)
+        self.found = [type(each).__name__ for each in found]
         run._receive((self._ray.made[0], 1, "first", (SPENT, 1.0)))
         run._receive((self._ray.made[0], 1, "first", (FILE, "a.txt", b"b", True)))
         self.spent = run._spending.cost_usd
+        return result
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        reports = terminalreporter.stats["passed"]
+        self.properties = [dict(report.user_properties) for report in reports]
 
 
 def test_nothing_is_kept_of_attempts_that_were_reported_and_a_late_message_only_counts_what_it_cost(
@@ -90,7 +106,9 @@ def test_nothing_is_kept_of_attempts_that_were_reported_and_a_late_message_only_
     result = pytester.runpytest_inprocess(*UNUSED, *what, plugins=[end])
     result.assert_outcomes(passed=5)
     assert len(ray.made) == 6
-    assert end.found == []
+    # The record of the last one may be asked for again.
+    assert end.found == ["RoundRecord"]
+    assert [len(each["evocode_cases"]) for each in end.properties] == [100] * 5
     assert end.spent == 7.0
     copies = list((pytester.path / "evocode-results").glob("a/harbor_jobs/oracle/*/a__a*/a.txt"))
     assert [path.read_text() for path in copies] == ["a"] * 5

@@ -1,0 +1,139 @@
+"""What a session keeps of the rounds that it has reported: a run may have tens of thousands, each with many cases."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from pytest_evocode.plugin.report_properties import record_properties, without_record
+from pytest_evocode.results.records import RoundRecord
+
+
+class Place(NamedTuple):
+    """Which round of which attempt."""
+
+    task: str
+    agent: str
+    attempt: int
+    round_index: int
+    """From 1."""
+
+    @classmethod
+    def of(cls, record: RoundRecord) -> Place:
+        """Return the place of a record's round."""
+        return cls(record.task, record.agent, record.attempt, record.index)
+
+
+class KeptRound:
+    """A record, compressed: it takes a tenth of what it took, and hardly more with hundreds of cases."""
+
+    __slots__ = ("_cases", "_rest", "place")
+
+    def __init__(self, record: RoundRecord) -> None:
+        self.place = Place.of(record)
+        self._rest = _packed(record.without_cases())
+        verdict = record.verdict
+        self._cases = _packed((verdict.cases, verdict.counts)) if verdict is not None and verdict.cases else b""
+
+    def record(self) -> RoundRecord:
+        """Return the record as it was."""
+        record = self.without_cases()
+        if not self._cases or record.verdict is None:
+            return record
+        cases, counts = _unpacked(self._cases)
+        verdict = record.verdict.model_copy(update={"cases": cases, "counts": counts})
+        return record.model_copy(update={"verdict": verdict})
+
+    def without_cases(self) -> RoundRecord:
+        """Return the record with the number of cases in place of the cases."""
+        record: RoundRecord = _unpacked(self._rest)
+        return record
+
+
+class KeptRounds:
+    """The rounds that were reported, by node id."""
+
+    def __init__(self) -> None:
+        self._rounds: dict[str, KeptRound] = {}
+        self._newest: tuple[str, RoundRecord] | None = None
+        """The record that was asked for last: while a round is reported, each plugin asks for the same."""
+        self._listed: list[RoundRecord] = []
+        """All records, from the time when they are asked for: when the session ends, by many."""
+
+    def add(self, nodeid: str, record: RoundRecord) -> None:
+        """Keep a record, in place of an earlier one of the same test."""
+        self._listed = []
+        self._rounds[nodeid] = KeptRound(record)
+        self._newest = nodeid, record
+
+    def kept(self, nodeid: str) -> KeptRound | None:
+        """Return the round of a test, still compressed; None without one."""
+        return self._rounds.get(nodeid)
+
+    def record(self, nodeid: str) -> RoundRecord | None:
+        """Return the record of a test's round, None without one."""
+        if self._newest is None or self._newest[0] != nodeid:
+            if (kept := self._rounds.get(nodeid)) is None:
+                return None
+            self._newest = nodeid, kept.record()
+        return self._newest[1]
+
+    def whole(self, place: Place) -> RoundRecord | None:
+        """Return the record of a round with its cases, None where it was not reported."""
+        return next((each.record() for each in self._rounds.values() if each.place == place), None)
+
+    def records(self, *, with_cases: Collection[str]) -> list[RoundRecord]:
+        """Return all records, those of other agents than are named without their cases."""
+        if not self._listed:
+            self._listed = [
+                each.record() if each.place.agent in with_cases else each.without_cases()
+                for each in self._rounds.values()
+            ]
+        return self._listed
+
+    def places(self) -> Iterator[Place]:
+        """Yield which rounds there are."""
+        return (each.place for each in self._rounds.values())
+
+
+class KeptProperties(Sequence[tuple[str, Any]]):
+    """The user properties of a round's report that was reported; those of the record are made anew when they are read.
+
+    pytest keeps all reports of a session until its end.
+    """
+
+    __slots__ = ("_others", "_round")
+
+    def __init__(self, round_: KeptRound, properties: Sequence[tuple[str, Any]]) -> None:
+        self._round = round_
+        self._others = tuple(without_record(properties))
+
+    def _all(self) -> list[tuple[str, Any]]:
+        return [*record_properties(self._round.record()), *self._others]
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._all()[index]
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return iter(self._all())
+
+
+def keep_small(report: pytest.TestReport, round_: KeptRound) -> None:
+    """Compress the user properties of a round's report, once every plugin has seen it."""
+    properties: Any = KeptProperties(round_, report.user_properties)
+    report.user_properties = properties
+
+
+def _packed(value: object) -> bytes:
+    return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), 1)
+
+
+def _unpacked(packed: bytes) -> Any:
+    return pickle.loads(zlib.decompress(packed))
