@@ -5,7 +5,8 @@ to 4,000 seconds, declare one to four CPUs and up to 8 GiB, and some are lost an
 the driver takes to decide, per attempt. ``throughput``: attempts of an agent that works for a second, on one node with
 four CPUs and on three with one, two and one. All nodes are this machine, so no processor is added: what is compared is
 the cost of having several nodes. One node makes fewer attempts, which show its rate as well. ``driver``: its resident
-memory after a tenth of the time and the most of it, and how much of that an attempt is. Suites have a hundred cases.
+memory after a tenth of the time and when the last attempt ends, what that is for each attempt, and the most that it
+takes while it sums up. Suites have a hundred cases.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ def measure(runs: int) -> Table:
     if available("sandbox"):
         for column, cpus in (("1 node", (4,)), ("3 nodes", (1, 2, 1))):
             attempts = (_REAL if runs > 1 else _QUICK)[column]
-            seconds, memory = run_attempts(attempts, cpus)
+            seconds, (early, late, most) = run_attempts(attempts, cpus)
             table.add("attempts", column, [attempts])
             table.add("throughput, attempts a minute and slot", column, [60 * attempts / seconds / 4])
-            early, most = memory[len(memory) // 10], max(memory)
             table.add("driver, MB after a tenth", column, [early])
+            table.add("driver, MB with the last attempt", column, [late])
+            table.add("driver, KB per attempt", column, [1024 * (late - early) / (0.9 * attempts)], target=10.0)
             table.add("driver, MB at most", column, [most])
-            table.add("driver, KB per attempt", column, [1024 * (most - early) / (0.9 * attempts)], target=10.0)
     return table
 
 
@@ -92,8 +93,11 @@ def simulate(seed: int) -> float:
     return 1000 * spent / decisions
 
 
-def run_attempts(attempts: int, cpus: tuple[int, ...]) -> tuple[float, list[float]]:
-    """Return the seconds from the first attempt to the last, and the driver's megabytes, second by second."""
+def run_attempts(attempts: int, cpus: tuple[int, ...]) -> tuple[float, tuple[float, float, float]]:
+    """Return the seconds from the first attempt to the last.
+
+    And the driver's megabytes: after a tenth of that time, at its end, and at most.
+    """
     with scratch() as directory, ray_nodes(cpus, cache=directory / "cache") as nodes:
         write_task(directory / "task", 1, suite=_CASES)
         (directory / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
@@ -102,7 +106,7 @@ def run_attempts(attempts: int, cpus: tuple[int, ...]) -> tuple[float, list[floa
             *(sys.executable, "-m", "pytest", "-q", "--tb=no", f"--evocode-cluster=ray:{nodes.address}"),
             *("--evocode-agent=one_second:Agent", "--evocode-env=sandbox", f"--evocode-attempts={attempts}", "task"),
         ]
-        memory: list[float] = []
+        memory: list[tuple[float, float]] = []
         with subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL) as driver:
             watch = threading.Thread(target=_watch, args=(driver, memory))
             watch.start()
@@ -113,8 +117,13 @@ def run_attempts(attempts: int, cpus: tuple[int, ...]) -> tuple[float, list[floa
         read = [AttemptRecord.model_validate_json(path.read_bytes()) for path in records]
         outcomes = {round_.outcome for each in read for round_ in each.rounds}
         assert outcomes == {"failed"}, outcomes  # The agent writes nothing; an error would take other times.
-        begun, ended = min(each.started for each in read), max(each.finished for each in read)
-        return (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds(), memory
+        begun = min(datetime.fromisoformat(each.started).timestamp() for each in read)
+        ended = max(datetime.fromisoformat(each.finished).timestamp() for each in read)
+        early, late = (
+            next(megabytes for now, megabytes in reversed(memory) if now <= moment)
+            for moment in (begun + (ended - begun) / 10, ended)
+        )
+        return ended - begun, (early, late, max(megabytes for _, megabytes in memory))
 
 
 _CASES = "for n in $(seq 99); do echo CASE_RESULT case_id=other-$n origin_step=round-1 status=success; done"
@@ -131,9 +140,9 @@ class Agent:
 """
 
 
-def _watch(process: subprocess.Popen[bytes], found: list[float]) -> None:
+def _watch(process: subprocess.Popen[bytes], found: list[tuple[float, float]]) -> None:
     while process.poll() is None:
         for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS"):
-                found.append(int(line.split()[1]) / 1024)
+                found.append((time.time(), int(line.split()[1]) / 1024))
         time.sleep(1)

@@ -1,7 +1,8 @@
 """A Ray cluster of three nodes on this machine, as a program: it prints the address and obeys lines of its input.
 
-``kill N`` kills the N-th node's raylet, as a machine that is switched off; the first node, 0, is the driver's. With the
-end of the input the cluster ends. In a process of its own, because Ray starts threads and warns of this and that.
+``kill N`` kills the N-th node's raylet, as a machine that is switched off; the first node, 0, is the driver's. By
+``add N`` a node of N CPUs joins. With the end of the input the cluster ends. In a process of its own, because Ray
+starts threads and warns of this and that.
 """
 
 from __future__ import annotations
@@ -33,11 +34,18 @@ class RayNodes:
 
     def kill(self, node: int) -> None:
         """Kill a node, and wait until it is dead."""
+        self._have_done(f"kill {node}")
+
+    def add(self, cpus: int) -> None:
+        """Add a node, and wait until it is one of the cluster."""
+        self._have_done(f"add {cpus}")
+
+    def _have_done(self, line: str) -> None:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(f"kill {node}\n")
+        self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
-        assert self.process.stdout.readline() == "killed\n"
+        assert self.process.stdout.readline() == "done\n"
 
 
 @contextlib.contextmanager
@@ -72,12 +80,20 @@ def _free_port() -> int:
         return port
 
 
-def _add_node(cluster: Any, **options: Any) -> Any:
-    """Add a node, again where that took longer than Ray's 30 seconds: tests run beside others."""
-    for _ in range(_TRIES):
+def _add_node(cluster: Any, number: int, cpus: int, *, is_last: bool) -> Any:
+    # A cache of its own makes a node another machine, as far as sandboxes and their states are concerned.
+    variables = {"EVOCODE_CACHE": f"{os.environ['EVOCODE_CACHE']}-{number}"}
+    if (path := os.environ[_LAST_PATH]) and is_last:
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, (path, os.environ.get("PYTHONPATH", ""))))
+    options: dict[str, Any] = {"num_cpus": cpus, "object_store_memory": _STORE, "env_vars": variables}
+    if number:  # By its address a driver finds the raylet that is its own.
+        options["node_ip_address"] = f"127.0.0.{number + 1}"
+    elif port := os.environ[_CLIENT_PORT]:
+        options["ray_client_server_port"] = int(port)
+    for _ in range(_TRIES):  # Tests run beside others, and it may take longer than Ray's 30 seconds.
         with contextlib.suppress(Exception):
-            return cluster.add_node(**options)
-    return cluster.add_node(**options)
+            return cluster.add_node(include_dashboard=False, **options)
+    return cluster.add_node(include_dashboard=False, **options)
 
 
 def main() -> None:
@@ -85,24 +101,16 @@ def main() -> None:
     from ray.cluster_utils import Cluster
 
     cluster: Any = Cluster()
-    nodes = []
-    for number, cpus in enumerate(map(int, sys.argv[1:])):
-        # By its address a driver finds the raylet that is its own.
-        elsewhere: dict[str, Any] = {"node_ip_address": f"127.0.0.{number + 1}"} if number else {}
-        if not number and (port := os.environ[_CLIENT_PORT]):
-            elsewhere["ray_client_server_port"] = int(port)
-        # A cache of its own makes a node another machine, as far as sandboxes and their states are concerned.
-        elsewhere["env_vars"] = {"EVOCODE_CACHE": f"{os.environ['EVOCODE_CACHE']}-{number}"}
-        if (path := os.environ[_LAST_PATH]) and number == len(sys.argv) - 2:
-            before = os.environ.get("PYTHONPATH", "")
-            elsewhere["env_vars"]["PYTHONPATH"] = os.pathsep.join(filter(None, (path, before)))
-        nodes.append(
-            _add_node(cluster, num_cpus=cpus, object_store_memory=_STORE, include_dashboard=False, **elsewhere)
-        )
+    cpus = [int(argument) for argument in sys.argv[1:]]
+    nodes = [_add_node(cluster, number, each, is_last=number == len(cpus) - 1) for number, each in enumerate(cpus)]
     print("address", cluster.address, flush=True)
     for line in sys.stdin:
-        nodes[int(line.split()[1])].kill_raylet()
-        print("killed", flush=True)
+        order, amount = line.split()
+        if order == "kill":
+            nodes[int(amount)].kill_raylet()
+        else:
+            nodes.append(_add_node(cluster, len(nodes), int(amount), is_last=False))
+        print("done", flush=True)
     cluster.shutdown()
 
 

@@ -280,15 +280,16 @@ class RoundItem(pytest.Function):
 
 def _check(request: pytest.FixtureRequest, evocode_container: Environment | None) -> None:
     """Be the test that every round is."""
-    _judge(_record_of(request.node))
+    _judge(request.node)
 
 
-def _judge(record: RoundRecord) -> None:
+def _judge(item: RoundItem) -> None:
     """Fail a round that failed, and skip one that no reward decides."""
-    if record.outcome == "undecided":
-        pytest.skip(f"undecided: {record.cause}")
-    if not record.passed:
-        raise RoundFailed(f"{record.round} failed")
+    # No variable has the record: the traceback would keep it.
+    if _record_of(item).outcome == "undecided":
+        pytest.skip(f"undecided: {_record_of(item).cause}")
+    if not _record_of(item).passed:
+        raise RoundFailed(f"{_record_of(item).round} failed")
 
 
 def _check_with_subtests(
@@ -304,7 +305,7 @@ def _check_with_subtests(
                 pytest.fail(
                     case.reason or f"{case.failure}: expected {case.expected!r}, got {case.actual!r}", pytrace=False
                 )
-    _judge(record)
+    _judge(request.node)
 
 
 def _record_of(item: RoundItem) -> RoundRecord:

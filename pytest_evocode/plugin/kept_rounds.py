@@ -12,6 +12,9 @@ import pytest
 from pytest_evocode.plugin.report_properties import record_properties, without_record
 from pytest_evocode.results.records import RoundRecord
 
+_LONGEST_SAMPLE = 2**15
+"""Bytes; zlib looks no further back."""
+
 
 class Place(NamedTuple):
     """Which round of which attempt."""
@@ -29,29 +32,41 @@ class Place(NamedTuple):
 
 
 class KeptRound:
-    """A record, compressed: it takes a tenth of what it took, and hardly more with hundreds of cases."""
+    """A record, compressed.
 
-    __slots__ = ("_cases", "_rest", "place")
+    Attempts have the same cases, so beside a ``sample`` of the same round one takes hardly more with hundreds of them.
+    The sample is a pickle of another record.
+    """
 
-    def __init__(self, record: RoundRecord) -> None:
+    __slots__ = ("_cases", "_rest", "_sample", "place")
+
+    def __init__(self, record: RoundRecord, sample: bytes = b"") -> None:
         self.place = Place.of(record)
-        self._rest = _packed(record.without_cases())
+        self._sample = sample
+        self._rest = self._packed(record.without_cases())
         verdict = record.verdict
-        self._cases = _packed((verdict.cases, verdict.counts)) if verdict is not None and verdict.cases else b""
+        self._cases = self._packed((verdict.cases, verdict.counts)) if verdict is not None and verdict.cases else b""
 
     def record(self) -> RoundRecord:
         """Return the record as it was."""
         record = self.without_cases()
         if not self._cases or record.verdict is None:
             return record
-        cases, counts = _unpacked(self._cases)
+        cases, counts = self._unpacked(self._cases)
         verdict = record.verdict.model_copy(update={"cases": cases, "counts": counts})
         return record.model_copy(update={"verdict": verdict})
 
     def without_cases(self) -> RoundRecord:
         """Return the record with the number of cases in place of the cases."""
-        record: RoundRecord = _unpacked(self._rest)
+        record: RoundRecord = self._unpacked(self._rest)
         return record
+
+    def _packed(self, value: object) -> bytes:
+        packer = zlib.compressobj(zdict=self._sample)
+        return packer.compress(_pickled(value)) + packer.flush()
+
+    def _unpacked(self, packed: bytes) -> Any:
+        return pickle.loads(zlib.decompressobj(zdict=self._sample).decompress(packed))
 
 
 class KeptRounds:
@@ -59,6 +74,8 @@ class KeptRounds:
 
     def __init__(self) -> None:
         self._rounds: dict[str, KeptRound] = {}
+        self._samples: dict[tuple[str, int], bytes] = {}
+        """The first record of each task's rounds, by task and the index of the round."""
         self._newest: tuple[str, RoundRecord] | None = None
         """The record that was asked for last: while a round is reported, each plugin asks for the same."""
         self._listed: list[RoundRecord] = []
@@ -67,7 +84,10 @@ class KeptRounds:
     def add(self, nodeid: str, record: RoundRecord) -> None:
         """Keep a record, in place of an earlier one of the same test."""
         self._listed = []
-        self._rounds[nodeid] = KeptRound(record)
+        of_round = record.task, record.index
+        if of_round not in self._samples:
+            self._samples[of_round] = _pickled(record)[-_LONGEST_SAMPLE:]
+        self._rounds[nodeid] = KeptRound(record, self._samples[of_round])
         self._newest = nodeid, record
 
     def kept(self, nodeid: str) -> KeptRound | None:
@@ -131,9 +151,5 @@ def keep_small(report: pytest.TestReport, round_: KeptRound) -> None:
     report.user_properties = properties
 
 
-def _packed(value: object) -> bytes:
-    return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), 1)
-
-
-def _unpacked(packed: bytes) -> Any:
-    return pickle.loads(zlib.decompress(packed))
+def _pickled(value: object) -> bytes:
+    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import re
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
@@ -49,6 +50,7 @@ class RoundReports:
         result = yield
         if isinstance(item, RoundItem):
             item.forget()
+            gc.collect(1)  # What pytest makes of a failure holds itself, and would stay for thousands of tests.
         return result
 
     @pytest.hookimpl(wrapper=True)

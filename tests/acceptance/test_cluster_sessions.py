@@ -280,6 +280,27 @@ def test_the_attempts_of_a_lost_node_go_on_elsewhere(
 
 
 @pytest.mark.nightly
+def test_a_node_that_joins_makes_the_attempts_that_wait(
+    write_task: WriteTask, counting: list[str], pytester: pytest.Pytester
+) -> None:
+    write_task("a", rounds=2)
+    sign = pytester.path / "sign"
+    options = ("--evocode-attempts=2", "--evocode-env=sandbox", *counting, f"--evocode-agent-option=sign={sign}")
+    with ray_nodes([1]) as nodes:
+        command = [sys.executable, "-m", "pytest", f"--evocode-cluster=ray:{nodes.address}", *options, "tasks"]
+        with subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True) as process:
+            wait_until(lambda: Counter(index for _, index in turns(pytester.path))[2] == 1, "one in its second turn")
+            assert len(processes()) == 1
+            nodes.add(1)
+            wait_until(lambda: Counter(index for _, index in turns(pytester.path))[2] == 2, "both in it")
+            sign.touch()
+            output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert "was lost" not in output
+    assert Counter(index for _, index in turns(pytester.path)) == {1: 2, 2: 2}
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_is_left_on_any_node_when_the_driver_ends(
     number: signal.Signals, cluster: RayNodes, write_task: WriteTask, counting: list[str], pytester: pytest.Pytester
