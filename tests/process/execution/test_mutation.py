@@ -148,24 +148,23 @@ def test_a_module_as_it_was_has_the_names_that_it_has_gained() -> None:
 
 
 @pytest.mark.slow
-def test_mutants_are_told_and_take_no_longer_than_their_seconds(
+def test_mutants_are_told_and_end_with_their_seconds(
     make_task: MakeTask, engine: Engine, tmp_path: Path
 ) -> None:
     task, cache = make_task(), ResultCache(tmp_path / "cache")
     slow = CHECKS.replace("self.assertEqual(half(4), 2)", "self.assertEqual(half(4), 2) or __import__('time').sleep(2)")
     played = recording().bash("a", changes={"ledger.py": HALVED}).bash("b", changes={"test_half.py": slow})
 
-    def run(seconds: float) -> tuple[bool, list[str], float]:
+    def run(seconds: float) -> tuple[bool, list[str]]:
         told: list[str] = []
         with Execution(task, engine, cache=cache, mutation_budget=seconds, tell=told.append) as execution:
             (executed,) = (execution.run_round(activity) for activity in read(played))
-            return executed.verification is not None, told, execution.mutation_seconds["round-1"]
+            return executed.verification is not None, told
 
     # In one second the tests, which take two, do not end, and what was cut short is not kept as a result.
-    known, told, took = run(1.0)
+    known, told = run(1.0)
     assert (known, len(told)) == (False, 1)
-    assert took < 10  # One second for the tests; the rest is what a fork takes.
-    known, told, _ = run(60.0)
+    known, told = run(60.0)
     assert known
     assert told[0].endswith(", round-1: running the tests against the product as it is, written anew")
     assert told[1].endswith(", round-1: running the tests against mutant 1 of 4: half: returns other values")
