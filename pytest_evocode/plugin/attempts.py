@@ -11,7 +11,12 @@ import pytest
 
 from pytest_evocode.errors import AttemptEnded, EnvironmentFault, RoundFailed, TaskError
 from pytest_evocode.plugin.pytest_private import finish_with, fixture_info_of, make_failure
-from pytest_evocode.plugin.report_properties import artifact_properties, partial_properties, report_properties
+from pytest_evocode.plugin.report_properties import (
+    artifact_properties,
+    partial_properties,
+    report_properties,
+    without_record,
+)
 from pytest_evocode.plugin.session import session_of
 from pytest_evocode.report.printable import printable_line
 from pytest_evocode.results.records import RoundRecord
@@ -260,8 +265,8 @@ class RoundItem(pytest.Function):
             self.parent.end([self])
 
     def forget(self) -> None:
-        """Keep nothing of the round, which was reported: pytest keeps all items of a session until its end."""
-        self.record, self.user_properties = None, []
+        """Drop the record, which was reported: pytest keeps all items of a session until its end."""
+        self.record, self.user_properties = None, without_record(self.user_properties)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """Return the failing cases in place of a traceback."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -74,6 +74,7 @@ class KeptRounds:
 
     def __init__(self) -> None:
         self._rounds: dict[str, KeptRound] = {}
+        self._places: dict[Place, KeptRound] = {}
         self._samples: dict[tuple[str, int], bytes] = {}
         """The first record of each task's rounds, by task and the index of the round."""
         self._newest: tuple[str, RoundRecord] | None = None
@@ -83,12 +84,12 @@ class KeptRounds:
 
     def add(self, nodeid: str, record: RoundRecord) -> None:
         """Keep a record, in place of an earlier one of the same test."""
-        self._listed = []
         of_round = record.task, record.index
         if of_round not in self._samples:
             self._samples[of_round] = _pickled(record)[-_LONGEST_SAMPLE:]
-        self._rounds[nodeid] = KeptRound(record, self._samples[of_round])
-        self._newest = nodeid, record
+        kept = KeptRound(record, self._samples[of_round])
+        self._rounds[nodeid] = self._places[kept.place] = kept
+        self._newest, self._listed = (nodeid, record), []
 
     def kept(self, nodeid: str) -> KeptRound | None:
         """Return the round of a test, still compressed; None without one."""
@@ -104,15 +105,12 @@ class KeptRounds:
 
     def whole(self, place: Place) -> RoundRecord | None:
         """Return the record of a round with its cases, None where it was not reported."""
-        return next((each.record() for each in self._rounds.values() if each.place == place), None)
+        return kept.record() if (kept := self._places.get(place)) is not None else None
 
-    def records(self, *, with_cases: Collection[str]) -> list[RoundRecord]:
-        """Return all records, those of other agents than are named without their cases."""
+    def without_cases(self) -> list[RoundRecord]:
+        """Return all records, with the numbers of cases in place of the cases."""
         if not self._listed:
-            self._listed = [
-                each.record() if each.place.agent in with_cases else each.without_cases()
-                for each in self._rounds.values()
-            ]
+            self._listed = [each.without_cases() for each in self._rounds.values()]
         return self._listed
 
     def places(self) -> Iterator[Place]:
@@ -127,6 +125,7 @@ class KeptProperties(Sequence[tuple[str, Any]]):
     """
 
     __slots__ = ("_others", "_round")
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, round_: KeptRound, properties: Sequence[tuple[str, Any]]) -> None:
         self._round = round_
@@ -144,9 +143,18 @@ class KeptProperties(Sequence[tuple[str, Any]]):
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         return iter(self._all())
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all() == list(other)
+
+    def __add__(self, other: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        return [*self, *other]
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
 
 def keep_small(report: pytest.TestReport, round_: KeptRound) -> None:
-    """Compress the user properties of a round's report, once every plugin has seen it."""
+    """Compress the user properties of a round's report."""
     properties: Any = KeptProperties(round_, report.user_properties)
     report.user_properties = properties
 

@@ -45,7 +45,6 @@ class ReportFiles:
         session = self._session
         if not session.records:
             return
-        from pytest_evocode.metrics.flaky import flaky_rounds
         from pytest_evocode.report.scores import intervals_json
         from pytest_evocode.results.identity import identity_of
 
@@ -66,7 +65,7 @@ class ReportFiles:
             "results": str(session.settings.results),
             **(run.model_dump(mode="json", include={"environment", "mode", "from_round", "shard"}) if run else {}),
             "agents": agents,
-            "flaky": [asdict(each) for each in flaky_rounds(session.records, session.roster.deterministic())],
+            "flaky": [asdict(each) for each in session.flaky_rounds],
             "rounds": [record.without_cases().model_dump(mode="json") for record in session.records],
         }
         json_report["evocode"] = scrubbed(block, session.scrubber)
@@ -188,7 +187,6 @@ class GitHubActions:
             self._unwritten = f"evocode: no job summary: {target}: {error.strerror}"
 
     def _summary(self) -> str:
-        from pytest_evocode.metrics.flaky import flaky_rounds
         from pytest_evocode.metrics.spending import spending
         from pytest_evocode.report.markdown import session_summary
 
@@ -202,7 +200,7 @@ class GitHubActions:
             {name: each.intervals for name, each in measured.items()},
             {name: each.faults for name, each in measured.items()},
             about=list(self._about()),
-            flaky=flaky_rounds(self._session.records, self._session.roster.deterministic()),
+            flaky=self._session.flaky_rounds,
             describe=self._describe,
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import re
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
@@ -14,7 +13,7 @@ import pytest
 
 from pytest_evocode.names import attempt_name
 from pytest_evocode.plugin.attempts import RoundItem
-from pytest_evocode.plugin.kept_rounds import keep_small
+from pytest_evocode.plugin.kept_rounds import KeptProperties, keep_small
 from pytest_evocode.plugin.node_ids import is_in_task
 from pytest_evocode.plugin.pytest_private import change_captured_sections, change_json_report, list_in_short_summary
 from pytest_evocode.plugin.report_properties import read_artifacts, read_record
@@ -43,6 +42,8 @@ class RoundReports:
     def __init__(self, session: EvocodeSession) -> None:
         self._session = session
         self._of_artifacts: list[str] = []
+        self._reports: dict[str, list[pytest.TestReport]] = defaultdict(list)
+        """The reports of rounds that are being reported, by node id."""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -50,7 +51,6 @@ class RoundReports:
         result = yield
         if isinstance(item, RoundItem):
             item.forget()
-            gc.collect(1)  # What pytest makes of a failure holds itself, and would stay for thousands of tests.
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -63,12 +63,11 @@ class RoundReports:
             _shape(report, item)
         return report
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Scrub a report, a subtest's too, before any other plugin sees it; read the record of its round.
 
-        Here and not where it is made, because reports also come from xdist's workers. Counts what is no verdict. When
-        all have seen the report, it is made small.
+        Here and not where it is made, because reports also come from xdist's workers. Counts what is no verdict.
         """
         if is_in_task(report.nodeid):
             self._scrub(report)
@@ -79,9 +78,25 @@ class RoundReports:
             self._of_artifacts += [f"{attempt}::{name}: {flag}" for flag in flags]
         if report.failed and (report.when != "call" or self._session.record_of(report.nodeid) is None):
             self._session.errors += 1
+        if self._session.kept_round(report.nodeid) is not None:
+            self._reports[report.nodeid].append(report)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logfinish(self, nodeid: str) -> Generator[None, None, None]:
+        """Make a round's reports small when all plugins have seen them: pytest keeps them until the session ends."""
         yield
-        if (kept := self._session.kept_round(report.nodeid)) is not None:
-            keep_small(report, kept)
+        kept = self._session.kept_round(nodeid)
+        for report in self._reports.pop(nodeid, ()):
+            if kept is not None:
+                keep_small(report, kept)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+        """Give plain values of a report that was made small."""
+        values = yield
+        if values is not None and isinstance(values.get("user_properties"), KeptProperties):
+            values["user_properties"] = list(values["user_properties"])
+        return values
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Count undecided rounds as such: they have neither passed nor failed, and were run, unlike what is skipped."""

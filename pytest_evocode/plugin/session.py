@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections import defaultdict
 from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_evocode.checks.side_by_side import SideBySide, TaskRunner
     from pytest_evocode.environments import Engine
     from pytest_evocode.metrics.expected_amounts import ExpectedAmounts
+    from pytest_evocode.metrics.flaky import FlakyRound
     from pytest_evocode.metrics.scores import RunMode
     from pytest_evocode.plugin.cluster.protocol import Cluster
     from pytest_evocode.plugin.run import SessionRun
@@ -201,11 +203,10 @@ class EvocodeSession:
     def records(self) -> list[RoundRecord]:
         """The rounds reported so far, in the process that reports; in an order that does not depend on workers.
 
-        Cases are there for agents whose attempts are compared case by case, which are deterministic; for others their
-        number. Where a run is recorded, the other selected rounds follow, those of attempts included that were never
-        begun: the same counts that ``evocode results`` counts.
+        They have the numbers of their cases in place of the cases. Where a run is recorded, the other selected rounds
+        follow them, those of attempts included that were never begun: the same counts that ``evocode results`` counts.
         """
-        found = {Place.of(each): each for each in self._rounds.records(with_cases=self.roster.deterministic())}
+        found = {Place.of(each): each for each in self._rounds.without_cases()}
         for place, record in not_reached(self.selected, found, never_begun=self.run is not None).items():
             directory = self.attempt_directory(record.task, record.agent, record.attempt)
             found[place] = record if self.run is None else as_recorded(directory, record)
@@ -217,6 +218,22 @@ class EvocodeSession:
     def begun(self) -> list[tuple[str, str, int]]:
         """Task, agent and number of each attempt of which a round was reported."""
         return list(dict.fromkeys((each.task, each.agent, each.attempt) for each in self._rounds.places()))
+
+    @property
+    def flaky_rounds(self) -> list[FlakyRound]:
+        """The rounds whose verdict is not always the same, ordered by task, agent and round."""
+        from pytest_evocode.metrics.flaky import flaky_rounds
+
+        by_round = defaultdict(list)
+        for record in self.records:
+            by_round[record.task, record.agent, record.index].append(record)
+        # Only what is compared case by case has its cases, and one round of a task after the other.
+        deterministic = self.roster.deterministic if by_round else frozenset[str]()
+        found = []
+        for (_, agent, _), records in sorted(by_round.items()):
+            are_compared = agent in deterministic and len(records) > 1
+            found += flaky_rounds(map(self.with_cases, records) if are_compared else records, deterministic)
+        return found
 
     def with_cases(self, record: RoundRecord) -> RoundRecord:
         """Return one of :attr:`records` with its cases."""

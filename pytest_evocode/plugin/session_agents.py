@@ -96,9 +96,10 @@ class Roster:
     def _with_harness(self, agent: SessionAgent) -> SessionAgent:
         return replace(agent, harness=harness_of(self.make(agent), agent.spec))
 
+    @cached_property
     def deterministic(self) -> frozenset[str]:
-        """Return the ids of the agents that do the same in every attempt."""
-        return frozenset(agent.id for agent in self.agents if is_deterministic(self.make(agent)))
+        """The ids of the agents that do the same in every attempt."""
+        return frozenset(agent.id for agent in self.agents if self._is_deterministic(agent))
 
     @cached_property
     def installations(self) -> dict[str, Installation]:
@@ -110,6 +111,13 @@ class Roster:
         made = self.make(agent)
         try:
             return installation_of(made)
+        finally:
+            close_agent(made)
+
+    def _is_deterministic(self, agent: SessionAgent) -> bool:
+        made = self.make(agent)
+        try:
+            return is_deterministic(made)
         finally:
             close_agent(made)
 

@@ -143,7 +143,7 @@ class SessionHooks:
                 session.run_mode,
                 grid=grid,
                 fail_under=settings.fail_under,
-                deterministic=session.roster.deterministic(),
+                flaky=session.flaky_rounds,
             ):
                 terminalreporter.write_line(printable(session.scrubber.text(line)))
             # What was verified before a session goes on with a run took none of its time.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_evocode.metrics.faults import faults
-from pytest_evocode.metrics.flaky import flaky_rounds
+from pytest_evocode.metrics.flaky import FlakyRound
 from pytest_evocode.metrics.grid import by_agent, by_task
 from pytest_evocode.metrics.refusals import refusal_rates
 from pytest_evocode.metrics.scores import RunMode
@@ -71,7 +71,7 @@ def benchmark_lines(
     *,
     grid: bool,
     fail_under: float | None = None,
-    deterministic: Collection[str] = (),
+    flaky: Sequence[FlakyRound] = (),
 ) -> Iterator[str]:
     """Yield the summary of a session.
 
@@ -80,7 +80,7 @@ def benchmark_lines(
         mode: The mode of the session.
         grid: Whether to add a line of marks for each task and attempt.
         fail_under: The score that ``--evocode-fail-under`` asks for, 0 to 100.
-        deterministic: The agents that do the same in every attempt.
+        flaky: The rounds whose verdict is not always the same.
     """
     agents = {mode.name(agent): of_agent for agent, of_agent in by_agent(records).items()}
     suites = suite_facts(records)
@@ -101,9 +101,9 @@ def benchmark_lines(
     if grid:
         yield ""
         yield from _grid(records)
-    if flaky := list(flaky_lines(flaky_rounds(records, deterministic))):
+    if about_flaky := list(flaky_lines(flaky)):
         yield ""
-        yield from flaky
+        yield from about_flaky
     if note := partial_note(records, mode):
         yield ""
         yield note

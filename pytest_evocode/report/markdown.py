@@ -93,6 +93,9 @@ def _not_passed(records: Sequence[RoundRecord], describe: Callable[[RoundRecord]
     found = [record for record in records if record.outcome in ("failed", "error")]
     free, omitted = _MOST_BYTES, 0
     for record in sorted(found, key=lambda record: record.outcome != "error"):
+        if free < 0:
+            omitted += 1
+            continue
         text = describe(record) if record.outcome == "failed" else record.cause
         text = printable(text)
         part = _folded(f"{record.task} {attempt_name(record.agent, record.attempt)}", record, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evocode.metrics.flaky import FlakyRound
+from pytest_evocode.metrics.flaky import FlakyRound, flaky_rounds
 from pytest_evocode.metrics.grid import by_agent
 from pytest_evocode.metrics.scores import RunMode
 from pytest_evocode.report.benchmark import benchmark_lines, lowest_score
@@ -208,7 +208,7 @@ def test_single_rounds_have_a_second_sr_where_an_infrastructure_error_happened()
 
 def test_flaky_rounds_are_named_below_the_grid() -> None:
     records = [*rounds("t", "."), *rounds("t", "F", attempt=2)]
-    lines = list(benchmark_lines(records, grid=False, deterministic={"oracle"}))
+    lines = list(benchmark_lines(records, grid=False, flaky=flaky_rounds(records, {"oracle"})))
     assert lines[-2:] == [
         "1 flaky round, whose verdict differs although nothing else does; pytest --evocode-check looks for the reason:",
         "  t oracle round-1: 1 of 2 attempts passed (differing: b)",

@@ -70,7 +70,8 @@ class ClusterPlugin:
     def _take_repeated(self, unit: AttemptUnit) -> None:
         """Count the rounds that were repeated after they were reported as the results directory has them."""
         for item in unit.reported:
-            if (record := unit.trial.record_of(item.index)) is not None:
+            record = unit.trial.record_of(item.index)
+            if record is not None and record != self._session.record_of(item.nodeid):
                 self._session.add_record(item.nodeid, record)
 
     def _run(self, session: pytest.Session, item: pytest.Item, following: pytest.Item | None) -> None:

@@ -148,9 +148,7 @@ def test_a_module_as_it_was_has_the_names_that_it_has_gained() -> None:
 
 
 @pytest.mark.slow
-def test_mutants_are_told_and_end_with_their_seconds(
-    make_task: MakeTask, engine: Engine, tmp_path: Path
-) -> None:
+def test_mutants_are_told_and_end_with_their_seconds(make_task: MakeTask, engine: Engine, tmp_path: Path) -> None:
     task, cache = make_task(), ResultCache(tmp_path / "cache")
     slow = CHECKS.replace("self.assertEqual(half(4), 2)", "self.assertEqual(half(4), 2) or __import__('time').sleep(2)")
     played = recording().bash("a", changes={"ledger.py": HALVED}).bash("b", changes={"test_half.py": slow})
