@@ -16,7 +16,7 @@ _LONGEST_SAMPLE = 2**15
 """Bytes; zlib looks no further back."""
 
 
-class Place(NamedTuple):
+class RoundPlace(NamedTuple):
     """Which round of which attempt."""
 
     task: str
@@ -26,7 +26,7 @@ class Place(NamedTuple):
     """From 1."""
 
     @classmethod
-    def of(cls, record: RoundRecord) -> Place:
+    def of(cls, record: RoundRecord) -> RoundPlace:
         """Return the place of a record's round."""
         return cls(record.task, record.agent, record.attempt, record.index)
 
@@ -41,7 +41,7 @@ class KeptRound:
     __slots__ = ("_cases", "_rest", "_sample", "place")
 
     def __init__(self, record: RoundRecord, sample: bytes = b"") -> None:
-        self.place = Place.of(record)
+        self.place = RoundPlace.of(record)
         self._sample = sample
         self._rest = self._packed(record.without_cases())
         verdict = record.verdict
@@ -74,7 +74,7 @@ class KeptRounds:
 
     def __init__(self) -> None:
         self._rounds: dict[str, KeptRound] = {}
-        self._places: dict[Place, KeptRound] = {}
+        self._places: dict[RoundPlace, KeptRound] = {}
         self._samples: dict[tuple[str, int], bytes] = {}
         """The first record of each task's rounds, by task and the index of the round."""
         self._newest: tuple[str, RoundRecord] | None = None
@@ -103,7 +103,7 @@ class KeptRounds:
             self._newest = nodeid, kept.record()
         return self._newest[1]
 
-    def whole(self, place: Place) -> RoundRecord | None:
+    def whole(self, place: RoundPlace) -> RoundRecord | None:
         """Return the record of a round with its cases, None where it was not reported."""
         return kept.record() if (kept := self._places.get(place)) is not None else None
 
@@ -113,7 +113,7 @@ class KeptRounds:
             self._listed = [each.without_cases() for each in self._rounds.values()]
         return self._listed
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[RoundPlace]:
         """Yield which rounds there are."""
         return (each.place for each in self._rounds.values())
 

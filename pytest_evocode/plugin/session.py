@@ -15,7 +15,7 @@ import pytest
 
 from pytest_evocode.environments.scratch import Scratch, hold
 from pytest_evocode.errors import RecordFault, StorageFault, UsageError
-from pytest_evocode.plugin.kept_rounds import KeptRound, KeptRounds, Place
+from pytest_evocode.plugin.kept_rounds import KeptRound, KeptRounds, RoundPlace
 from pytest_evocode.plugin.session_agents import Roster
 from pytest_evocode.plugin.settings import read_settings
 from pytest_evocode.results.directory import AttemptDirectory
@@ -206,7 +206,7 @@ class EvocodeSession:
         They have the numbers of their cases in place of the cases. Where a run is recorded, the other selected rounds
         follow them, those of attempts included that were never begun: the same counts that ``evocode results`` counts.
         """
-        found = {Place.of(each): each for each in self._rounds.without_cases()}
+        found = {RoundPlace.of(each): each for each in self._rounds.without_cases()}
         for place, record in not_reached(self.selected, found, never_begun=self.run is not None).items():
             directory = self.attempt_directory(record.task, record.agent, record.attempt)
             found[place] = record if self.run is None else as_recorded(directory, record)
@@ -237,7 +237,7 @@ class EvocodeSession:
 
     def with_cases(self, record: RoundRecord) -> RoundRecord:
         """Return one of :attr:`records` with its cases."""
-        return self._rounds.whole(Place.of(record)) or record
+        return self._rounds.whole(RoundPlace.of(record)) or record
 
     def record_of(self, nodeid: str) -> RoundRecord | None:
         """Return the record of a round that was reported, None for other tests and for rounds without a record."""
@@ -252,7 +252,9 @@ class EvocodeSession:
         self._rounds.add(nodeid, record)
 
 
-def not_reached(selected: Selected, reported: Collection[Place], *, never_begun: bool) -> dict[Place, RoundRecord]:
+def not_reached(
+    selected: Selected, reported: Collection[RoundPlace], *, never_begun: bool
+) -> dict[RoundPlace, RoundRecord]:
     """Return records of the selected rounds that this session's attempts have not reached.
 
     Args:
@@ -261,14 +263,14 @@ def not_reached(selected: Selected, reported: Collection[Place], *, never_begun:
         never_begun: Whether attempts count of which no round was reported.
     """
     begun = {(task, agent, number) for task, agent, number, _ in reported}
-    found: dict[Place, RoundRecord] = {}
+    found: dict[RoundPlace, RoundRecord] = {}
     for each in selected:
         of_attempt = each.task, each.agent, each.number
         is_begun = of_attempt in begun
         if not is_begun and (each.elsewhere or not never_begun):
             continue
         for index in each.rounds:
-            place = Place(*of_attempt, index)
+            place = RoundPlace(*of_attempt, index)
             # What an oracle that begins at a known state leaves out was not needed.
             before = place._replace(round_index=index - 1)
             is_needed = each.single or not is_begun or before in reported or before in found

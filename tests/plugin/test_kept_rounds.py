@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import pytest
 
-from pytest_evocode.plugin.kept_rounds import KeptProperties, KeptRound, KeptRounds, Place
+from pytest_evocode.plugin.kept_rounds import KeptProperties, KeptRound, KeptRounds, RoundPlace
 from pytest_evocode.plugin.report_properties import read_record, report_properties
 from pytest_evocode.results.records import Case, RoundRecord, Verdict
 
@@ -49,9 +49,9 @@ def test_all_records_have_counts_in_place_of_cases_and_each_can_be_had_whole() -
     for attempt in (1, 2):
         rounds.add(f"gpt.{attempt}", record(attempt))
     assert rounds.without_cases() == [record(1).without_cases(), record(2).without_cases()]
-    assert rounds.record("gpt.1") == rounds.whole(Place("ledger", "gpt", 1, 1)) == record(1)
-    assert rounds.record("gpt.2") == rounds.whole(Place("ledger", "gpt", 2, 1)) == record(2)
-    assert rounds.record("gpt.3") is rounds.whole(Place("ledger", "gpt", 3, 1)) is None
+    assert rounds.record("gpt.1") == rounds.whole(RoundPlace("ledger", "gpt", 1, 1)) == record(1)
+    assert rounds.record("gpt.2") == rounds.whole(RoundPlace("ledger", "gpt", 2, 1)) == record(2)
+    assert rounds.record("gpt.3") is rounds.whole(RoundPlace("ledger", "gpt", 3, 1)) is None
 
 
 def test_a_later_record_of_a_round_takes_the_place_of_the_first() -> None:
@@ -60,7 +60,7 @@ def test_a_later_record_of_a_round_takes_the_place_of_the_first() -> None:
     assert rounds.record("gpt.1") == record()
     assert rounds.without_cases() == [record().without_cases()]
     rounds.add("gpt.1", record(cases=3))
-    assert rounds.record("gpt.1") == rounds.whole(Place("ledger", "gpt", 1, 1)) == record(cases=3)
+    assert rounds.record("gpt.1") == rounds.whole(RoundPlace("ledger", "gpt", 1, 1)) == record(cases=3)
     assert rounds.without_cases() == [record(cases=3).without_cases()]
 
 

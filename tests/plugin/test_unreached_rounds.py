@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_evocode.plugin.kept_rounds import Place
+from pytest_evocode.plugin.kept_rounds import RoundPlace
 from pytest_evocode.plugin.session import as_recorded, not_reached
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.selection import SelectedAttempt, read_selected, selected_as_json
@@ -18,7 +18,7 @@ CHAIN = SelectedAttempt("a", "gpt", 1, FACTS, (1, 2, 3), Path("tasks/a"))
 
 def indices(*selected: SelectedAttempt, reported: set[int], never_begun: bool = True) -> list[tuple[int, int]]:
     """Number of the attempt and index of each round that was not reached; ``reported`` are rounds of attempt 1."""
-    places = {Place("a", "gpt", 1, index) for index in reported}
+    places = {RoundPlace("a", "gpt", 1, index) for index in reported}
     found = not_reached(selected, places, never_begun=never_begun)
     assert all((each.task, each.agent, each.attempt, each.index) == place for place, each in found.items())
     assert all(
