@@ -153,7 +153,7 @@ class KeptProperties(Sequence[tuple[str, Any]]):
         return repr(self._all())
 
 
-def keep_small(report: pytest.TestReport, round_: KeptRound) -> None:
+def compress_properties(report: pytest.TestReport, round_: KeptRound) -> None:
     """Compress the user properties of a round's report."""
     properties: Any = KeptProperties(round_, report.user_properties)
     report.user_properties = properties

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_evocode.names import attempt_name
 from pytest_evocode.plugin.attempts import RoundItem
-from pytest_evocode.plugin.kept_rounds import KeptProperties, keep_small
+from pytest_evocode.plugin.kept_rounds import KeptProperties, compress_properties
 from pytest_evocode.plugin.node_ids import is_in_task
 from pytest_evocode.plugin.pytest_private import change_captured_sections, change_json_report, list_in_short_summary
 from pytest_evocode.plugin.report_properties import read_artifacts, read_record
@@ -47,7 +47,7 @@ class RoundReports:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Drop what a round's item has when its reports are made."""
+        """Drop the record of a round's item when its reports are made."""
         result = yield
         if isinstance(item, RoundItem):
             item.forget()
@@ -83,16 +83,16 @@ class RoundReports:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> Generator[None, None, None]:
-        """Make a round's reports small when all plugins have seen them: pytest keeps them until the session ends."""
+        """Compress what a round's reports say when its test is over: pytest keeps them until the session ends."""
         yield
         kept = self._session.kept_round(nodeid)
         for report in self._reports.pop(nodeid, ()):
             if kept is not None:
-                keep_small(report, kept)
+                compress_properties(report, kept)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_to_serializable(self) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
-        """Give plain values of a report that was made small."""
+        """Give plain values of a report whose properties are compressed."""
         values = yield
         if values is not None and isinstance(values.get("user_properties"), KeptProperties):
             values["user_properties"] = list(values["user_properties"])

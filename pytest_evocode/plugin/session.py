@@ -203,8 +203,8 @@ class EvocodeSession:
     def records(self) -> list[RoundRecord]:
         """The rounds reported so far, in the process that reports; in an order that does not depend on workers.
 
-        They have the numbers of their cases in place of the cases. Where a run is recorded, the other selected rounds
-        follow them, those of attempts included that were never begun: the same counts that ``evocode results`` counts.
+        These have the numbers of their cases in place of the cases. Where a run is recorded, the other selected rounds
+        follow, those of attempts included that were never begun: the same counts that ``evocode results`` counts.
         """
         found = {RoundPlace.of(each): each for each in self._rounds.without_cases()}
         for place, record in not_reached(self.selected, found, never_begun=self.run is not None).items():

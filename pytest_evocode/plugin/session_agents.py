@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_evocode.agents import Agent
     from pytest_evocode.environments import Installation
 
+_Answer = TypeVar("_Answer")
 #: Options that say how a model is reached.
 _CONNECTION_OPTIONS = frozenset({"base_url", "ca", "key_env", "retries", "retry_seconds", "max_connections"})
 
@@ -99,27 +100,24 @@ class Roster:
     @cached_property
     def deterministic(self) -> frozenset[str]:
         """The ids of the agents that do the same in every attempt."""
-        return frozenset(agent.id for agent in self.agents if self._is_deterministic(agent))
+        return frozenset(id for id, is_so in self._ask_each(is_deterministic).items() if is_so)
 
     @cached_property
     def installations(self) -> dict[str, Installation]:
         """What the agents that need something in the image need there, by their ids."""
-        found = {agent.id: self._installation(agent) for agent in self.agents}
+        found = self._ask_each(installation_of)
         return {id: installation for id, installation in found.items() if installation is not None}
 
-    def _installation(self, agent: SessionAgent) -> Installation | None:
-        made = self.make(agent)
-        try:
-            return installation_of(made)
-        finally:
-            close_agent(made)
-
-    def _is_deterministic(self, agent: SessionAgent) -> bool:
-        made = self.make(agent)
-        try:
-            return is_deterministic(made)
-        finally:
-            close_agent(made)
+    def _ask_each(self, question: Callable[[Agent], _Answer]) -> dict[str, _Answer]:
+        """Return what is found of each agent, by its id; agents are made for that and closed again."""
+        answers = {}
+        for agent in self.agents:
+            made = self.make(agent)
+            try:
+                answers[agent.id] = question(made)
+            finally:
+                close_agent(made)
+        return answers
 
     def check(self, settings: Settings) -> None:
         """Raise UsageError if an agent would not work because a key, a package or a price is missing."""
