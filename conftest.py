@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["pytester"]
 _TESTS = Path(__file__).with_name("tests")
-_BY_NIGHT = frozenset(f"tests/{line}" for line in (_TESTS / "by_night.txt").read_text().splitlines() if line[0] != "#")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what runs all tests."""
+    parser.addoption("--night", action="store_true", help="Run all tests, those that are left to the night, too.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,12 +45,6 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
     """Look for doctests in the package alone; in hundreds of files of tests that takes seconds."""
     found = yield
     return [each for each in found if type(each) is pytest.Module] if file_path.is_relative_to(_TESTS) else found
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Leave to the night what tests/by_night.txt lists."""
-    if item.nodeid in _BY_NIGHT:
-        item.add_marker("nightly")
 
 
 @pytest.fixture(scope="session")

@@ -50,6 +50,7 @@ def calls(session: Session, round_: str, agent: str) -> list[tuple[str, dict[str
 
 @pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 @pytest.mark.parametrize("spec", NAMES)
+@pytest.mark.matrix
 def test_an_agent_keeps_its_session_over_rounds_and_works_by_its_clients_means(
     write_task: WriteTask, run_tasks: RunTasks, spec: str, env: str
 ) -> None:
@@ -85,6 +86,7 @@ def test_an_agent_keeps_its_session_over_rounds_and_works_by_its_clients_means(
 
 
 @pytest.mark.parametrize(("reason", "words"), [("refusal", "refused to go on"), ("max_tokens", "cut off")])
+@pytest.mark.matrix
 def test_why_an_agent_stopped_is_recorded(write_task: WriteTask, run_tasks: RunTasks, reason: str, words: str) -> None:
     write_task("a", 1, dockerfile=IMAGE, files=written(f"run: echo line-1 >> log.txt\nstop: {reason}\n"))
     session = run_tasks("tasks", agent=STAYS, replay=False)
@@ -100,6 +102,7 @@ def test_an_agent_that_ends_is_an_error_with_its_last_lines(write_task: WriteTas
     session.has("*could not do its turn*its program has ended with exit code 1*", "*I was told to end.*")
 
 
+@pytest.mark.nightly
 def test_a_turn_that_is_out_of_time_loses_the_session_and_the_next_says_so(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

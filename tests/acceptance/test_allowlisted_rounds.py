@@ -27,6 +27,7 @@ def allowlist(section: str, *hosts: str) -> str:
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_each_phase_reaches_its_own_hosts_and_the_record_has_what_it_was_denied(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_suite_in_place_has_its_own_hosts_where_the_agent_works(write_task: Wr
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_a_separate_verifier_has_the_hosts_of_its_own_environment(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:

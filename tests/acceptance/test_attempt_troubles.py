@@ -16,6 +16,7 @@ ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_what_an_agent_wrote_before_its_timeout_counts(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
     write_task("a", 2, solve={1: "echo line-1 >> log.txt; sleep 600"}, step={1: "agent.timeout_sec = 2"})
     session = run_tasks("tasks", env=env)
@@ -105,6 +106,7 @@ def test_a_missing_solution_is_nothing_to_another_agent(write_task: WriteTask, r
 
 
 @pytest.mark.parametrize("minimum", ["0.6", "{ reward = 0.6 }"])
+@pytest.mark.matrix
 def test_min_reward_stops_the_chain(write_task: WriteTask, run_tasks: RunTasks, minimum: str) -> None:
     write_task("a", 4, test={2: "echo 0.5 > /logs/verifier/reward.txt"}, step={2: f"min_reward = {minimum}"})
     session = run_tasks("-v", "tasks")
@@ -178,6 +180,7 @@ def test_a_healthcheck_is_tried_again(write_task: WriteTask, run_tasks: RunTasks
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_a_dockerfile_that_fails_is_one_error_and_other_tasks_run(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
@@ -246,6 +249,7 @@ def test_an_agent_of_a_plugin_that_crashes_is_an_error_with_its_traceback(
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_tests_rewards_and_solutions_are_out_of_the_agents_reach(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:

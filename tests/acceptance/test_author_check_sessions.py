@@ -75,6 +75,7 @@ def test_lint_alone_needs_no_image(write_task: WriteTask, check_tasks: CheckTask
         (["-k", "oracle or nop", "--deselect", "tasks/a/task.toml::check::oracle"], ["nop"]),
     ],
 )
+@pytest.mark.matrix
 def test_checks_are_selected_like_tests(
     write_task: WriteTask, check_tasks: CheckTasks, selection: list[str], selected: list[str]
 ) -> None:
@@ -82,6 +83,7 @@ def test_checks_are_selected_like_tests(
     assert check_tasks(*selection).outcomes == dict.fromkeys(selected, "passed")
 
 
+@pytest.mark.nightly
 def test_what_failed_last_is_checked_again_alone(write_task: WriteTask, check_tasks: CheckTasks) -> None:
     write_task("a", 2, test=NOTHING_ASKED)
     failed = ["lint", "nop", "needs-work[round-2]"]
@@ -152,6 +154,7 @@ def test_options_of_runs_are_refused(write_task: WriteTask, run_tasks: RunTasks,
 # Workers.
 
 
+@pytest.mark.nightly
 def test_the_checks_of_a_task_are_made_by_one_worker(write_task: WriteTask, check_tasks: CheckTasks) -> None:
     for name in ("a", "b", "c"):
         write_task(name, 1)
@@ -163,6 +166,7 @@ def test_the_checks_of_a_task_are_made_by_one_worker(write_task: WriteTask, chec
     assert {worker for _, worker in workers} == {"[gw0]", "[gw1]"}
 
 
+@pytest.mark.nightly
 def test_checks_whose_workers_are_lost_are_errors_and_nothing_is_left(
     pytester: pytest.Pytester,
     write_task: WriteTask,

@@ -224,6 +224,7 @@ def test_active_warns_where_no_case_of_a_test_sh_names_a_requirement(
     assert checked.warnings == ["no case of a test.sh names a requirement that comes with its round, so none was tried"]
 
 
+@pytest.mark.nightly
 def test_active_undoes_what_a_solution_deleted_and_files_beyond_count(
     write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:
@@ -242,6 +243,7 @@ def test_active_undoes_what_a_solution_deleted_and_files_beyond_count(
     assert check_tasks("-kactive").outcomes == {"active": "passed"}
 
 
+@pytest.mark.nightly
 def test_time_finds_a_suite_and_a_build_that_take_more_than_a_third_of_their_limits(
     write_task: WriteTask, check_tasks: CheckTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,6 +297,7 @@ def test_of_a_task_that_does_not_load_lint_says_why_and_there_is_no_other_check(
     ],
     ids=["fails", "hangs", "missing"],
 )
+@pytest.mark.matrix
 def test_where_a_solution_breaks_off_the_rounds_before_are_checked(
     write_task: WriteTask, check_tasks: CheckTasks, solve: str | None, step: str, cause: str
 ) -> None:

@@ -31,6 +31,7 @@ def test_a_case_that_needs_another_one_before_it_is_not_deterministic(
 
 
 @EITHER
+@pytest.mark.matrix
 def test_a_case_that_depends_on_the_date_is_not_deterministic(
     write_native: WriteNative, check_tasks: CheckTasks, env: str
 ) -> None:
@@ -118,6 +119,7 @@ def test_where_the_clock_cannot_be_set_the_suite_is_not_run_on_another_day_and_a
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_a_suite_that_needs_a_network_and_does_not_say_so_is_not_hermetic(
     write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:

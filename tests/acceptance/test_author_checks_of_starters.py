@@ -29,6 +29,7 @@ REMEDY = "and agents see it before round 1; take it out of the image and the bui
         pytest.param("/opt/answers", "docker", marks=pytest.mark.docker),
     ],
 )
+@pytest.mark.matrix
 def test_a_solution_left_in_the_image_outside_of_the_workspace(
     write_task: WriteTask, check_tasks: CheckTasks, place: str, env: str
 ) -> None:

@@ -25,6 +25,7 @@ NOT_PLANTED = f"[ ! -e /etc/planted ] && {PASS} || {FAIL}"
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_the_suite_finds_the_workdir_and_the_state_and_nothing_else_of_the_agent(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
@@ -45,6 +46,7 @@ def test_what_is_neither_workdir_nor_state_is_missing(write_task: WriteTask, run
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_a_native_suite_runs_there_too(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
     test = "import os\n\ndef test_it():\n    assert os.path.exists('mine') and not os.path.exists('/etc/planted')\n"
     write_task("a", 1, toml=CLEAN, solve={1: WORK}, native={1: test})

@@ -63,6 +63,7 @@ def play(root: Path, run_tasks: RunTasks, place: str, combinations: list[Combina
 
 
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.matrix
 def test_some_combinations(pytester: pytest.Pytester, run_tasks: RunTasks, place: str) -> None:
     # Services take the longest, and their quick test in Docker is test_compose_tasks.py.
     play(pytester.path, run_tasks, place, ALONE[-2:] + WITH_SERVICES[-1:] * (place == "sandbox"))

@@ -97,6 +97,7 @@ def test_a_database_has_what_round_one_stored_in_the_forks_of_rounds_one_to_thre
     assert "of a suite" in (steps / "round-2/verifier/logs/services/db.log").read_text()
 
 
+@pytest.mark.nightly
 def test_services_as_they_were_built_know_nothing_of_earlier_rounds(write_task: WriteTask, run_tasks: RunTasks) -> None:
     toml = '[metadata.evocode.sidecars]\ndb = "image"\n[environment.env]\nPASSWORD = ""\n'
     directory = write_task(

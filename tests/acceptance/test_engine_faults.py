@@ -60,6 +60,7 @@ def assert_readable(session: Session) -> None:
 
 
 @EITHER
+@pytest.mark.matrix
 def test_a_snapshot_that_is_gone_is_an_error_of_its_round(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_snapshot_that_is_gone_is_an_error_of_its_round(
 
 
 @EITHER
+@pytest.mark.matrix
 def test_a_full_disk_is_an_error_of_the_attempt_that_filled_it(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:

@@ -55,6 +55,7 @@ def write_shop(write_task: WriteTask, name: str, rounds: int, toml: str = HEALTH
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_services_run_for_agents_and_anew_in_all_kinds_of_forks(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
@@ -110,6 +111,7 @@ def test_one_that_the_agent_changed_marks_the_verdict(write_task: WriteTask, run
 
 
 @pytest.mark.parametrize("entry", ['["/app/start.sh"]', '["bash", "start.sh"]', "exec ./start.sh"])
+@pytest.mark.matrix
 def test_one_in_the_workspace_that_forges_a_reward_marks_the_verdict(
     write_task: WriteTask, run_tasks: RunTasks, entry: str
 ) -> None:
@@ -139,6 +141,7 @@ def test_what_comes_from_a_failing_service_is_a_flag_of_the_verdict(write_task: 
     assert flag.startswith("before the suite: the image's ENTRYPOINT ['/opt/start.sh'] ended with exit code 4")
 
 
+@pytest.mark.nightly
 def test_an_attempt_that_begins_at_a_kept_state_has_its_services(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_shop(write_task, "a", 2)
     first = run_tasks("tasks/a/task.toml::oracle::round-1", replay=False)

@@ -35,6 +35,7 @@ def single(root: Path, name: str, toml: str = "", **files: str) -> Path:
 
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
+@pytest.mark.matrix
 def test_limits_that_are_not_set_are_told_once(
     pytester: pytest.Pytester, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:
@@ -80,6 +81,7 @@ def test_the_session_names_the_reward_that_decides(
 
 
 @pytest.mark.parametrize("options", [(), ("-n2",), ("--evocode-mode=fail-stop",), ("-o", "evocode_cases=subtests")])
+@pytest.mark.matrix
 def test_rounds_that_no_reward_decides_have_neither_passed_nor_failed(
     write_task: WriteTask, run_tasks: RunTasks, options: tuple[str, ...]
 ) -> None:
@@ -107,6 +109,7 @@ def test_rounds_that_no_reward_decides_have_neither_passed_nor_failed(
 
 
 @pytest.mark.parametrize("options", [("-rA",), ("-ra",), ("-ru",), ("-rNu",), ("-rA", "-n2")])
+@pytest.mark.matrix
 def test_the_short_summary_lists_undecided_rounds_where_it_is_asked_to(
     write_task: WriteTask, run_tasks: RunTasks, options: tuple[str, ...]
 ) -> None:
@@ -177,6 +180,7 @@ PRIOR = json.dumps(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", ["openai/gpt-5.4", "anthropic/claude-opus-4-8"])
+@pytest.mark.matrix
 def test_a_model_goes_on_from_the_conversation_of_the_task(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch, spec: str
 ) -> None:

@@ -59,6 +59,7 @@ def require_shown(session: Session) -> None:
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_a_terminal_shows_what_programs_wrote_and_obeys_none_of_it(
     hostile: None, run_tasks: RunTasks, env: str
 ) -> None:
@@ -85,6 +86,7 @@ def test_on_github_only_our_own_annotations_are_commands(
 
 
 @pytest.mark.parametrize("arguments", [("-n2",), ("-o", "evocode_cases=subtests")], ids=["workers", "subtests"])
+@pytest.mark.matrix
 def test_what_workers_and_subtests_report_is_harmless(
     hostile: None, run_tasks: RunTasks, arguments: tuple[str, ...]
 ) -> None:
@@ -99,6 +101,7 @@ def test_what_workers_and_subtests_report_is_harmless(
     [("failures",), ("failures", "--json"), ("export", "--cases"), ("export", "--json"), ("export",), ("results",)],
     ids=" ".join,
 )
+@pytest.mark.matrix
 def test_commands_print_what_programs_wrote_and_obey_none_of_it(
     hostile: None, run_tasks: RunTasks, command: tuple[str, ...]
 ) -> None:

@@ -61,6 +61,7 @@ def test_a_session_writes_its_report_beside_the_results_and_says_where(
     assert [len(each["suite"]) for each in value_in(report, f"tasks/{task['id']}")["rounds"]] != []
 
 
+@pytest.mark.nightly
 def test_workers_make_the_attempts_and_one_process_the_report(write_task: WriteTask, run_tasks: RunTasks) -> None:
     for name in ("a", "b"):
         write_task(name, 1)

@@ -60,6 +60,7 @@ def test_an_image_that_cannot_be_built_is_an_error_of_its_own_task_and_built_onc
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_find_what_is_built_ahead_and_what_failed_to_be(
     write_task: WriteTask, run_tasks: RunTasks, built: list[str]
 ) -> None:

@@ -63,6 +63,7 @@ def enter(line: str, script: str) -> str:
         pytest.param("docker", (), id="docker, one process", marks=pytest.mark.docker),
     ],
 )
+@pytest.mark.matrix
 def test_the_forks_of_failed_rounds_stay(
     write_task: WriteTask, run_tasks: RunTasks, env: str, workers: tuple[str, ...]
 ) -> None:
@@ -82,6 +83,7 @@ def test_the_forks_of_failed_rounds_stay(
             remove(line)
 
 
+@pytest.mark.nightly
 def test_the_fork_of_the_failure_that_stops_a_session_stays(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -114,6 +116,7 @@ def test_a_fork_that_cannot_be_kept_is_an_error(write_task: WriteTask, run_tasks
     assert sandboxes_left(cache) == []
 
 
+@pytest.mark.nightly
 def test_evocode_clean_removes_what_was_kept(write_task: WriteTask, run_tasks: RunTasks, cache: Path) -> None:
     def clean(*arguments: str) -> str:
         argv = [sys.executable, "-c", "from pytest_evocode.cli import main; main()", "clean", "--dry-run", *arguments]
@@ -130,6 +133,7 @@ def test_evocode_clean_removes_what_was_kept(write_task: WriteTask, run_tasks: R
 
 
 @EITHER
+@pytest.mark.matrix
 def test_what_is_printed_of_a_kept_fork_has_no_secrets(
     write_task: WriteTask, run_tasks: RunTasks, env: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +154,7 @@ def test_a_suite_that_ran_in_place_leaves_no_fork(write_task: WriteTask, run_tas
     session.has("*task.toml::oracle::round-1", '  not kept: with verify_in = "place" the suite ran where*')
 
 
+@pytest.mark.nightly
 def test_a_shell_can_change_what_stays(write_task: WriteTask, person: AtTerminal) -> None:
     write_task("a", 1, test={1: FAIL})
     person.pytest("--evocode-shell", "--evocode-keep", "tasks")

@@ -79,6 +79,7 @@ def test_line(workspace):
         pytest.param("native", "nobody", marks=pytest.mark.nightly),
     ],
 )
+@pytest.mark.matrix
 def test_a_killed_environment_is_an_error_and_the_attempt_goes_on(
     write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester, env: str, where: str, user: str
 ) -> None:

@@ -110,6 +110,7 @@ def test_the_line_of_an_attempt_without_a_model_has_its_round_and_the_time(
 
 
 @pytest.mark.parametrize("options", [(), WITH_WORKERS], ids=" ".join)
+@pytest.mark.nightly
 def test_pytests_own_output_is_what_it_is_without(
     write_task: WriteTask, person: AtTerminal, go: Path, options: tuple[str, ...]
 ) -> None:
@@ -128,6 +129,7 @@ def test_pytests_own_output_is_what_it_is_without(
     assert with_lines == alike(person.screen.all)
 
 
+@pytest.mark.nightly
 def test_each_worker_has_a_line_for_its_attempt(write_task: WriteTask, person: AtTerminal, go: Path) -> None:
     write_task("a", 1)
     write_task("b", 1)
@@ -201,6 +203,7 @@ def test_a_debugger_has_the_terminal_for_itself(
 
 
 @pytest.mark.parametrize("option", ["-q", "-s", pytest.param("--capture=sys", marks=pytest.mark.nightly)])
+@pytest.mark.matrix
 def test_there_is_no_line_where_it_is_not_wanted_or_others_write_to_the_terminal(
     write_task: WriteTask, person: AtTerminal, go: Path, option: str
 ) -> None:
@@ -236,6 +239,7 @@ def ci(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("ci")
+@pytest.mark.matrix
 def test_in_ci_each_round_that_ends_has_a_line(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 3, test={2: FAIL})
     run_tasks("tasks").result.stdout.re_match_lines(
@@ -271,6 +275,7 @@ def test_in_ci_verbose_lines_stay_whole(
     )
 
 
+@pytest.mark.nightly
 def test_in_ci_workers_rounds_have_lines_too(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def rounds_with_long_files(rounds: int) -> Any:
 
 @pytest.mark.parametrize("spec", [GPT, OPUS])
 @pytest.mark.parametrize("known", [True, False], ids=["known window", "unknown window"])
+@pytest.mark.matrix
 def test_four_rounds_in_a_short_window_are_all_played_and_graded(
     write_task: WriteTask, run_tasks: RunTasks, spec: str, known: bool
 ) -> None:
@@ -104,6 +105,7 @@ def needs_a_summary(asked: Asked) -> Step:
     return [Say("I think about it. " * 12), Run(f"echo {asked.replies}"), counted]
 
 
+@pytest.mark.nightly
 def test_a_summary_is_paid_for_and_recorded_as_such(write_task: WriteTask, run_tasks: RunTasks) -> None:
     with ModelServer(needs_a_summary, context_tokens=WINDOW) as server:
         options = [*at(server, GPT), f"--evocode-agent-option=context_tokens={WINDOW}"]
@@ -123,6 +125,7 @@ def test_a_summary_is_paid_for_and_recorded_as_such(write_task: WriteTask, run_t
     assert usage.requests == requests
 
 
+@pytest.mark.nightly
 def test_a_killed_session_neither_pays_for_its_summary_twice_nor_goes_on_with_another_conversation(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

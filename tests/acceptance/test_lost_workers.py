@@ -66,6 +66,7 @@ EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks
 
 
 @EITHER
+@pytest.mark.matrix
 def test_an_attempt_whose_worker_is_lost_goes_on_from_its_last_round(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
@@ -87,6 +88,7 @@ def test_an_attempt_whose_worker_is_lost_goes_on_from_its_last_round(
     session.has("*replacing crashed worker*")
 
 
+@pytest.mark.nightly
 def test_an_attempt_whose_workers_are_lost_again_is_given_up_and_others_are_not(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -125,6 +127,7 @@ def test_no_round_is_without_a_report_when_no_worker_is_left(
     assert (outcomes(session)[2], outcomes(session, "b")) == ("error", ["error"] + ["skipped"] * 3)
 
 
+@pytest.mark.nightly
 def test_what_a_lost_worker_leaves_is_cleared_up_by_its_session(
     pytester: pytest.Pytester,
     write_task: WriteTask,
@@ -139,6 +142,7 @@ def test_what_a_lost_worker_leaves_is_cleared_up_by_its_session(
     assert [path for path in (tmp_path / "cache/sandboxes").iterdir() if path.is_dir()] == []
 
 
+@pytest.mark.nightly
 def test_a_first_failure_stops_the_attempts_of_other_workers(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -169,6 +173,7 @@ def test_ordinary_tests_and_attempts_of_one_session_are_all_run_once(
     assert len(seen) == len(set(seen)) == 36
 
 
+@pytest.mark.nightly
 def test_an_ordinary_test_that_takes_its_worker_down_fails_alone(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

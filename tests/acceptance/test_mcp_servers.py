@@ -52,6 +52,7 @@ def action(step: dict[str, Any]) -> dict[str, Any]:
 
 
 @IN_BOTH
+@pytest.mark.matrix
 def test_a_stdio_server_runs_beside_the_workspace_in_every_round(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_server_that_was_never_there_is_an_error(write_task: WriteTask, run_ta
 
 
 @IN_BOTH
+@pytest.mark.matrix
 def test_a_server_over_http_is_reached_from_the_container_with_its_headers(
     write_task: WriteTask, run_tasks: RunTasks, env: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +134,7 @@ def test_a_server_over_http_is_reached_from_the_container_with_its_headers(
     assert session.outcomes == {"passed": 2}
 
 
+@pytest.mark.nightly
 def test_a_server_that_does_not_answer_at_the_turns_end_is_not_waited_for(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

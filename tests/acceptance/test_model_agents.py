@@ -58,6 +58,7 @@ def plays(solution: Path) -> Run:
 @pytest.mark.parametrize(
     ("spec", "env"), [(GPT, "sandbox"), pytest.param(OPUS, "docker", marks=pytest.mark.docker), (OPUS, "sandbox")]
 )
+@pytest.mark.matrix
 def test_a_model_solves_an_example_task_and_the_summary_has_what_it_took(
     run_tasks: RunTasks, priced: str, spec: str, env: str
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_model_solves_an_example_task_and_the_summary_has_what_it_took(
 
 
 @pytest.mark.parametrize("spec", [GPT, OPUS])
+@pytest.mark.matrix
 def test_the_conversation_goes_on_over_all_rounds(write_task: WriteTask, run_tasks: RunTasks, spec: str) -> None:
     write_task(
         "a",
@@ -154,6 +156,7 @@ def test_a_killed_run_goes_on_with_its_conversation_and_pays_nothing_twice(
     assert [step["source"] for step in steps_of(session, "round-3", "gpt-5")] == ["user", "agent", "agent", "agent"]
 
 
+@pytest.mark.nightly
 def test_the_time_that_a_killed_session_waited_for_its_model_is_the_turns_own(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -204,6 +207,7 @@ def _messages(asked: Asked) -> list[Any]:
         ("cost=0.003", 2, "budget: cost $0.003 of $0.003 used"),
     ],
 )
+@pytest.mark.matrix
 def test_at_a_budgets_limit_the_turn_ends_and_what_is_there_is_graded(
     write_task: WriteTask, run_tasks: RunTasks, priced: str, budget: str, requests: int, cause: str
 ) -> None:
@@ -444,6 +448,7 @@ def test_a_wrong_call_is_answered_and_the_model_goes_on(write_task: WriteTask, r
 
 
 @pytest.mark.parametrize("seconds", [1e308, 10**400])
+@pytest.mark.matrix
 def test_a_command_may_ask_for_all_the_time_there_is(
     write_task: WriteTask, run_tasks: RunTasks, seconds: float
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_chain_runs_all_its_rounds(run_tasks: RunTasks) -> None:
 
 
 @WORKERS
+@pytest.mark.matrix
 def test_with_fail_stop_the_first_failed_round_ends_an_attempt(
     run_tasks: RunTasks, pytester: pytest.Pytester, workers: str
 ) -> None:
@@ -111,6 +112,7 @@ def test_with_fail_stop_the_first_failed_round_ends_an_attempt(
 
 @pytest.mark.slow
 @WORKERS
+@pytest.mark.matrix
 def test_single_rounds_begin_where_the_solutions_lead(
     run_tasks: RunTasks, pytester: pytest.Pytester, workers: str
 ) -> None:
@@ -141,6 +143,7 @@ def test_single_rounds_begin_where_the_solutions_lead(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_sr_and_gap_come_together_in_one_directory(run_tasks: RunTasks) -> None:
     run_tasks("--evocode-mode=fail-stop", "tasks")
     stop, single = rows(run_tasks("--evocode-mode=single-round", "tasks"))
@@ -153,6 +156,7 @@ def test_sr_and_gap_come_together_in_one_directory(run_tasks: RunTasks) -> None:
 
 
 @WORKERS
+@pytest.mark.matrix
 def test_a_chain_from_a_later_round_counts_from_there(
     run_tasks: RunTasks, pytester: pytest.Pytester, workers: str
 ) -> None:
@@ -205,6 +209,7 @@ def test_reports_name_the_mode(run_tasks: RunTasks) -> None:
     ("least", "status", "line"),
     [(57, 0, "reached with an SR of 57.1"), (58, 1, "not reached with an SR of 57.1")],
 )
+@pytest.mark.matrix
 def test_single_rounds_are_held_against_their_sr(
     run_tasks: RunTasks, pytester: pytest.Pytester, least: int, status: int, line: str
 ) -> None:

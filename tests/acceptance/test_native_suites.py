@@ -132,6 +132,7 @@ def test_a_task_of_a_single_step_has_its_tests_at_the_top(write_task: WriteTask,
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_a_suite_in_place_as_another_user_leaves_nothing_behind(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:

@@ -62,11 +62,13 @@ def test_the_reference_solution_passes_every_round(
 
 @pytest.mark.docker
 @EITHER
+@pytest.mark.nightly
 def test_it_passes_in_docker(task: Path, run_tasks: RunTasks) -> None:
     assert run_tasks("tasks", env="docker").outcomes == {"passed": 3}
 
 
 @EITHER
+@pytest.mark.matrix
 def test_a_suite_has_the_cases_of_all_rounds_but_what_was_retired(task: Path, run_tasks: RunTasks) -> None:
     sizes: dict[str, dict[str, int]] = {}
     for round_, cases in verified(run_tasks("tasks")).items():
@@ -97,6 +99,7 @@ def test_a_round_without_its_solution_fails_what_it_introduces_and_nothing_else(
 
 
 @EITHER
+@pytest.mark.matrix
 def test_every_author_check_passes(task: Path, run_tasks: RunTasks) -> None:
     session = run_tasks("--evocode-check", "tasks", agent=None)
     assert session.exit_status == 0

@@ -119,6 +119,7 @@ def test_evocode_benchs_reading_of_our_files_gives_our_numbers(tasks: Path) -> N
     assert board["gpt-5.5"]["avg_rounds"] == pytest.approx((3 + 3 + 3.5) / 3)
 
 
+@pytest.mark.nightly
 def test_a_harbor_tree_of_the_same_trials_gives_the_same_numbers(tasks: Path) -> None:
     """Without our records our files are those of Harbor, and are loaded as such."""
     ours = leaderboard(str(tasks))

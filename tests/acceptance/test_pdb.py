@@ -53,6 +53,7 @@ def write_native(write_task: WriteTask) -> Callable[[str], None]:
 
 
 @EITHER
+@pytest.mark.matrix
 def test_pdb_runs_the_failing_cases_again_in_the_fork(
     write_native: Callable[[str], None], person: AtTerminal, env: str
 ) -> None:
@@ -74,6 +75,7 @@ def test_pdb_runs_the_failing_cases_again_in_the_fork(
     assert "1 failed in" in rest
 
 
+@pytest.mark.nightly
 def test_pdb_and_a_shell_come_one_after_the_other(write_native: Callable[[str], None], person: AtTerminal) -> None:
     write_native("echo line-1 > log.txt")
     person.pytest("--pdb", "--evocode-shell", "tasks")

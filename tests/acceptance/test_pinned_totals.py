@@ -60,6 +60,7 @@ def score(session: Session, name: str) -> float | None:
 
 
 @pytest.mark.parametrize("workers", [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="workers")])
+@pytest.mark.matrix
 def test_a_clean_run_of_the_oracle_is_pinned(
     write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:

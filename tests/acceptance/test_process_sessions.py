@@ -55,6 +55,7 @@ def test_the_pillars_stand_beside_the_scores_and_in_the_results(write_task: Writ
     assert scored.rounds[0].pillars["ati"].value is not None  # Which takes building and testing the states between.
 
 
+@pytest.mark.nightly
 def test_workers_score_the_attempts_that_they_make(write_task: WriteTask, run_tasks: RunTasks) -> None:
     for name in ("a", "b"):
         write_task(name, 1, toml=TOML)

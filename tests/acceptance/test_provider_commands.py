@@ -55,6 +55,7 @@ def test_each_provider_and_server_has_a_command() -> None:
 
 
 @pytest.mark.parametrize("heading", BLOCKS)
+@pytest.mark.matrix
 def test_the_command_of_the_page_works(
     heading: str, run_tasks: RunTasks, write_task: WriteTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:

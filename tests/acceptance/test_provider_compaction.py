@@ -65,6 +65,7 @@ def notes(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @each_model
+@pytest.mark.matrix
 def test_what_the_provider_says_it_did_is_recorded_and_paid_for(
     write_task: WriteTask, run_tasks: RunTasks, spec: str, options: list[str]
 ) -> None:
@@ -94,6 +95,7 @@ def test_what_the_provider_says_it_did_is_recorded_and_paid_for(
 
 
 @each_model
+@pytest.mark.matrix
 def test_a_killed_session_neither_asks_nor_pays_for_it_twice(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, spec: str, options: list[str]
 ) -> None:

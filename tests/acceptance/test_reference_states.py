@@ -38,6 +38,7 @@ def clean(*arguments: str) -> list[str]:
 
 
 @EITHER
+@pytest.mark.matrix
 def test_a_single_round_begins_where_the_solutions_before_it_led(
     write_task: WriteTask, play_tasks: RunTasks, env: str
 ) -> None:
@@ -68,6 +69,7 @@ def test_the_nearest_state_that_is_known_is_where_it_begins(write_task: WriteTas
 
 
 @pytest.mark.parametrize("changed", ["task.toml", "environment/Dockerfile", "steps/round-1/solution/solve.sh"])
+@pytest.mark.matrix
 def test_other_contents_lead_to_another_state(write_task: WriteTask, play_tasks: RunTasks, changed: str) -> None:
     task = write_task("a", 2)
     play_tasks("tasks")
@@ -97,6 +99,7 @@ def test_a_whole_run_plays_every_solution(write_task: WriteTask, play_tasks: Run
         assert play_tasks("tasks").outcomes == {"passed": 3}
 
 
+@pytest.mark.nightly
 def test_workers_share_the_states(write_task: WriteTask, play_tasks: RunTasks) -> None:
     for name in ("a", "b"):
         write_task(name, 3)

@@ -189,6 +189,7 @@ def test_tasks_may_lie_elsewhere_now(ran: Session, regrade: Regrade) -> None:
     assert regrade("--tasks", "moved").exit_code == 0
 
 
+@pytest.mark.nightly
 def test_the_next_session_leaves_kept_snapshots_alone_until_they_are_cleaned(
     ran: Session, run_tasks: RunTasks, regrade: Regrade
 ) -> None:
@@ -225,6 +226,7 @@ def repeats(session: Session) -> list[Repeats | None]:
 TWICE = Repeats(times=2, passed=2, flaky=False)
 
 
+@pytest.mark.nightly
 def test_workers_keep_snapshots_too_and_suites_are_run_as_often_as_before(
     write_task: WriteTask, run_tasks: RunTasks, regrade: Regrade
 ) -> None:
@@ -238,6 +240,7 @@ def test_workers_keep_snapshots_too_and_suites_are_run_as_often_as_before(
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_containers_are_verified_again(write_task: WriteTask, run_tasks: RunTasks, regrade: Regrade) -> None:
     write_task("a", 2, test={2: FAILS})
     session = run_tasks("--evocode-snapshots", "--evocode-verify-times=2", "tasks", env="docker")

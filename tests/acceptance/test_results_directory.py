@@ -238,6 +238,7 @@ def test_an_error_leaves_what_there_is(write_task: WriteTask, run_tasks: RunTask
     assert session.record().rounds[0].verdict is None
 
 
+@pytest.mark.nightly
 def test_an_interrupted_session_leaves_whole_files(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

@@ -153,6 +153,7 @@ def test_an_attempt_goes_on_only_in_its_own_environment(
     assert "begun in sandbox; continue it with --evocode-env=sandbox" in refused.stdout
 
 
+@pytest.mark.nightly
 def test_the_run_that_goes_on_has_what_is_selected(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 3, solve={2: "exit 3"})
     write_task("b", 1)
@@ -237,6 +238,7 @@ def outcomes(directory: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_a_damaged_record_of_the_last_round_is_made_anew(
     killed: Callable[[str], Path],
     pytester: pytest.Pytester,
@@ -252,6 +254,7 @@ def test_a_damaged_record_of_the_last_round_is_made_anew(
 
 
 @DAMAGES
+@pytest.mark.matrix
 def test_a_damaged_record_of_an_earlier_round_is_dropped_and_the_attempt_goes_on(
     killed: Callable[[str], Path],
     pytester: pytest.Pytester,
@@ -276,6 +279,7 @@ def test_a_damaged_record_of_an_earlier_round_is_dropped_and_the_attempt_goes_on
 
 
 @DAMAGES
+@pytest.mark.matrix
 def test_a_damaged_state_is_left_alone_and_says_what_to_do(
     killed: Callable[[str], Path],
     pytester: pytest.Pytester,

@@ -26,6 +26,7 @@ NOTE = "the reference solution was not played again: the state that it leads to 
 
 
 @EITHER
+@pytest.mark.matrix
 def test_a_second_run_takes_no_turn(write_task: WriteTask, play_tasks: RunTasks, env: str) -> None:
     write_task("a", 3, toml=NO_NETWORK)
     for _ in range(2):  # By default turns are taken however much is kept.
@@ -51,6 +52,7 @@ def test_it_begins_to_play_where_nothing_is_kept(write_task: WriteTask, play_tas
     assert [record.agent_seconds is None for record in session.record().rounds] == [True, True, False, False]
 
 
+@pytest.mark.nightly
 def test_a_suite_that_has_changed_is_run_and_may_fail(write_task: WriteTask, play_tasks: RunTasks) -> None:
     task = write_task("a", 3)
     play_tasks("tasks")
@@ -126,6 +128,7 @@ def test_a_state_in_use_is_not_dropped(write_task: WriteTask, cache: Path) -> No
         (("--evocode-agent=oracle", "--evocode-snapshots"), "keeps what turns of this run lead to; leave one"),
     ],
 )
+@pytest.mark.matrix
 def test_options_that_do_not_go_with_it(pytester: pytest.Pytester, options: tuple[str, ...], said: str) -> None:
     result = pytester.runpytest_subprocess("--evocode-reuse", *options, "-p", "no:cacheprovider")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -96,6 +96,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(["-n1"], id="xdist"),
     ],
 )
+@pytest.mark.matrix
 def test_a_secret_is_in_nothing_that_is_printed_or_written(
     how: list[str], pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -275,6 +276,7 @@ def test_a_solution_gets_the_secret_it_asks_for(write_task: WriteTask, run_tasks
 
 
 @pytest.mark.parametrize("how", [pytest.param([], id="alone"), pytest.param(["-n1"], id="xdist")])
+@pytest.mark.matrix
 def test_what_checks_say_is_scrubbed(write_task: WriteTask, run_tasks: RunTasks, how: list[str]) -> None:
     secrets = f'[solution.env]\nSERVICE_KEY = "${{{NAME}}}"\n[verifier.env]\nSERVICE_KEY = "${{{NAME}}}"'
     says = 'print("CASE_RESULT case_id=c status=fail failure_reason=" + json.dumps("got " + os.environ["SERVICE_KEY"]))'

@@ -56,6 +56,7 @@ def write_apart(write_native: WriteNative) -> WriteApart:
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_verdicts_of_several_rounds(write_apart: WriteApart, run_tasks: RunTasks, env: str) -> None:
     write_apart(3, solve={2: "echo line-2 > log.txt"})
     session = run_tasks("tasks", env=env)

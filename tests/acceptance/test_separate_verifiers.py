@@ -108,6 +108,7 @@ def write_named_image(write_task: WriteTask) -> None:
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_suites_find_the_artifacts_and_nothing_else_of_the_agent(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
@@ -187,6 +188,7 @@ NO_HARM = """
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_hostile_artifacts_bring_nothing_but_files(
     write_task: WriteTask, run_tasks: RunTasks, env: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,7 @@ def toml(transport: str, port: int, *hosts: str) -> str:
 
 
 @pytest.mark.parametrize("transport", ["sse", "streamable-http"])
+@pytest.mark.matrix
 def test_a_listed_server_is_used_and_its_images_are_seen(
     write_task: WriteTask, run_tasks: RunTasks, transport: str
 ) -> None:

@@ -43,6 +43,7 @@ def test_a_multiplier_that_is_none_is_refused(write_task: WriteTask, run_tasks: 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 @pytest.mark.parametrize("option", [(), ("--evocode-strict",)], ids=["as usual", "strict"])
+@pytest.mark.matrix
 def test_changed_tools_are_in_the_verdict_and_fail_a_strict_round(
     write_task: WriteTask, run_tasks: RunTasks, env: str, option: tuple[str, ...]
 ) -> None:

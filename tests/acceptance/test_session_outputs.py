@@ -71,6 +71,7 @@ def annotated(session: Session) -> list[str]:
 
 
 @WORKERS
+@pytest.mark.matrix
 def test_a_json_report_has_the_run_with_scores_intervals_and_rounds(
     write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_json_report_without_rounds_has_no_such_block(pytester: pytest.Pyteste
 
 
 @WORKERS
+@pytest.mark.matrix
 def test_junit_properties_are_plain_values(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:
@@ -153,6 +155,7 @@ def test_junit_keeps_the_properties_of_others(
 
 
 @WORKERS
+@pytest.mark.matrix
 def test_ctrf_reports_work_beside_it(write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]) -> None:
     write_mixed(write_task)
     session = run_tasks("--ctrf=ctrf.json", "--json-report", *workers, "tasks", subprocess=bool(workers))
@@ -177,6 +180,7 @@ def test_ctrf_reports_work_beside_it(write_task: WriteTask, run_tasks: RunTasks,
 
 
 @WORKERS
+@pytest.mark.matrix
 def test_a_job_on_github_gets_a_summary(
     on_github: Path, write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:
@@ -201,6 +205,7 @@ def test_a_job_on_github_gets_a_summary(
 
 
 @WORKERS
+@pytest.mark.matrix
 def test_what_did_not_pass_is_marked_at_its_round_in_the_task(
     on_github: Path, write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:

@@ -100,6 +100,7 @@ def test_other_shards_rounds_are_deselected_and_other_tests_are_not(
 
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
+@pytest.mark.matrix
 def test_a_run_tells_its_shard_and_what_all_shards_make(
     write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:
@@ -130,6 +131,7 @@ def test_a_killed_run_tells_what_it_was_to_make(
 
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
+@pytest.mark.matrix
 def test_a_shard_with_nothing_to_do_is_no_failure(
     write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:
@@ -145,6 +147,7 @@ def test_a_shard_of_nothing_is_what_it_is_without_shards(write_task: WriteTask, 
     assert run_tasks("--evocode-shard=1/2", "-k", "nowhere", "tasks").exit_status == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
+@pytest.mark.nightly
 def test_two_shards_merge_to_the_table_of_one_run(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

@@ -49,6 +49,7 @@ def test_shards_are_balanced_by_measured_times(run_tasks: RunTasks) -> None:
 
 @pytest.mark.usefixtures("measured")
 @pytest.mark.parametrize("workers", [(), ("-n1",)])
+@pytest.mark.matrix
 def test_a_session_says_how_long_each_shard_is_expected_to_take(run_tasks: RunTasks, workers: tuple[str, ...]) -> None:
     session = run_tasks("--evocode-shard=1/2", TIMES, *workers, "tasks", subprocess=bool(workers))
     assert session.text.count("evocode: shards are expected to take 1:00, 1:00 one attempt after the other") == 1

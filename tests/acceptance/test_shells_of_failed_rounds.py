@@ -25,6 +25,7 @@ PROMPT = "bash-"
 
 
 @EITHER
+@pytest.mark.matrix
 def test_a_shell_opens_in_the_fork_of_each_failed_round(write_task: WriteTask, person: AtTerminal, env: str) -> None:
     solve = {
         1: "echo line-1 > log.txt; echo never read > untouched",
@@ -50,6 +51,7 @@ def test_a_shell_opens_in_the_fork_of_each_failed_round(write_task: WriteTask, p
 
 
 @EITHER
+@pytest.mark.matrix
 def test_the_shell_has_the_suites_user_and_variables(write_task: WriteTask, person: AtTerminal, env: str) -> None:
     toml = '[verifier]\nuser = "nobody"\n[verifier.env]\nMINE = "${FROM_HOST:-nothing} at all"\n'
     write_task("a", 1, toml=toml, test={1: FAIL})
@@ -59,6 +61,7 @@ def test_the_shell_has_the_suites_user_and_variables(write_task: WriteTask, pers
     assert person.ends()[0] == 1
 
 
+@pytest.mark.nightly
 def test_suites_of_later_rounds_run_while_a_shell_is_open(
     pytester: pytest.Pytester, write_task: WriteTask, person: AtTerminal
 ) -> None:
@@ -85,6 +88,7 @@ def test_no_shell_opens_for_what_has_passed_and_for_what_is_no_verdict(
     assert "the fork of" not in shown
 
 
+@pytest.mark.nightly
 def test_a_shell_opens_after_every_round(write_task: WriteTask, person: AtTerminal) -> None:
     write_task("a", 3, test={2: FAIL, 3: "echo this suite gives no verdict"})
     person.pytest("--evocode-shell=always", "tasks", "-v")
@@ -130,6 +134,7 @@ def test_a_suite_that_ran_in_place_has_no_fork_to_enter(write_task: WriteTask, p
     assert 'there is nothing to enter: with verify_in = "place" the suite ran where the agent goes on working' in shown
 
 
+@pytest.mark.nightly
 def test_a_round_of_an_earlier_session_has_no_fork_to_enter(
     write_task: WriteTask, person: AtTerminal, run_tasks: RunTasks
 ) -> None:
@@ -139,6 +144,7 @@ def test_a_round_of_an_earlier_session_has_no_fork_to_enter(
     assert "there is nothing to enter: no suite of this round was run in this session" in person.ends()[1]
 
 
+@pytest.mark.nightly
 def test_a_session_that_is_stopped_while_a_shell_is_open_leaves_nothing(
     write_task: WriteTask, person: AtTerminal, cache: Path
 ) -> None:
@@ -171,6 +177,7 @@ def test_a_shell_needs_one_process(write_task: WriteTask, person: AtTerminal) ->
 
 
 @pytest.mark.parametrize("option", ["--evocode-shell", "--evocode-keep"])
+@pytest.mark.matrix
 def test_checks_have_no_rounds_to_enter(write_task: WriteTask, person: AtTerminal, option: str) -> None:
     write_task("a", 1)
     person.pytest(option, "tasks", what="--evocode-check")

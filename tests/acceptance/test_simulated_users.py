@@ -97,6 +97,7 @@ def test_a_user_that_cannot_be_asked_is_refused_before_a_container_starts(
     session.has("*[[]metadata.evocode.users.round-1]: anthropic/claude-opus-4-5 needs a key: set ANTHROPIC_API_KEY*")
 
 
+@pytest.mark.nightly
 def test_a_killed_session_pays_for_no_answer_twice(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ def look(evocode_container):
 
 @pytest.mark.parametrize("ending", ["-x", pytest.param("-n1", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("passes", [True, False])
+@pytest.mark.matrix
 def test_the_turn_is_dropped_if_the_verdict_ends_the_attempt(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, passes: bool, ending: str
 ) -> None:

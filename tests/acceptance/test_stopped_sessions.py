@@ -147,6 +147,7 @@ def start(pytester: pytest.Pytester) -> Iterator[Callable[..., Running]]:
         (signal.SIGINT, pytest.ExitCode.INTERRUPTED, "test"),
     ],
 )
+@pytest.mark.matrix
 def test_a_signal_ends_a_session_and_leaves_nothing(
     write_task: WriteTask, cache: Path, start: Callable[..., Running], number: int, status: int, place: str
 ) -> None:
@@ -162,6 +163,7 @@ def test_a_signal_ends_a_session_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(("number", "place"), [(signal.SIGTERM, "solve"), (signal.SIGINT, "test")])
+@pytest.mark.matrix
 def test_a_signal_ends_checks_and_leaves_nothing(
     write_task: WriteTask, cache: Path, start: Callable[..., Running], number: int, place: str
 ) -> None:
@@ -175,6 +177,7 @@ def test_a_signal_ends_checks_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("option", ["--evocode-replay", "--evocode-check", "--evocode-warm"])
+@pytest.mark.matrix
 def test_a_signal_ends_builds_and_leaves_nothing(
     write_task: WriteTask, cache: Path, start: Callable[..., Running], option: str
 ) -> None:
@@ -234,6 +237,7 @@ def test_a_killed_session_leaves_a_whole_record_of_its_run(
 
 
 @pytest.mark.parametrize("option", ["--evocode-replay", "--evocode-check"])
+@pytest.mark.nightly
 def test_control_c_ends_a_session_with_workers_and_leaves_nothing(
     write_task: WriteTask, cache: Path, start: Callable[..., Running], option: str
 ) -> None:
@@ -249,6 +253,7 @@ def test_control_c_ends_a_session_with_workers_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["one process", "a worker"])
+@pytest.mark.matrix
 def test_control_c_ends_a_session_that_was_started_with_it_ignored(
     pytester: pytest.Pytester, write_task: WriteTask, cache: Path, start: Callable[..., Running], workers: list[str]
 ) -> None:
@@ -278,6 +283,7 @@ def pytest_runtest_setup(item):
 """
 
 
+@pytest.mark.nightly
 def test_a_signal_that_is_lost_ends_the_session_all_the_same(
     pytester: pytest.Pytester, write_task: WriteTask, cache: Path, start: Callable[..., Running]
 ) -> None:
@@ -309,6 +315,7 @@ def test_a_refused_session_leaves_nothing(
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_a_signal_leaves_no_container_and_no_state_of_checks(
     write_task: WriteTask, start: Callable[..., Running]
 ) -> None:
@@ -330,6 +337,7 @@ def test_a_signal_leaves_no_container_and_no_state_of_checks(
 
 @pytest.mark.docker
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.matrix
 def test_a_signal_leaves_no_container_and_what_the_attempt_goes_on_from(
     pytester: pytest.Pytester, write_task: WriteTask, start: Callable[..., Running], number: int
 ) -> None:

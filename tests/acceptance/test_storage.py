@@ -102,6 +102,7 @@ def lose_images(results: Path) -> None:
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_a_killed_session_in_docker_goes_on_on_another_machine(
     pytester: pytest.Pytester, write_task: WriteTask
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_killed_session_goes_on_from_a_bucket(pytester: pytest.Pytester, write
         ("ftp://127.0.0.1:1/below", "the storage ftp://127.0.0.1:1/below cannot be opened: ConnectionRefusedError"),
     ],
 )
+@pytest.mark.matrix
 def test_a_storage_that_cannot_be_had_is_one_message(
     pytester: pytest.Pytester, write_task: WriteTask, storage: str, message: str
 ) -> None:

@@ -20,6 +20,7 @@ printf '1..2\\nok 1 - a\\nok 2 - b\\n' > /logs/verifier/run.tap""",
 
 
 @pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.mark.matrix
 def test_what_a_suite_leaves_is_kept_as_it_wrote_it(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
     write_task("a", 2, test=SUITES)
     session = run_tasks("tasks", env=env)

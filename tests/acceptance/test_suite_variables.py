@@ -79,6 +79,7 @@ END
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 @pytest.mark.parametrize(("kind", "suite"), [("separate", NATIVE), ("fork", BESIDE)])
+@pytest.mark.matrix
 def test_a_native_suite_has_the_variables_that_are_declared_for_it(
     write_task: WriteTask, run_tasks: RunTasks, env: str, kind: str, suite: str
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_native_suite_has_the_variables_that_are_declared_for_it(
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 @pytest.mark.parametrize("kind", ["fork", "clean", "place"])
+@pytest.mark.matrix
 def test_a_script_has_the_variables_of_image_task_and_verifier_alone(
     write_task: WriteTask, run_tasks: RunTasks, env: str, kind: str
 ) -> None:

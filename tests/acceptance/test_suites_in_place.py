@@ -16,6 +16,7 @@ PASS = "echo 1 > /logs/verifier/reward.txt"
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_what_a_suite_leaves_behind_is_there_in_the_next_round(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
@@ -39,6 +40,7 @@ def test_no_agent_finds_the_suite_or_its_verdict(write_task: WriteTask, run_task
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 @pytest.mark.parametrize("ending", ["exit 7", "kill -9 $$", "sleep 600"], ids=["error", "kill", "timeout"])
+@pytest.mark.matrix
 def test_nothing_is_left_however_a_suite_ends(
     write_task: WriteTask, run_tasks: RunTasks, env: str, ending: str
 ) -> None:
@@ -57,6 +59,7 @@ def test_nothing_is_left_however_a_suite_ends(
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 @pytest.mark.parametrize(("keep", "reward"), [("", "0"), ("keep_processes = true", "1")])
+@pytest.mark.matrix
 def test_the_agents_processes_are_gone_unless_the_task_keeps_them(
     write_task: WriteTask, run_tasks: RunTasks, env: str, keep: str, reward: str
 ) -> None:
@@ -72,6 +75,7 @@ def test_the_agents_processes_are_gone_unless_the_task_keeps_them(
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.matrix
 def test_a_pid_1_that_the_agent_has_changed_forges_nothing(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:

@@ -32,6 +32,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("suite", MESSAGES)
+@pytest.mark.matrix
 def test_an_unusable_reward_is_an_error_that_says_what_to_do(
     write_task: WriteTask, run_tasks: RunTasks, suite: str
 ) -> None:
@@ -44,6 +45,7 @@ def test_an_unusable_reward_is_an_error_that_says_what_to_do(
 
 @pytest.mark.docker
 @pytest.mark.parametrize("suite", [suite for suite in MESSAGES if suite.startswith("mk") or "ln -s" in suite])
+@pytest.mark.matrix
 def test_an_unusable_reward_is_the_same_error_in_docker(write_task: WriteTask, run_tasks: RunTasks, suite: str) -> None:
     write_task("a", 1, test={1: suite})
     session = run_tasks("tasks", env="docker")

@@ -54,6 +54,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
+@pytest.mark.matrix
 def test_a_model_sees_an_image_in_this_round_and_the_next(
     write_task: WriteTask, run_tasks: RunTasks, spec: str, api: str, shown: object
 ) -> None:

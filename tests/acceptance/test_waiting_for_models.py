@@ -129,6 +129,7 @@ def test_an_attempt_that_has_to_wait_for_too_long_goes_on_in_a_later_session(
         assert len(server.asked) == asked + 3  # The reply that was paid for is not asked for again.
 
 
+@pytest.mark.nightly
 def test_workers_share_the_limit_of_connections(write_task: WriteTask, run_tasks: RunTasks) -> None:
     for name in "ab":
         write_task(name, rounds=1)

@@ -160,6 +160,7 @@ def test_what_is_about_attempts_is_refused_beside_it(write_task: WriteTask, run_
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_make_tasks_ready_beside_one_another(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 2)
     write_task("b", 2)

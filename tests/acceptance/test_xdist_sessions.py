@@ -71,6 +71,7 @@ def test_a_session_with_workers_is_what_it_is_without(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dist", ["loadscope", "loadgroup"])
+@pytest.mark.nightly
 def test_an_attempt_stays_on_one_worker_whatever_dist_says(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, dist: str
 ) -> None:

@@ -146,6 +146,7 @@ def five(letters: str) -> dict[str, str]:
         (five("ppf"), {**five("ppp"), "a": "pff"}, {"round"}),
     ],
 )
+@pytest.mark.matrix
 def test_a_regression_fails_where_that_is_wanted(
     evocode: Evocode, tmp_path: Path, old: dict[str, str], new: dict[str, str], failing: set[str]
 ) -> None:

@@ -66,6 +66,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AtShell]
 
 
 @pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.mark.matrix
 def test_a_shell_opens_after_a_round_that_fails_and_its_changes_are_thrown_away(
     person: AtShell, tmp_path: Path, env: str
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_shell_opens_after_a_round_that_fails_and_its_changes_are_thrown_away(
     assert person.ends()[0] == 0
 
 
+@pytest.mark.nightly
 def test_the_tests_are_there_where_somebody_asks_for_them(person: AtShell, tmp_path: Path) -> None:
     task_writer(tmp_path)("a", 2, files={"tests/data": "shared"})
     person.evocode("tasks/a", "--suite")
@@ -112,6 +114,7 @@ def test_the_tests_of_a_suite_with_an_environment_for_itself_are_not_for_the_age
     assert "the suite of round-1 has an environment for itself, and this is the agent's; leave out --suite" in said
 
 
+@pytest.mark.nightly
 def test_what_a_recorded_agent_left(person: AtShell, tmp_path: Path) -> None:
     directory = task_writer(tmp_path)("a", 2, solve={2: "echo recorded > log.txt"})
     attempt = AttemptDirectory.of(tmp_path / "evocode-results", "a", "gpt", "run-1", 1)
@@ -126,6 +129,7 @@ def test_what_a_recorded_agent_left(person: AtShell, tmp_path: Path) -> None:
     assert person.ends()[0] == 0
 
 
+@pytest.mark.nightly
 def test_a_closed_window_leaves_nothing_running(person: AtShell, tmp_path: Path) -> None:
     task_writer(tmp_path)("a", 1)
     person.evocode("tasks/a")

@@ -64,6 +64,7 @@ def author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Author]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_what_a_change_affects_is_run_again(author: Author) -> None:
     author.watch("--", "-rs", "--color=no")
     first = author.sees(WAITING)
@@ -95,6 +96,7 @@ def test_what_a_change_affects_is_run_again(author: Author) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_control_c_ends_a_run_too_and_leaves_nothing(author: Author, tmp_path: Path) -> None:
     author.edits("steps/round-1/solution/solve.sh", "echo begun > /logs/agent/begun; sleep 600")
     author.watch("--", "-s", "--log-cli-level=DEBUG")

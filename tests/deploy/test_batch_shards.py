@@ -109,6 +109,7 @@ def test_a_killed_shard_is_submitted_again_and_the_merge_is_that_of_one_run(clus
     assert sorted(made) == [(task, number) for task in "abc" for number in (1, 2)]
 
 
+@pytest.mark.nightly
 def test_a_shard_that_ended_is_not_made_again(cluster: Path) -> None:
     first = run(cluster, "shard.sh", JOB_COMPLETION_INDEX="0")
     assert first.returncode == 0, first.stdout

@@ -28,16 +28,6 @@ ENGINES = (
     pytest.param("sandbox-rootless", marks=pytest.mark.slow),
     pytest.param("docker", marks=pytest.mark.docker),
 )
-#: For tests that take long and go the same way in a sandbox with and without root.
-ROOTLESS_BY_NIGHT = pytest.mark.parametrize(
-    "engine",
-    [
-        "sandbox",
-        pytest.param("sandbox-rootless", marks=[pytest.mark.slow, pytest.mark.nightly]),
-        pytest.param("docker", marks=pytest.mark.docker),
-    ],
-    indirect=True,
-)
 
 
 class MakeTask(Protocol):

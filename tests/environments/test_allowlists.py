@@ -116,6 +116,7 @@ def guarded(engine: Engine, plain_task: Task, known_names: None) -> Iterator[Env
     environment.stop()
 
 
+@pytest.mark.matrix
 def test_what_is_listed_is_reached(guarded: Environment, outside: int) -> None:
     for host in ("good.test", "a.wild.test", LISTED):
         assert fetch(guarded, f"http://{host}:{outside}/?size=2000000").startswith("20000")
@@ -159,6 +160,7 @@ def test_the_proxy_outlives_what_an_agent_can_kill(guarded: Environment, outside
     assert int(fetch(guarded, f"http://good.test:{outside}/?size=7")) > 7
 
 
+@pytest.mark.matrix
 def test_it_is_there_again_after_everything_was_started_anew(make_environment: MakeEnvironment, outside: int) -> None:
     environment = make_environment(network=LIST)
     assert hasattr(environment, "_kill_by_engine") or hasattr(environment, "_relaunch")
@@ -167,6 +169,7 @@ def test_it_is_there_again_after_everything_was_started_anew(make_environment: M
     assert int(fetch(environment, f"http://good.test:{outside}/?size=7")) > 7
 
 
+@pytest.mark.matrix
 def test_a_fork_has_a_list_of_its_own_or_no_network_at_all(guarded: Environment, outside: int) -> None:
     snapshot = guarded.snapshot()
     networks: tuple[Network, ...] = (Allowlist.of(["a.wild.test", LISTED]), "no-network")
@@ -313,6 +316,7 @@ def test_an_image_without_both_is_refused_with_what_to_do(docker: DockerEngine, 
 # Sandboxes.
 
 
+@pytest.mark.matrix
 def test_connections_of_a_sandbox_end_with_it(sandbox_engine: SandboxEngine, plain_task: Task) -> None:
     sandbox_engine.egress_proxy().resolve = resolve
     with socket.create_server((LISTED, 0)) as server:

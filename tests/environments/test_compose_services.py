@@ -161,6 +161,7 @@ def test_a_fork_has_what_each_service_is_to_have_of_the_agents(running: ComposeE
         snapshot.discard()
 
 
+@pytest.mark.nightly
 def test_a_clean_fork_has_the_services_with_what_they_held(running: ComposeEnvironment) -> None:
     call(running, "PUT", "http://db/data/clean", "1")
     running.exec("mkdir -p /app && echo 1 > /app/kept && echo 1 > /gone")
@@ -240,6 +241,7 @@ def everything_of(engine: DockerEngine) -> dict[str, int]:
     }
 
 
+@pytest.mark.nightly
 def test_nothing_is_left_of_services(task: Task) -> None:
     engine = DockerEngine()
     environment = composed(engine, task)
@@ -259,6 +261,7 @@ def test_nothing_is_left_of_services(task: Task) -> None:
     other.close()
 
 
+@pytest.mark.nightly
 def test_what_a_killed_session_left_is_removed_by_the_next(task: Task, docker: DockerEngine) -> None:
     script = (
         "import signal, sys; from pathlib import Path\n"

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.environments import Environment
-from tests.environments.conftest import ROOTLESS_BY_NIGHT
 
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
+
+pytestmark = [pytest.mark.guards("environments"), pytest.mark.matrix]
 
 FRESH = ("/tests", "/logs/verifier")
 
@@ -207,7 +208,6 @@ def test_names_of_users_are_those_of_the_image(environment: Environment) -> None
         assert fork.exec("ls mine").ok
 
 
-@ROOTLESS_BY_NIGHT
 def test_a_broken_system_does_not_keep_the_paths_back(environment: Environment) -> None:
     # Without these no program starts; to remove all of /usr/lib would take most of a minute.
     libraries = "/usr/lib64 /usr/lib/ld-* /usr/lib/*/ld-* /usr/lib/*/libc.so*"

@@ -11,7 +11,11 @@ from pytest_evocode.environments.entry_points import EnterableEnvironment, enter
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import ENGINES, MakeEnvironment, MakeTask
 
-pytestmark = pytest.mark.parametrize("engine", ENGINES, indirect=True)
+pytestmark = [
+    pytest.mark.parametrize("engine", ENGINES, indirect=True),
+    pytest.mark.guards("environments"),
+    pytest.mark.matrix,
+]
 
 SERVICE = """#!/bin/bash
 echo "about to serve $GREETING as $(id -un) in $PWD"

@@ -13,10 +13,9 @@ from pytest_evocode.environments.protocol import ResourceLimits
 from pytest_evocode.environments.sandbox.engine import SandboxEngine
 from pytest_evocode.errors import EnvironmentFault, EnvironmentUnavailable
 from pytest_evocode.tasks import Task
-from tests.environments.conftest import ROOTLESS_BY_NIGHT
 from tests.environments.test_contract_programs import WAIT, bash, opened, processes
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.guards("environments"), pytest.mark.matrix]
 
 BOMB = "bomb() { bomb | bomb & }; bomb; "
 FULL = """
@@ -133,7 +132,6 @@ while True:
 """
 
 
-@ROOTLESS_BY_NIGHT
 def test_who_traces_the_others_delays_them_and_ends(hostile: ProgramEnvironment) -> None:
     tracer, taken = opened(hostile, *IN_PYTHON, TRACE)
     taken.wait_for(b"begun")

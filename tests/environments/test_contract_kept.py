@@ -21,7 +21,7 @@ from pytest_evocode.tasks import Task
 from tests.environments.conftest import ENGINES, MakeEnvironment, start_engine
 from tests.terminals import HANGS, Person
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.guards("environments"), pytest.mark.matrix]
 
 ROOT = Path(__file__).parents[2]
 SESSION = """
@@ -170,6 +170,7 @@ def test_for_the_session_it_has_stopped(engine: Engine, make_environment: MakeEn
 
 @pytest.mark.docker
 @pytest.mark.parametrize("kind", ["docker"])
+@pytest.mark.nightly
 def test_a_kept_container_keeps_its_image_volumes_and_network_until_it_goes(keep: Keep) -> None:
     from pytest_evocode.environments.docker.engine import connect
 

@@ -19,7 +19,7 @@ from pytest_evocode.errors import EnvironmentUnavailable
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import MakeTask
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.guards("environments"), pytest.mark.matrix]
 
 LIMITS = ResourceLimits(processes=60)
 FORKS = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n"

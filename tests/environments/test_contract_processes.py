@@ -16,6 +16,8 @@ SLEEPS_BEHIND = 'sleep 300 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; don
 # A daemon as careful as one can be: two forks, a session of its own, deaf to everything it can be deaf to.
 DAEMON = """
 import os, signal, sys, time
+
+pytestmark = [pytest.mark.guards("environments"), pytest.mark.matrix]
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:

@@ -37,6 +37,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("user", ["", "0"], ids=["nothing runs", "a program of root runs"])
+@pytest.mark.matrix
 def test_a_container_ends_when_its_session_was_killed(docker: DockerEngine, make_task: MakeTask, user: str) -> None:
     client: APIClient = docker._client
     task = make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\n')

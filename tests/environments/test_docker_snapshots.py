@@ -71,6 +71,7 @@ def listing_in_fork(environment: DockerEnvironment, snapshot: DockerSnapshot) ->
 
 
 @pytest.mark.parametrize("deepest", [40, 2])
+@pytest.mark.matrix
 def test_every_fork_has_what_the_container_had_then(
     docker: DockerEngine, environment: DockerEnvironment, deepest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

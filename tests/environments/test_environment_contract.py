@@ -27,6 +27,8 @@ from pytest_evocode.tasks import Task
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
 
+pytestmark = [pytest.mark.guards("environments"), pytest.mark.matrix]
+
 
 def test_starts_with_empty_log_directories_that_everybody_can_write(environment: Environment) -> None:
     for name in ("/logs/agent", "/logs/artifacts"):

@@ -34,6 +34,7 @@ def stamp(engine: Engine, task: Task) -> str:
         environment.stop()
 
 
+@pytest.mark.matrix
 def test_an_image_is_built_once_per_content(sandbox_engine: Engine, make_task: MakeTask) -> None:
     task = make_task(STAMP, files={"file": "text", "sub/file": "text"})
     first = stamp(sandbox_engine, task)
@@ -54,6 +55,7 @@ def test_an_image_is_built_once_per_content(sandbox_engine: Engine, make_task: M
     assert len(seen) == 7
 
 
+@pytest.mark.matrix
 def test_two_processes_build_an_image_once(sandbox_engine: Engine, make_task: MakeTask) -> None:
     task = make_task(f"{FROM}RUN sleep 0.3; date +%s.%N > /stamp\n")
     script = (
@@ -71,6 +73,7 @@ def test_two_processes_build_an_image_once(sandbox_engine: Engine, make_task: Ma
 
 
 @pytest.mark.parametrize("text", ["RUN echo > /made; exit 1\n", "RUN true\nCOPY missing /x\n", "RUN true\nONBUILD x\n"])
+@pytest.mark.matrix
 def test_a_failed_build_leaves_nothing_behind(
     sandbox_engine: Engine, make_task: MakeTask, cache: Path, text: str
 ) -> None:

@@ -51,12 +51,14 @@ def output(environment: Environment, script: str) -> str:
 # Instructions.
 
 
+@pytest.mark.matrix
 def test_workdir_is_made_relative_to_the_last_one_and_used(build: Build) -> None:
     environment = build("WORKDIR /srv/one\nWORKDIR two\nRUN pwd > here\n")
     assert environment.workdir == "/srv/one/two"
     assert output(environment, "pwd; cat here") == "/srv/one/two\n/srv/one/two\n"
 
 
+@pytest.mark.matrix
 def test_env_in_both_forms_with_variables_put_in(build: Build) -> None:
     environment = build(
         'ENV ONE=1 TWO="two words"\nENV OLD the old form\nENV BOTH=$ONE-${TWO} PATH=/opt/bin:$PATH\n'
@@ -216,6 +218,7 @@ def test_add_unpacks_a_tar_and_copy_does_not(build: Build, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["../evil", "/evil", "link"])
+@pytest.mark.matrix
 def test_add_of_a_tar_that_leads_out_writes_nothing_there(build: Build, tmp_path: Path, kind: str) -> None:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
@@ -269,6 +272,7 @@ def test_a_mistyped_instruction_needs_no_docker(build: Build) -> None:
         build("WORKDR /x\n")
 
 
+@pytest.mark.matrix
 def test_a_failing_run_shows_its_last_lines(build: Build) -> None:
     with pytest.raises(BuildError) as caught:
         build("WORKDIR /x\nRUN for i in $(seq 100); do echo line $i; done; echo oops >&2; exit 3\n")
@@ -280,6 +284,7 @@ def test_a_failing_run_shows_its_last_lines(build: Build) -> None:
     assert "line 81\n" not in message
 
 
+@pytest.mark.matrix
 def test_a_run_over_the_builds_time_limit(sandbox_engine: Engine, make_task: MakeTask) -> None:
     task = make_task(f"{FROM}RUN echo begun; sleep 300\n", toml="[environment]\nbuild_timeout_sec = 0.5\n")
     with pytest.raises(BuildError, match=r"Dockerfile:2: .*did not end in 0.5 s(.|\n)*begun$"):
@@ -310,6 +315,7 @@ def test_a_base_whose_language_is_missing_here(sandbox_engine: Engine, make_task
         ("COPY etc /x", "is a link out of the build context"),
     ],
 )
+@pytest.mark.matrix
 def test_copy_of_what_is_not_there(sandbox_engine: Engine, make_task: MakeTask, copy: str, why: str) -> None:
     task = make_task(f"{FROM}{copy}\n", files={**CONTEXT, "ignored/file": "", ".dockerignore": "ignored\n"})
     (task.environment_directory / "passwd").symlink_to("/etc/passwd")

@@ -322,6 +322,7 @@ print(sorted(found - {"true", "coreutils", "touch"}))
 
 
 @pytest.mark.parametrize("user", ["root", "nobody"])
+@pytest.mark.matrix
 def test_no_program_can_look_into_a_process_before_it_becomes_another_one(
     sandbox_engine: Engine, plain_task: Task, user: str
 ) -> None:

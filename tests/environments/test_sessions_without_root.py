@@ -33,6 +33,7 @@ def rootless() -> Iterator[Rootless]:
     "contract",
     ["test_contract_programs.py", pytest.param("test_contract_hostile_programs.py", marks=pytest.mark.nightly)],
 )
+@pytest.mark.nightly
 def test_programs_run_without_root(rootless: Rootless, engine: str, contract: str) -> None:
     here = Path(__file__)
     arguments = [

@@ -87,8 +87,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keep attacks out of the quick run, and have reports say what is played."""
+    """Keep attacks out of the quick run, choose among their places by day, and have reports say what is played."""
     item.add_marker("slow")
+    item.add_marker(pytest.mark.guards("trial"))
+    if "attack" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.matrix("attack"))
     table.note(item)
 
 

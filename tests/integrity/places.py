@@ -10,8 +10,6 @@ from typing import Literal
 import pytest
 
 _SLOWEST = 15.0
-#: What is always played in Docker and without root; the other two were there before, and differ little between these.
-_APART = ("separate", "clean")
 Mode = Literal["separate", "clean", "fork", "place"]
 SuiteName = Literal["careful", "careless", "careless pinned", "native", "native as nobody", "door"]
 #: What the suites run; a sandbox without root can write nothing below /usr, which is the host's.
@@ -101,33 +99,20 @@ def _places(modes: Iterable[Mode]) -> list[Place]:
     return [*found, *(Place(place.env, place.mode, rootless=True) for place in found)]
 
 
-def _marks(place: Place, nightly: bool) -> list[pytest.MarkDecorator]:
-    return [
-        *([pytest.mark.docker] if place.env == "docker" else []),
-        *([pytest.mark.nightly] if nightly else []),
-    ]
+def _marks(place: Place) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.docker] if place.env == "docker" else []
 
 
-PLACES = [
-    pytest.param(place, id=place.id, marks=_marks(place, nightly=place.env == "docker" or place.rootless))
-    for place in _places(FORK)
-]
+PLACES = [pytest.param(place, id=place.id, marks=_marks(place)) for place in _places(FORK)]
 
 
 def in_all_places(
-    attacks: Iterable[Attack],
-    modes: Iterable[Mode] = FORK,
-    *,
-    also: Iterable[Mode] = (),
-    nightly: bool = True,
-    by_day: int = 1,
+    attacks: Iterable[Attack], modes: Iterable[Mode] = FORK, *, also: Iterable[Mode] = ()
 ) -> pytest.MarkDecorator:
     """Parametrise a test with ``attack`` and ``place``: each attack in every place that it is about.
 
-    What defeats most attacks is the same code in both environments, with root and without, and wherever the suite runs.
-    So those in Docker (unless ``nightly`` is false), without root, in place, and in the modes ``also`` are left to the
-    night. The first attack is always played, in Docker and without root where the suite has nothing of the agent's.
-    Of a large family whose members meet the same defence ``by_day`` is 2, which leaves every other one to the night.
+    What defeats most attacks is the same code in both environments, with root and without, and wherever the suite runs:
+    by day each is played in its first place. In the modes ``also`` only the first attack is played without root.
     """
     modes, also = tuple(modes), tuple(also)
     cases = []
@@ -137,14 +122,7 @@ def in_all_places(
                 continue
             if place.mode in also and place.rootless and number > 0:
                 continue
-            late = attack.nightly or place.mode in {*also, "place"} or place.rootless
-            late = late or (place.env == "docker" and nightly) or number % by_day > 0
-            # How the engine is asked and what is done without root differ little by the attack, and not by the mode.
-            always = number == 0 and not attack.nightly
-            if place.env == "docker" or place.rootless:
-                always = always and place.mode in _APART and place.mode not in also
-                always = always and (place.env != "docker" or not place.rootless)
-            marks = _marks(place, late and not always)
+            marks = [*_marks(place), *([pytest.mark.nightly] if attack.nightly else [])]
             if why := attack.unsolved.get(f"{place.env}-{place.mode}"):
                 marks.append(pytest.mark.xfail(reason=why))
             cases.append(pytest.param(attack, place, id=f"{attack.name}-{place.id}", marks=marks))

@@ -76,7 +76,7 @@ ESCAPES = [
 ]  # fmt: skip
 
 
-@in_all_places(ESCAPES, also=AWAY, by_day=2)
+@in_all_places(ESCAPES, also=AWAY)
 def test_nothing_of_the_host_is_reached(
     attack: Attack, place: Place, play: Play, honest: Honest, pytester: pytest.Pytester
 ) -> None:

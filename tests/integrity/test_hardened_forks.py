@@ -117,6 +117,7 @@ def test_users_are_those_of_the_image(attack: Attack, place: Place, play: Play, 
 
 
 @in_all_places([CACHES])
+@pytest.mark.nightly
 def test_caches_are_gone_however_many_they_are(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

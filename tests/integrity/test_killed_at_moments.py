@@ -104,6 +104,7 @@ def session(directory: Path, env: str, moment: str, *arguments: str) -> subproce
 
 @pytest.mark.parametrize(("env", "moment"), tuple(moments()))
 @pytest.mark.slow
+@pytest.mark.matrix
 def test_nothing_is_left_of_a_session_that_is_killed(directory: Path, env: str, moment: str) -> None:
     killed = session(directory, env, moment)
     assert killed.returncode == -signal.SIGKILL, killed.stdout

@@ -58,6 +58,7 @@ def client(provider: str, server: ModelServer, **options: Any) -> ModelClient:
 
 
 @each_provider
+@pytest.mark.matrix
 def test_a_conversation_goes_on_as_the_model_left_it(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEYS[provider], "the-key-of-the-tests")
     script: list[Step] = [[Think("Hm."), Say("I look."), Run("ls"), Run("pwd")], Say("Done.")]

@@ -46,6 +46,7 @@ def test_the_disciplined_attempt_is_better_in_what_the_task_is_about(name: str) 
     assert disciplined > reckless
 
 
+@pytest.mark.nightly
 def test_a_disciplined_attempt_leaves_a_live_program_working_between_its_edits(engine: Engine, tmp_path: Path) -> None:
     task = load_task(TASKS / "stations")
     values = {}

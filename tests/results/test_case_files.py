@@ -296,6 +296,7 @@ def file_of(name: str, number: int, text: str = "") -> str:
 
 
 @pytest.mark.parametrize("name", CASE_FILES)
+@pytest.mark.matrix
 def test_a_file_with_more_cases_than_any_suite_has_is_a_flood(name: str) -> None:
     assert len(parse_case_file(name, file_of(name, MOST_CASES))) == MOST_CASES
     with pytest.raises(VerifierFault, match=f"{name} has more than {MOST_CASES} cases"):

@@ -70,6 +70,7 @@ def tree_of(environment: Environment) -> Tree:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=trees(), new=trees())
+@pytest.mark.matrix
 def test_what_was_recorded_leads_from_one_tree_to_the_other(shared_sandbox: Environment, old: Tree, new: Tree) -> None:
     put(shared_sandbox, old)
     workspace = WorkspaceChanges(shared_sandbox)
@@ -91,6 +92,7 @@ def shared_sandbox(sandbox_engine: Any, plain_task: Any) -> Any:
     environment.stop()
 
 
+@pytest.mark.matrix
 def test_actions_one_after_the_other_are_applied_at_once(act: Act, environment: Environment) -> None:
     changes = [
         *act("echo 1 > a; printf 'x\\ny' > tree/b; rm from-image"),
@@ -145,6 +147,7 @@ def test_no_symlink_of_a_recording_leads_to_the_host(environment: Environment, t
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.matrix
 def test_python_compiles_anew_what_was_applied(act: Act, environment: Environment) -> None:
     act("echo 'print(111)' > a.py")
     changes = act("touch -d @1000000000 a.py; sed -i s/111/222/ a.py; touch -d @1000000000 a.py")

@@ -47,12 +47,14 @@ def test_what_is_moved_is_deleted_and_added(act: Act) -> None:
     assert (deleted["sha256"], deleted["mode"]) == (None, None)
 
 
+@pytest.mark.matrix
 def test_a_change_of_the_same_length_within_the_same_tick_is_seen(act: Act) -> None:
     for number in range(10, 30):
         (change,) = act(f"printf {number} > from-image")
         assert change["sha256"] == sha256(b"%d" % number)
 
 
+@pytest.mark.matrix
 def test_modes_symlinks_and_files_that_are_no_text(act: Act) -> None:
     (mode,) = act("chmod 755 from-image")
     assert (mode["kind"], mode["mode"], mode["diff"], mode["sha256"]) == ("modified", "0755", "", sha256(b"original\n"))
@@ -78,6 +80,7 @@ def test_a_name_that_cannot_be_written_down_is_counted(act: Act, workspace: Work
     assert workspace.remarks() == {"unrecorded": {"files": 1, "contents": 0}}
 
 
+@pytest.mark.matrix
 def test_caches_and_what_is_left_out_are_passed_over(act: Act, workspace: WorkspaceChanges) -> None:
     assert (
         act("mkdir -p node_modules/a src/__pycache__ .venv; touch node_modules/a/b src/__pycache__/c .venv/d e.pyc")
@@ -88,6 +91,7 @@ def test_caches_and_what_is_left_out_are_passed_over(act: Act, workspace: Worksp
     assert names(act("mkdir skills; touch skills/a AGENTS.md AGENTS.md.bak")) == {"AGENTS.md.bak": "added"}
 
 
+@pytest.mark.matrix
 def test_a_look_leaves_no_trace(act: Act, environment: Environment) -> None:
     script = "sleep 0.05; rm -rf new; mkdir new; for i in $(seq {}); do echo $i > new/$i; done; "
     # When a directory was last listed changes by looking when. A container's engine reads a single file by bash.
@@ -99,6 +103,7 @@ def test_a_look_leaves_no_trace(act: Act, environment: Environment) -> None:
         assert environment.exec(listing).output == before
 
 
+@pytest.mark.matrix
 def test_background_processes_live_on(act: Act, environment: Environment) -> None:
     act("(while sleep 0.05; do date +%N > beat; done) >/dev/null 2>&1 &")
     for _ in range(5):
@@ -106,6 +111,7 @@ def test_background_processes_live_on(act: Act, environment: Environment) -> Non
     assert environment.exec("pgrep -f 'sleep 0.05' || sleep 0.2; cat beat").ok
 
 
+@pytest.mark.matrix
 def test_limits_keep_an_action_short(environment: Environment) -> None:
     limits = ChangeLimits(file=1000, whole=50, recorded=2000, recorded_files=4, listed=6, read_files=10)
     workspace = WorkspaceChanges(environment, limits=limits)
@@ -123,6 +129,7 @@ def test_limits_keep_an_action_short(environment: Environment) -> None:
     assert (large["path"], large["kind"], large["diff"]) == ("large", "modified", None)
 
 
+@pytest.mark.matrix
 def test_a_large_workspace_is_read_as_far_as_the_limit_goes(environment: Environment) -> None:
     environment.exec("mkdir deep; for i in $(seq 100); do echo $i > deep/$i; done; echo top > top")
     workspace = WorkspaceChanges(environment, limits=ChangeLimits(read_files=50))
@@ -151,6 +158,7 @@ def test_a_workspace_that_is_gone_is_told_of_once(act: Act, workspace: Workspace
     assert (workspace.changes(), workspace.remarks()) == ([], {})
 
 
+@pytest.mark.matrix
 def test_without_its_tools_another_way_is_found_and_without_any_it_is_told(
     act: Act, workspace: WorkspaceChanges
 ) -> None:

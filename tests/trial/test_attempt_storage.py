@@ -198,6 +198,7 @@ def newest_manifest(tmp_path: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.matrix
 def test_an_attempt_goes_on_on_another_machine(
     machines: tuple[Machine, Machine],
     kind: str,
@@ -226,6 +227,7 @@ def test_an_attempt_goes_on_on_another_machine(
     }
 
 
+@pytest.mark.matrix
 def test_where_a_layer_is_damaged_its_round_is_repeated(
     machines: tuple[Machine, Machine],
     kind: str,
@@ -277,6 +279,7 @@ class TestInSandboxes:
         return "sandbox"
 
     @pytest.mark.parametrize("is_behind", [False, True])
+    @pytest.mark.matrix
     def test_a_results_directory_that_both_machines_see_needs_the_snapshots_alone(
         self,
         machines: tuple[Machine, Machine],

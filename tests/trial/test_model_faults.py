@@ -41,6 +41,7 @@ def _no_pauses_and_own_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[f"{fault.api}: {fault.name}" for fault in FAULTS])
+@pytest.mark.matrix
 def test_a_fault_of_the_provider_has_the_outcome_that_the_table_says(
     fault: ModelFault, engine: Engine, make_task: MakeTask, finish: Finish, tmp_path: Path
 ) -> None:

@@ -119,6 +119,7 @@ def test_a_solution_that_does_not_end_in_time_too(engine: Engine, make_task: Mak
         look(2)
 
 
+@pytest.mark.nightly
 def test_what_a_recorded_agent_left_can_be_looked_at(
     tmp_path: Path, engine: Engine, make_task: MakeTask, finish: Finish
 ) -> None:

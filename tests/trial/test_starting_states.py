@@ -233,6 +233,7 @@ NAME, VALUE = "SOME_SERVICE_API_KEY", "0123456789abcdef-of-the-host"
 
 
 @pytest.mark.parametrize("toml", ["", f"{PLACE}keep_processes = true\n"], ids=["fork", "place"])
+@pytest.mark.matrix
 def test_a_secret_of_a_solution_is_not_where_another_agent_begins(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], toml: str
 ) -> None:

@@ -109,6 +109,7 @@ def test_a_round_with_a_min_reward_is_waited_for(
         ("0.5", '{"correctness": 0.75}', True),
     ],
 )
+@pytest.mark.matrix
 def test_below_a_min_reward_the_chain_ends(
     engine: Engine,
     make_task: MakeTask,

@@ -154,6 +154,7 @@ def test_edits_by_other_tools_are_made_from_what_they_changed(
     assert again[0].passed
 
 
+@pytest.mark.nightly
 def test_a_turn_that_was_out_of_time_is_so_again(make_task: MakeTask, scripted: type[Scripted], play: Play) -> None:
     task = make_task(PASSING, toml="[agent]\ntimeout_sec = 3\n")
     original, recorded = play(task, scripted(records("echo 1 > a; sleep 60; echo 2 > a")))
@@ -312,6 +313,7 @@ def kept(task: Task, recorded: Path, place: Path, form: str) -> Path:
     return place
 
 
+@pytest.mark.nightly
 def test_every_place_that_recordings_may_be_at(
     make_task: MakeTask, scripted: type[Scripted], play: Play, tmp_path: Path
 ) -> None:

@@ -78,6 +78,7 @@ def without_times(directory: AttemptDirectory) -> tuple[list[RoundRecord], set[s
 
 
 @pytest.mark.parametrize("minimum", ["0.0", "-1", "{ reward = 0 }"])
+@pytest.mark.matrix
 def test_a_bound_that_no_reward_falls_short_of_is_not_waited_for(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], moment: str, wake: Wake, minimum: str
 ) -> None:
@@ -287,6 +288,7 @@ class Remembering:
 
 
 @pytest.mark.parametrize("passes", [True, False])
+@pytest.mark.matrix
 def test_a_session_that_is_stopped_before_the_verdict_has_not_played_what_was_ahead(
     engine: Engine,
     make_task: MakeTask,

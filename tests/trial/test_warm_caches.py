@@ -98,6 +98,7 @@ def test_an_agents_own_caches_are_neither_found_nor_kept(
         "rm -rf /root; ln -s /app/elsewhere /root; mkdir -p elsewhere",
     ],
 )
+@pytest.mark.matrix
 def test_links_of_an_agents_lead_nowhere(
     make_task: MakeTask, play: Play, scripted: type[Scripted], planted: str
 ) -> None:
@@ -211,6 +212,7 @@ def test_those_of_the_workspace_are_the_agents(make_task: MakeTask, play: Play, 
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_in_docker_too_the_agents_own_are_not_found(
     make_task: MakeTask, finish: Finish, scripted: type[Scripted]
 ) -> None:

@@ -99,12 +99,14 @@ def test_users_have_the_numbers_of_the_image(hardened: Hardened) -> None:
 @pytest.mark.parametrize(
     "script", ["rm /etc/passwd", "rm /etc/passwd; ln -s /app/passwd /etc/passwd; echo 'nobody:x:0:0::/:' > /app/passwd"]
 )
+@pytest.mark.matrix
 def test_users_that_the_agent_took_away_are_there(hardened: Hardened, script: str) -> None:
     with hardened(script) as (fork, _):
         assert fork.exec("id -u", user="nobody").output == "65534\n"
         assert fork.exec("id -u", user="root").output == "0\n"
 
 
+@pytest.mark.matrix
 def test_start_up_files_are_those_of_the_image(hardened: Hardened) -> None:
     script = """
     mkdir -p /root/.config/fish /app/fish
@@ -124,6 +126,7 @@ def test_start_up_files_are_those_of_the_image(hardened: Hardened) -> None:
 
 
 @pytest.mark.parametrize("place", ["/root", "/root/.config", "/root/.local"])
+@pytest.mark.matrix
 def test_links_to_start_up_files_in_the_workspace_go(hardened: Hardened, place: str) -> None:
     script = f"mkdir -p /app/home/fish; echo cheated > /app/home/.profile; rm -rf {place}; ln -s /app/home {place}"
     with hardened(script) as (fork, changes):
@@ -133,6 +136,7 @@ def test_links_to_start_up_files_in_the_workspace_go(hardened: Hardened, place: 
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(700, marks=pytest.mark.nightly)])
+@pytest.mark.matrix
 def test_many_long_caches_do_not_keep_a_poisoned_one(hardened: Hardened, count: int) -> None:
     # A hundred of these paths are more than one argument of a program may have.
     long = "/".join(["long-" * 45] * 8)
@@ -148,6 +152,7 @@ def test_many_long_caches_do_not_keep_a_poisoned_one(hardened: Hardened, count: 
         assert fork.exec("find /usr/local/lib -name '*.pyc' | wc -l").output == "0\n"
 
 
+@pytest.mark.matrix
 def test_a_cache_that_cannot_be_removed_is_an_error(both: Engine, hardened: Hardened, task: Task) -> None:
     script = "mkdir -p /usr/lib/x/__pycache__; : > /usr/lib/x/__pycache__/y.pyc"
     with hardened(script) as (fork, _):
@@ -161,6 +166,7 @@ def test_a_cache_that_cannot_be_removed_is_an_error(both: Engine, hardened: Hard
             )
 
 
+@pytest.mark.matrix
 def test_virtual_environments_and_stand_ins_in_the_workspace_count(hardened: Hardened) -> None:
     script = """
     echo x > /app/.venv/lib/x.py; mkdir -p /app/mine/lib; echo x > /app/mine/pyvenv.cfg; echo x > /app/mine/lib/x

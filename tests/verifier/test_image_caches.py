@@ -130,6 +130,7 @@ def listing(environment: Environment) -> Listing:
     return found
 
 
+@pytest.mark.matrix
 def test_poisoned_deleted_added_and_given_away_caches_are_as_in_the_image(turn: Turn) -> None:
     image = listing(turn.image())
     python(turn.environment, POISON, f"{SITE}/built/a.py")
@@ -144,12 +145,14 @@ def test_poisoned_deleted_added_and_given_away_caches_are_as_in_the_image(turn: 
 
 
 @pytest.mark.parametrize("script", ["rm -rf CACHE", "rm -rf CACHE; ln -s /tmp CACHE", "rm -rf CACHE; echo > CACHE"])
+@pytest.mark.matrix
 def test_a_directory_of_caches_that_is_gone_is_there_again(turn: Turn, script: str) -> None:
     image = listing(turn.image())
     run(turn.environment, "bash", "-c", script.replace("CACHE", f"{SITE}/built/__pycache__"))
     assert listing(turn.fork()) == image
 
 
+@pytest.mark.matrix
 def test_what_the_turn_compiled_is_compiled_by_the_image_from_its_own_sources(turn: Turn) -> None:
     before = listing(turn.image())
     python(turn.environment, FRESH, SITE)
@@ -168,6 +171,7 @@ def test_what_the_turn_compiled_is_compiled_by_the_image_from_its_own_sources(tu
     assert python(fork, FRESH, SITE, user="65534") == "fresh a 1\n"
 
 
+@pytest.mark.matrix
 def test_a_source_with_other_contents_and_the_same_time_and_size_has_no_cache(turn: Turn) -> None:
     script = """
     for module in built/a fresh/a; do
@@ -182,6 +186,7 @@ def test_a_source_with_other_contents_and_the_same_time_and_size_has_no_cache(tu
     assert python(turn.fork(), shown, SITE) == "built q fresh q\n"
 
 
+@pytest.mark.matrix
 def test_files_that_were_given_away_keep_their_caches(turn: Turn) -> None:
     image = listing(turn.image())
     # Without root there is nobody to give them to.
@@ -189,6 +194,7 @@ def test_files_that_were_given_away_keep_their_caches(turn: Turn) -> None:
     assert listing(turn.fork()) == image
 
 
+@pytest.mark.matrix
 def test_processes_of_a_user_who_cannot_write_compile_nothing(turn: Turn) -> None:
     program = "import json, email.message, argparse, unittest"
     library = python(turn.environment, "import os; print(os.path.dirname(os.__file__), end='')")
@@ -201,6 +207,7 @@ def test_processes_of_a_user_who_cannot_write_compile_nothing(turn: Turn) -> Non
     assert " matches /" in verbose.output
 
 
+@pytest.mark.matrix
 def test_what_is_known_starts_no_environment_and_what_is_damaged_is_made_again(
     turn: Turn, both: Engine, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +237,7 @@ def test_what_is_known_starts_no_environment_and_what_is_damaged_is_made_again(
     assert len(started) == 2
 
 
+@pytest.mark.matrix
 def test_of_an_image_without_python_caches_are_removed(turn: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_caches, "_FIND_PYTHON", "exit 3")
     python(turn.environment, POISON, f"{SITE}/built/a.py")

@@ -79,6 +79,7 @@ def verdict(run: SuiteRun) -> Verdict:
         ("round-3", ["kept", "method", "kept", "", "two-again", "new"]),
     ],
 )
+@pytest.mark.matrix
 def test_a_round_has_what_is_required_by_then(native: RunNative, at: str, requirements: list[str]) -> None:
     cases = verdict(native(FILES, rounds=ROUNDS, at=at)).cases
     assert [case.requirement for case in cases] == requirements
@@ -257,6 +258,7 @@ def test_other():
         ("something", {"new-format": None, "size": None, "other": None}),
     ],
 )
+@pytest.mark.matrix
 def test_a_case_is_stale_where_what_it_replaces_still_passes(
     native: RunNative, text: str, failures: dict[str, str | None]
 ) -> None:

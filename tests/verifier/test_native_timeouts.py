@@ -150,6 +150,7 @@ def test_a_slower_machine_gives_cases_more_time(native: RunNative) -> None:
         pytest.param("import time\ntime.sleep(600)\n\ndef test_x():\n    pass\n", "2", id="import"),
     ],
 )
+@pytest.mark.matrix
 def test_what_no_exception_ends_ends_the_suite_and_names_its_line(native: RunNative, test: str, line: str) -> None:
     run = native({"round-1/test_a.py": test, "round-1/test_b.py": "def test_y():\n    pass\n"}, timeout=30.0)
     assert run.verdict is None
@@ -163,6 +164,7 @@ def test_a_suite_that_hangs_in_a_thread_ends_with_its_last_test(native: RunNativ
 
 
 @pytest.mark.parametrize("pinned", [None, PINNED])
+@pytest.mark.matrix
 def test_at_the_suites_limit_it_is_said_which_case_was_running(
     native: RunNative, pinned: dict[str, str] | None
 ) -> None:
@@ -191,6 +193,7 @@ def test_y():
         assert all(said in case.reason for case in found.cases)
 
 
+@pytest.mark.nightly
 def test_no_case_has_more_than_half_of_the_suites_time(native: RunNative) -> None:
     test = "import time\n\ndef test_x():\n    time.sleep(600)\n"
     # Half of it is enough to start Python and pytest on a busy machine, too.

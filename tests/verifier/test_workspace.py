@@ -317,6 +317,7 @@ def cases(engine_of_module: Engine, tmp_path_factory: pytest.TempPathFactory) ->
     return {case.id.rpartition("::")[2]: case for case in run.verdict.cases}
 
 
+@pytest.mark.matrix
 def test_all_calls(cases: Mapping[str, Case]) -> None:
     """All in one test, because every worker that has one of several would run the whole suite."""
     broken = {name: case.reason for name, case in cases.items() if case.status != "passed"}

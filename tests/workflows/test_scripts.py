@@ -273,6 +273,7 @@ def summarize(root: Path, **variables: str) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize(("now", "status"), [("pp", "0"), ("ff", "1")])
+@pytest.mark.matrix
 def test_a_summary_has_the_leaderboard_and_the_status_of_the_comparison(tmp_path: Path, now: str, status: str) -> None:
     write_attempt(tmp_path / ".baseline" / "merged", outcomes="pp")
     write_attempt(tmp_path / "shards" / "evocode-job-0", outcomes=now)
@@ -297,6 +298,7 @@ def test_a_comment_has_the_rounds_that_flipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("against", "says"), [("main", True), ("", False)])
+@pytest.mark.matrix
 def test_a_comment_says_that_there_is_no_baseline_yet(tmp_path: Path, against: str, says: bool) -> None:
     write_attempt(tmp_path / "shards" / "evocode-job-0")
     comment, summary, output = summarize(tmp_path, AGAINST=against)

@@ -126,6 +126,7 @@ def test_the_next_round_goes_on_where_the_one_before_has_ended(
 
 
 @pytest.mark.parametrize(("where", "builds"), [("fork", 1), ("clean", 0)])
+@pytest.mark.matrix
 def test_builds_have_what_the_suite_of_the_round_would_have(
     make_task: MakeTask, engine: Engine, cache: ResultCache, where: str, builds: int
 ) -> None:

@@ -170,6 +170,7 @@ def test_mutants_are_told_and_end_with_their_seconds(make_task: MakeTask, engine
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_test_that_only_calls_covers_nothing(make_task: MakeTask, engine: Engine, tmp_path: Path) -> None:
     vague = CHECKS.replace("self.assertEqual(half(4), 2)", "self.assertGreaterEqual(half(4), -9)")
     played: Recording = recording().bash("a", changes={"ledger.py": HALVED}).bash("b", changes={"test_half.py": vague})

@@ -49,6 +49,7 @@ def test_a_trick_that_is_seen_through_gains_next_to_nothing(name: str, trick: Tr
 
 
 @pytest.mark.parametrize("trick", by_name(REMAINING).values(), ids=by_name(REMAINING))
+@pytest.mark.matrix
 def test_what_remains_gains_what_is_told(trick: Trick) -> None:
     found = {name: gain(name, trick) for name in REACH}
     assert max(found.values()) == pytest.approx(GAINS[trick.__name__][0], abs=0.006), found

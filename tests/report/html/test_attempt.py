@@ -102,6 +102,7 @@ def test_a_round_has_what_its_verdict_rests_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_an_attempt_that_was_just_played_has_what_its_suites_printed(tmp_path: Path) -> None:
     engine, _ = choose_engine("sandbox")
     try:

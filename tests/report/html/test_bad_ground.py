@@ -103,6 +103,7 @@ def test_a_full_disk_leaves_the_old_report_and_one_error_and_the_next_report_goe
 
 
 @pytest.mark.parametrize("where", ["", "data", "data/attempts"])
+@pytest.mark.matrix
 def test_a_directory_that_may_not_be_written_is_one_error(results: Path, tmp_path: Path, where: str) -> None:
     report = write(results, tmp_path / "report")
     before, index = files_in(report), value_in(report, "index")
@@ -158,6 +159,7 @@ def _kill_within(number: int) -> None:
 
 
 @pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.matrix
 def test_a_writer_that_is_killed_leaves_whole_files_and_the_next_one_takes_them_up(
     results: Path, tmp_path: Path, is_there: bool
 ) -> None:

@@ -27,6 +27,7 @@ def opened(request: pytest.FixtureRequest, chromium: Browser, folders: Callable[
     assert viewer.close() == []
 
 
+@pytest.mark.matrix
 def test_a_page_opens_from_the_disk(opened: Opened) -> None:
     viewer, place = opened
     viewer.page.get_by_text(place.shows).filter(visible=True).first.wait_for()
@@ -43,6 +44,7 @@ def test_a_page_is_no_wider_than_a_telephone(opened: Opened) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.matrix
 def test_axe_finds_nothing_serious_in_light_and_dark(opened: Opened) -> None:
     pytest.importorskip("axe_playwright_python")
     page = opened[0].page
@@ -70,6 +72,7 @@ def test_every_page_opens_from_a_server(view: Open, served: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["empty", "alone"])
+@pytest.mark.matrix
 def test_a_report_with_little_in_it_says_what_to_do_on_every_page(view: Open, kind: str) -> None:
     viewer = view(kind)
     viewer.open()

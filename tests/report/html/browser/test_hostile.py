@@ -38,6 +38,7 @@ def hostile(chromium: Browser, folders: Callable[[str], Path]) -> Iterator[Viewe
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+@pytest.mark.matrix
 def test_hostile_texts_are_shown_as_texts(hostile: Viewer, place: Place) -> None:
     page = hostile.go(place.hash)
     assert page.evaluate(_STRANGE) == []
