@@ -18,8 +18,9 @@ _TESTS = Path(__file__).with_name("tests")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what runs all tests."""
+    """Add what chooses among the tests; see tests/by_day.py."""
     parser.addoption("--night", action="store_true", help="Run all tests, those that are left to the night, too.")
+    parser.addoption("--changed", action="store_true", help="Run the tests of what changed since the last commit.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,6 +46,13 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
     """Look for doctests in the package alone; in hundreds of files of tests that takes seconds."""
     found = yield
     return [each for each in found if type(each) is pytest.Module] if file_path.is_relative_to(_TESTS) else found
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of tests without the mark that alone is asked for; that is quicker by most of the files."""
+    if config.option.markexpr == "every_python" and collection_path.match("test_*.py"):
+        return "every_python" not in collection_path.read_text(encoding="utf-8") or None
+    return None
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,14 @@
 """What a run by day leaves to the night. Marks say it where the tests stand, and no list names a test.
 
 - ``nightly``: the whole function.
-- ``matrix``: all parameter sets of a function but the first and one more, which the commit chooses; with a parameter's
-  name, as in ``matrix("attack")``, all but the first with each of its values and one more.
-- ``guards("trial")``: where no change reaches this package, all tests of a module but the first and one more.
+- ``matrix``: all parameter sets of a function but the first; with a parameter's name, as in ``matrix("attack")``, all
+  but the first with each of its values.
+- ``guards("trial")``: where no change reaches this package, all tests of a module but the first.
 
-``--night`` leaves nothing out, and neither does a session that names its tests, by ``::`` or ``--lf``.
+Of the last two, one more of each module is run, which the commit chooses.
+
+``--night`` leaves nothing out, and neither does a session that names its tests, by ``::`` or ``--lf``. Before a commit
+``--changed`` runs the tests of packages that have changed since the last one, and test files that have changed.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ from __future__ import annotations
 import os
 import subprocess
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -24,7 +28,7 @@ import pytest
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-#: Names the commit to compare with, for branches that did not begin at the remote's own.
+#: A variable that names the commit to compare with, where the remote's branch is not known or not the right one.
 BASE = "EVOCODE_TESTS_BASE"
 _PACKAGE = "pytest_evocode"
 
@@ -44,12 +48,17 @@ class Changes:
 
     def reach(self, package: str, test: PurePath) -> bool:
         """Return whether a change reaches a package, a test's file, or what lies beside it and is no test."""
-        near = [path for path in map(PurePath, self.files) if path.parent in test.parents]
+        near = [path for path in map(PurePath, self.files) if path.parent == test.parent]
         return (
             not self.since
             or package in self.reached
             or any(path == test or (path.suffix == ".py" and not path.match("test_*.py")) for path in near)
         )
+
+    def own(self, test: PurePath) -> bool:
+        """Return whether the test file has changed, or the package that its folder is named for."""
+        packages = {PurePath(PurePath(path).parts[1]).stem for path in self.files if path.startswith(f"{_PACKAGE}/")}
+        return str(test) in self.files or not packages.isdisjoint(test.parts[1:2])
 
     def __str__(self) -> str:
         by = f"by commit {self.commit[:10] or 'none'}"
@@ -69,7 +78,8 @@ class ByDay:
         )
         # Workers choose as their controller does, also when somebody commits meanwhile.
         received = getattr(config, "workerinput", {}).get("by_day")
-        self._changes = Changes(**received) if received else changes(config.rootpath)
+        since = "HEAD" if config.option.changed else os.environ.get(BASE, "")
+        self._changes = Changes(**received) if received else changes(config.rootpath, since)
 
     def pytest_report_header(self) -> str:
         """Say what the choice is made by."""
@@ -79,6 +89,13 @@ class ByDay:
     def pytest_configure_node(self, node: WorkerController) -> None:
         """Send a worker what the choice is made by."""
         node.workerinput["by_day"] = asdict(self._changes)
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """With ``--changed`` import nothing of what did not change, but for the tests of the tree itself."""
+        test = collection_path.relative_to(self._config.rootpath)
+        if self._config.option.changed and test.suffix == ".py" and len(test.parts) > 2:
+            return not self._changes.own(test) or None
+        return None
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -111,46 +128,36 @@ class ByDay:
 def left_to_the_night(items: Iterable[pytest.Item], changes: Changes, root: Path) -> dict[pytest.Item, str]:
     """Return the tests that a run by day leaves out, each with the reason."""
     left: dict[pytest.Item, str] = {}
-    modules, functions = defaultdict[Path, _Group](dict), defaultdict[str, _Group](dict)
+    seen: defaultdict[object, list[object]] = defaultdict(list)
+    modules: defaultdict[Path, list[pytest.Item]] = defaultdict(list)
     for item in items:
         guards, matrix = item.get_closest_marker("guards"), item.get_closest_marker("matrix")
+        callspec: Any = getattr(item, "callspec", None)
+        group: object
         if item.get_closest_marker("nightly"):
             left[item] = "nightly tests"
-        elif guards and not changes.reach(guards.args[0], item.path.relative_to(root)):
-            modules[item.path][item] = None
-        elif matrix:
-            callspec: Any = getattr(item, "callspec", None)
-            value = callspec.params.get(matrix.args[0]) if callspec and matrix.args else None
-            functions[item.nodeid.partition("[")[0]][item] = value
-    for groups, reason in ((modules.values(), "tests of what did not change"), (functions.values(), "parameter sets")):
-        left |= {item: reason for group in groups for item in _others(group, changes.commit)}
+            continue
+        if guards and not changes.reach(guards.args[0], item.path.relative_to(root)):
+            group, value, reason = item.path, None, "tests of what did not change"
+        elif matrix and callspec:
+            group, reason = item.nodeid.partition("[")[0], "parameter sets"
+            value = callspec.params.get(matrix.args[0]) if matrix.args else None
+        else:
+            continue
+        if value in seen[group]:
+            left[item] = reason
+            modules[item.path].append(item)
+        seen[group].append(value)
+    for module in modules.values():
+        digests = {sha256(f"{changes.commit} {item.nodeid}".encode()).digest(): item for item in module}
+        del left[digests[min(digests)]]
     return left
 
 
-#: Tests, each with the value that the first is kept of.
-_Group = dict[pytest.Item, Any]
+def changes(root: Path, since: str = "") -> Changes:
+    """Return what changed in a work tree since a commit, by default that at which its branch left the remote's.
 
-
-def _others(group: _Group, commit: str) -> Iterator[pytest.Item]:
-    """Yield all tests but the first with each value and one that the commit chooses."""
-    seen: list[Any] = []
-    others = []
-    for item, value in group.items():
-        if value in seen:
-            others.append(item)
-        else:
-            seen.append(value)
-    if others:
-        digest = sha256(f"{commit} {others[0].nodeid}".encode()).digest()
-        chosen = int.from_bytes(digest) % len(others)
-        yield from (item for number, item in enumerate(others) if number != chosen)
-
-
-def changes(root: Path) -> Changes:
-    """Return what changed in a work tree since its branch began.
-
-    That is where it left the remote's branch. On that branch itself it is the last commit that is older than a day,
-    since a night has seen all before it.
+    On the remote's branch itself it is what changed since the last night, which has seen all before it.
     """
 
     def git(*arguments: str) -> str:
@@ -158,13 +165,20 @@ def changes(root: Path) -> Changes:
         return done.stdout.strip()
 
     commit = git("rev-parse", "HEAD")
-    since = os.environ.get(BASE) or git("merge-base", "HEAD", "origin/HEAD") or git("merge-base", "HEAD", "origin/main")
-    if since in ("", commit):
-        since = git("rev-list", "-1", "--before=24 hours ago", "HEAD")
+    if since:
+        since = git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}")
+    elif (since := git("merge-base", "HEAD", "origin/HEAD")) in ("", commit):
+        since = git("rev-list", "-1", f"--before={_last_night(datetime.now(UTC)).isoformat()}", "HEAD")
     if not since:
         return Changes(commit, "", (), ())
     files = f"{git('diff', '--name-only', since)}\n{git('ls-files', '--others', '--exclude-standard')}".split("\n")
     return Changes(commit, since, [path for path in files if path], sorted(_reached(files)))
+
+
+def _last_night(now: datetime) -> datetime:
+    """Return when the newest nightly run began; .github/workflows/nightly.yml says when."""
+    began = now.replace(hour=3, minute=17, second=0, microsecond=0)
+    return began if began <= now else began - timedelta(days=1)
 
 
 def _reached(files: Iterable[str]) -> set[str]:
@@ -172,12 +186,10 @@ def _reached(files: Iterable[str]) -> set[str]:
     import grimp  # Loads a library in Rust, and workers need none.
 
     graph = grimp.build_graph(_PACKAGE, cache_dir=None)
-    reached = set()
-    for file in files:
-        path = PurePath(file)
-        if path.parts and path.parts[0] == _PACKAGE:
-            # A file that is no module is one of its package, and so is a module that is gone.
-            names = (".".join(each.parts) for each in (path.with_suffix(""), *path.parents))
-            module = next((name for name in names if name in graph.modules), _PACKAGE)
-            reached |= {module, *graph.find_downstream_modules(module)}
+    # A whole package counts as changed: some of its files are data, or are run in an environment and never imported.
+    paths = [PurePath(file) for file in files]
+    changed = {f"{_PACKAGE}.{path.parts[1]}".removesuffix(".py") for path in paths if path.parts[:1] == (_PACKAGE,)}
+    reached = {*changed}
+    for package in changed & graph.modules:
+        reached |= graph.find_downstream_modules(package, as_package=True)
     return {module.split(".")[1] for module in reached if "." in module}

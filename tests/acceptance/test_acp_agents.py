@@ -48,10 +48,8 @@ def calls(session: Session, round_: str, agent: str) -> list[tuple[str, dict[str
     return found
 
 
-@pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
-@pytest.mark.parametrize("spec", NAMES)
-@pytest.mark.matrix
-def test_an_agent_keeps_its_session_over_rounds_and_works_by_its_clients_means(
+@pytest.mark.parametrize(("spec", "env"), [(STAYS, "sandbox")])
+def test_an_agent_keeps_its_session_works_by_its_clients_means_and_is_recorded_with_why_it_stopped(
     write_task: WriteTask, run_tasks: RunTasks, spec: str, env: str
 ) -> None:
     first = "remember: heliotrope\nplan: Write the log.\nrun: echo line-1 >> log.txt; id -un; exit 3\nsay: Done.\n"
@@ -60,9 +58,18 @@ def test_an_agent_keeps_its_session_over_rounds_and_works_by_its_clients_means(
     test = "grep -qx heliotrope word.txt && grep -qx 'some words' deep/note.txt && grep -qx line-2 log.txt"
     tests = {2: f"{test}; echo $((1 - $?)) > /logs/verifier/reward.txt"}
     write_task("a", 2, toml=WORKER, dockerfile=IMAGE, files=written(first, second), test=tests)
+    stops = {"refusal": "refused to go on", "max_tokens": "cut off"}
+    for reason in stops:
+        write_task(reason, 1, dockerfile=IMAGE, files=written(f"run: echo line-1 >> log.txt\nstop: {reason}\n"))
+    write_task("dies", 1, dockerfile=IMAGE, files=written("die: \n"))
     session = run_tasks("tasks", agent=spec, env=env, replay=False)
-    assert session.outcomes == {"passed": 2}
+    assert session.outcomes == {"passed": 4, "errors": 1}
     agent = NAMES[spec]
+    for reason, words in stops.items():
+        (stopped,) = session.record(reason, agent).rounds
+        assert words in str(stopped.stopped)
+    # One that ends is an error with its last lines.
+    session.has("*could not do its turn*its program has ended with exit code 1*", "*I was told to end.*")
     planned, ran = calls(session, "round-1", agent)
     assert planned == ("update_plan", {"plan": [{"step": "Write the log.", "status": "pending"}]}, "", None)
     assert ran == ("execute", {"command": "echo line-1 >> log.txt; id -un; exit 3"}, "worker\n", 3)
@@ -85,21 +92,17 @@ def test_an_agent_keeps_its_session_over_rounds_and_works_by_its_clients_means(
     assert atif.violations(trajectory) == []
 
 
-@pytest.mark.parametrize(("reason", "words"), [("refusal", "refused to go on"), ("max_tokens", "cut off")])
-@pytest.mark.matrix
-def test_why_an_agent_stopped_is_recorded(write_task: WriteTask, run_tasks: RunTasks, reason: str, words: str) -> None:
-    write_task("a", 1, dockerfile=IMAGE, files=written(f"run: echo line-1 >> log.txt\nstop: {reason}\n"))
-    session = run_tasks("tasks", agent=STAYS, replay=False)
-    assert session.outcomes == {"passed": 1}
-    (record,) = session.record(agent=NAMES[STAYS]).rounds
-    assert words in str(record.stopped)
-
-
-def test_an_agent_that_ends_is_an_error_with_its_last_lines(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, dockerfile=IMAGE, files=written("die: \n"))
-    session = run_tasks("tasks", agent=STAYS, replay=False)
-    assert session.outcomes == {"errors": 1}
-    session.has("*could not do its turn*its program has ended with exit code 1*", "*I was told to end.*")
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("spec", "env"),
+    [(LOADS, "sandbox"), *(pytest.param(spec, "docker", marks=pytest.mark.docker) for spec in NAMES)],
+)
+def test_so_does_one_that_loads_sessions_and_one_in_docker(
+    write_task: WriteTask, run_tasks: RunTasks, spec: str, env: str
+) -> None:
+    test_an_agent_keeps_its_session_works_by_its_clients_means_and_is_recorded_with_why_it_stopped(
+        write_task, run_tasks, spec, env
+    )
 
 
 @pytest.mark.nightly

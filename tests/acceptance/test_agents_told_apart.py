@@ -20,8 +20,9 @@ def pytest_evocode_make_agent(name):
 """
 
 
+@pytest.mark.parametrize("workers", [()], ids=["one process"])
 def test_two_agents_of_one_name_have_names_made_of_what_differs_and_are_found_again(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:
     write_task("a", 1)
     pytester.makeconftest(VENDORS)
@@ -35,5 +36,12 @@ def test_two_agents_of_one_name_have_names_made_of_what_differs_and_are_found_ag
         "here-small": {"spec": "here/small", "name": "small"},
         "there-small": {"spec": "there/small", "name": "small"},
     }
-    resumed = run_tasks(*agents, "--evocode-resume", "-n2", "tasks", agent=None)
+    resumed = run_tasks(*agents, "--evocode-resume", *workers, "tasks", agent=None)
     resumed.has("*2 rounds kept, nothing to go*")
+
+
+@pytest.mark.nightly
+def test_workers_find_them_again(pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks) -> None:
+    test_two_agents_of_one_name_have_names_made_of_what_differs_and_are_found_again(
+        pytester, write_task, run_tasks, ("-n2",)
+    )

@@ -110,33 +110,26 @@ def test_a_first_failure_ends_the_checks_under_way(write_task: WriteTask, check_
     assert check_tasks("-x").outcomes == {"lint": "failed"}
 
 
-def test_nothing_is_written_to_a_results_directory(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    task = write_task("a", 1)
+def test_a_junit_file_and_the_short_summary_have_what_checks_say_and_no_results_are_written(
+    write_task: WriteTask, check_tasks: CheckTasks
+) -> None:
+    task = write_task("a", 2, solve={2: "true"}, test={1: "echo 1 > /logs/verifier/reward.txt"})
     before = sorted(task.rglob("*"))
-    checked = check_tasks("-koracle")
+    checked = check_tasks("-koracle or needs-work or time", "--junitxml=junit.xml", "--tb=line")
+    suite = ElementTree.parse(checked.session.directory / "junit.xml").getroot()[0]
+    cases = {str(case.get("name")): case for case in suite.iter("testcase")}
+    assert list(cases) == ["oracle", "needs-work[round-1]", "needs-work[round-2]", "time"]
+    assert {case.get("classname") for case in cases.values()} == {"tasks.a.task.toml.check"}
+    assert [[said.tag for said in case] for case in cases.values()] == [["failure"], ["failure"], ["skipped"], []]
+    assert [cases[name][0].get("message") for name in ("oracle", "needs-work[round-1]")] == [
+        "round-2 does not pass: 1 of 2 cases failed",
+        "the suite of round-1 passes before its solution was played: "
+        "either the round asks for nothing new, or no test of it looks",
+    ]
+    checked.session.has("FAILED tasks/a/task.toml::check::oracle - round-2 does not pass: 1 of 2 cases failed")
     assert not checked.session.results.exists()
     assert sorted(task.rglob("*")) == before
     checked.session.lacks("*evocode benchmark*")
-
-
-def test_a_short_summary_has_the_first_line_of_what_a_check_says(
-    write_task: WriteTask, check_tasks: CheckTasks
-) -> None:
-    write_task("a", 2, solve={2: "true"})
-    session = check_tasks("-koracle", "--tb=line").session
-    session.has("FAILED tasks/a/task.toml::check::oracle - round-2 does not pass: 1 of 2 cases failed")
-
-
-def test_a_junit_file_has_the_checks_with_their_messages(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    write_task("a", 2, test=NOTHING_ASKED)
-    checked = check_tasks("-koracle or needs-work", "--junitxml=junit.xml")
-    suite = ElementTree.parse(checked.session.directory / "junit.xml").getroot()[0]
-    cases = {str(case.get("name")): case for case in suite.iter("testcase")}
-    assert list(cases) == ["oracle", "needs-work[round-1]", "needs-work[round-2]"]
-    assert {case.get("classname") for case in cases.values()} == {"tasks.a.task.toml.check"}
-    assert [len(case) for case in cases.values()] == [0, 0, 1]
-    failure = cases["needs-work[round-2]"][0]
-    assert failure.get("message") == checked.messages["needs-work[round-2]"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from pytest_evocode.agents.oracle import OracleAgent
 from pytest_evocode.checks.catalogue import Answer, Check
 from pytest_evocode.checks.runner import CheckRunner
 from pytest_evocode.errors import CannotBeChecked
+from tests.acceptance.sessions import Checked
 from tests.acceptance.tasks import DOCKERFILE, native_test, suite_up_to
 
 if TYPE_CHECKING:
@@ -23,11 +25,30 @@ pytestmark = pytest.mark.slow
 CHECK = "tasks/a/task.toml::check"
 
 
+@dataclass(frozen=True)
+class OfTask(Checked):
+    """What a session found of one of its tasks."""
+
+    task: str
+
+    @property
+    def _tests(self) -> dict[str, dict[str, Any]]:
+        start = f"tasks/{self.task}/task.toml::check::"
+        tests = self.session.json_report()["tests"]
+        return {test["nodeid"].removeprefix(start): test for test in tests if test["nodeid"].startswith(start)}
+
+
+def ids(**checks: str) -> list[str]:
+    """The node ids of tasks' checks, whose names are separated by spaces."""
+    return [f"tasks/{task}/task.toml::check::{name}" for task, names in checks.items() for name in names.split()]
+
+
 def naming(last: int) -> str:
     """A test.sh whose cases name requirements."""
     return "#!/bin/bash\n" + suite_up_to(last).replace("case_type", "requirement_ref=line-$i case_type")
 
 
+@pytest.mark.nightly
 def test_a_sound_task_stands_every_check(write_native: WriteNative, check_tasks: CheckTasks) -> None:
     write_native("a", 2)
     checked = check_tasks()
@@ -92,28 +113,63 @@ def test_a_sound_task_with_a_test_sh_does_too(write_task: WriteTask, check_tasks
     )
 
 
-def test_lint_shows_what_the_files_alone_show(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    task = write_task("a", 1)
-    checked = check_tasks("-klint")
-    assert checked.messages == {
-        "lint": f"{task}/steps/round-1/solution/solve.sh:1: does not name its interpreter; "
-        "write #!/bin/bash into its first line and chmod +x it\n"
-        f"{task}/steps/round-1/tests/test.sh:1: does not name its interpreter; "
-        "write #!/bin/bash into its first line and chmod +x it"
-    }
+def test_oracle_nop_and_needs_work_find_rounds_that_their_suites_do_not_fit(
+    write_task: WriteTask, check_tasks: CheckTasks
+) -> None:
+    write_task("unmet", 2, solve={2: "true"})
+    write_task("silent", 1, test={1: "echo half done"})
+    write_task("given", 2, test={1: "echo 1 > /logs/verifier/reward.txt", 2: suite_up_to(1)})
+    write_task("needy", 2, workdir={2: {"setup.sh": "test -e log.txt"}})
+    # Without oracle, the first check that meets a cause fails by it.
+    write_task("lone", 1, solve={1: "true"})
+    checked = check_tasks(
+        *ids(
+            unmet="oracle needs-work hermetic deterministic",
+            silent="oracle deterministic",
+            given="nop needs-work",
+            needy="oracle nop",
+            lone="needs-work hermetic",
+        )
+    )
 
-
-def test_oracle_finds_a_round_that_its_solution_does_not_pass(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    write_task("a", 2, solve={2: "true"})
-    checked = check_tasks("-koracle or needs-work or hermetic or deterministic")
+    unmet = OfTask(checked.session, "unmet")
     skip = "cannot be checked, see oracle: round-2 does not pass with its solution: 1 of 2 cases failed"
-    assert checked.messages == {
+    assert unmet.messages == {
         "oracle": "round-2 does not pass: 1 of 2 cases failed\n  has-line-2: line-1",
         "needs-work[round-2]": skip,
         "hermetic[round-2]": skip,
     }
-    assert [name for name, outcome in checked.outcomes.items() if outcome == "failed"] == ["oracle"]
-    assert checked.outcomes["deterministic[round-2]"] == "passed"
+    assert [name for name, outcome in unmet.outcomes.items() if outcome == "failed"] == ["oracle"]
+    assert unmet.outcomes["deterministic[round-2]"] == "passed"
+
+    missing = (
+        "test.sh wrote no reward; "
+        "it has to write a number from 0 to 1 to /logs/verifier/reward.txt or /logs/verifier/reward.json"
+    )
+    assert OfTask(checked.session, "silent").messages == {
+        "oracle": f"round-1 does not pass: {missing}\ntest.sh ended with exit code 0; its last lines:\nhalf done",
+        "deterministic[round-1]": f"cannot be checked, see oracle: round-1 does not pass with its solution: {missing}",
+    }
+
+    asks_for_nothing = (
+        "passes before its solution was played: either the round asks for nothing new, or no test of it looks"
+    )
+    assert OfTask(checked.session, "given").messages == {
+        "nop": "round-1 passes although nothing was done in any round; test something that the solution brings",
+        "needs-work[round-1]": f"the suite of round-1 {asks_for_nothing}",
+        "needs-work[round-2]": f"the suite of round-2 {asks_for_nothing}",
+    }
+
+    # That nothing was done is no mistake where a later round needs what is missing.
+    assert OfTask(checked.session, "needy").outcomes == {"oracle": "passed", "nop": "passed"}
+
+    lone = OfTask(checked.session, "lone")
+    cause = "round-1 does not pass with its solution: 1 of 1 cases failed"
+    assert lone.outcomes == {"needs-work[round-1]": "failed", "hermetic[round-1]": "skipped"}
+    assert lone.messages == {
+        "needs-work[round-1]": f"cannot be checked: {cause}",
+        "hermetic[round-1]": f"cannot be checked, see needs-work[round-1]: {cause}",
+    }
 
 
 def test_oracle_says_how_to_retire_what_a_later_round_contradicts(
@@ -126,19 +182,6 @@ def test_oracle_says_how_to_retire_what_a_later_round_contradicts(
         "round-2 does not pass: 1 of 2 cases failed\nrequirement line-1, required since round-1, "
     )
     assert f'retire it with retired="round-2". In {marker} write:\n    @pytest.mark.requirement("line-1"' in message
-
-
-def test_a_cause_that_oracle_is_not_there_to_tell_fails_the_first_check_that_meets_it(
-    write_task: WriteTask, check_tasks: CheckTasks
-) -> None:
-    write_task("a", 1, solve={1: "true"})
-    checked = check_tasks("-kneeds-work or hermetic")
-    cause = "round-1 does not pass with its solution: 1 of 1 cases failed"
-    assert checked.outcomes == {"needs-work[round-1]": "failed", "hermetic[round-1]": "skipped"}
-    assert checked.messages == {
-        "needs-work[round-1]": f"cannot be checked: {cause}",
-        "hermetic[round-1]": f"cannot be checked, see needs-work[round-1]: {cause}",
-    }
 
 
 def test_a_cause_that_oracle_does_not_see_is_no_reason_to_skip(
@@ -162,21 +205,6 @@ def test_a_cause_that_oracle_does_not_see_is_no_reason_to_skip(
     assert checked.messages["needs-work[round-1]"] == "cannot be checked: the suite fails now and then"
 
 
-def test_nop_finds_a_round_that_passes_without_any_work(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    write_task("a", 2, test={1: "echo 1 > /logs/verifier/reward.txt"})
-    assert check_tasks("-knop").messages == {
-        "nop": "round-1 passes although nothing was done in any round; test something that the solution brings"
-    }
-
-
-def test_needs_work_finds_a_round_that_asks_for_nothing(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    write_task("a", 2, test={2: suite_up_to(1)})
-    assert check_tasks("-kneeds-work").messages == {
-        "needs-work[round-2]": "the suite of round-2 passes before its solution was played: "
-        "either the round asks for nothing new, or no test of it looks"
-    }
-
-
 def test_active_finds_a_requirement_whose_test_asserts_nothing(
     write_native: WriteNative, check_tasks: CheckTasks
 ) -> None:
@@ -193,34 +221,26 @@ def test_active_finds_a_requirement_whose_test_asserts_nothing(
     assert list(checked.outcomes) == ["active[line-1]", "active[line-2]", "active[idle]"]
 
 
-def test_active_tells_of_suites_that_break_off(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    write_task("a", 1, test={1: "cat log.txt || exit\n" + naming(1)})
-    assert check_tasks("-kactive").messages == {
+def test_active_finds_a_requirement_that_cases_of_a_test_sh_name_and_warns_where_none_does(
+    write_task: WriteTask, check_tasks: CheckTasks
+) -> None:
+    idle = "echo CASE_RESULT case_id=idle origin_step=round-2 requirement_ref=idle status=success\n"
+    write_task("idle", 2, test={1: naming(1), 2: idle + naming(2)})
+    write_task("breaks-off", 1, test={1: "cat log.txt || exit\n" + naming(1)})
+    write_task("unnamed", 1)
+    checked = check_tasks("-kactive", "tasks")
+    assert OfTask(checked.session, "idle").messages == {
+        "active": "no case of idle fails when the solution of round-2 is undone, file by file; "
+        "write a test that notices, or drop it\n"
+        "undone: log.txt"
+    }
+    assert OfTask(checked.session, "breaks-off").messages == {
         "active": "no case of line-1 fails when the solution of round-1 is undone, file by file; "
         "write a test that notices, or drop it\n"
         "undone: log.txt (test.sh wrote no reward; "
         "it has to write a number from 0 to 1 to /logs/verifier/reward.txt or /logs/verifier/reward.json)"
     }
-
-
-def test_active_finds_a_requirement_that_cases_of_a_test_sh_name(
-    write_task: WriteTask, check_tasks: CheckTasks
-) -> None:
-    idle = "echo CASE_RESULT case_id=idle origin_step=round-2 requirement_ref=idle status=success\n"
-    write_task("a", 2, test={1: naming(1), 2: idle + naming(2)})
-    assert check_tasks("-kactive").messages == {
-        "active": "no case of idle fails when the solution of round-2 is undone, file by file; "
-        "write a test that notices, or drop it\n"
-        "undone: log.txt"
-    }
-
-
-def test_active_warns_where_no_case_of_a_test_sh_names_a_requirement(
-    write_task: WriteTask, check_tasks: CheckTasks
-) -> None:
-    write_task("a", 1)
-    checked = check_tasks("-kactive")
-    assert checked.outcomes == {"active": "passed"}
+    assert OfTask(checked.session, "unnamed").outcomes == {"active": "passed"}
     assert checked.warnings == ["no case of a test.sh names a requirement that comes with its round, so none was tried"]
 
 
@@ -269,14 +289,33 @@ def test_time_finds_a_suite_and_a_build_that_take_more_than_a_third_of_their_lim
 # Tasks that cannot be played.
 
 
-def test_of_a_task_that_does_not_load_lint_says_why_and_there_is_no_other_check(
+def test_tasks_that_cannot_be_played_are_told_apart_and_lint_shows_what_their_files_alone_show(
     write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:
-    task = write_task("a", 2, toml="timeout = 3")
-    checked = check_tasks()
-    assert checked.outcomes == {"lint": "failed"}
-    assert checked.messages["lint"].startswith(f"{task}/task.toml:1: timeout: unknown key; known here: agent, ")
+    rooted = write_task("rooted", 1, dockerfile="FROM python:3.11-slim-bookworm\n")
+    unreadable = write_task("unreadable", 2, toml="timeout = 3")
+    write_task("unbuildable", 1, dockerfile=f"{DOCKERFILE}RUN echo broken && false\n")
+    checked = check_tasks(*ids(rooted="lint starter-clean", unbuildable="oracle nop time"), "tasks/unreadable")
     assert checked.session.exit_status == 1
+
+    lint = "does not name its interpreter; write #!/bin/bash into its first line and chmod +x it"
+    assert OfTask(checked.session, "rooted").messages == {
+        "lint": f"{rooted}/steps/round-1/solution/solve.sh:1: {lint}\n{rooted}/steps/round-1/tests/test.sh:1: {lint}",
+        "starter-clean": f"cannot be checked: {rooted}/environment/Dockerfile: agents work in /, "
+        "and all of the system is their workspace; give them a directory by WORKDIR",
+    }
+
+    # There is no other check of it.
+    assert OfTask(checked.session, "unreadable").outcomes == {"lint": "failed"}
+    (message,) = OfTask(checked.session, "unreadable").messages.values()
+    assert message.startswith(f"{unreadable}/task.toml:1: timeout: unknown key; known here: agent, ")
+
+    # An image that cannot be built is an error, and no finding.
+    unbuildable = OfTask(checked.session, "unbuildable")
+    assert unbuildable.outcomes == {"oracle": "error", "nop": "skipped", "time": "skipped"}
+    assert "broken" in unbuildable.messages["oracle"]
+    skip = f"cannot be checked, see oracle: {unbuildable.messages['oracle'].splitlines()[0]}"
+    assert unbuildable.messages["nop"] == unbuildable.messages["time"] == skip
 
 
 @pytest.mark.parametrize(
@@ -314,48 +353,6 @@ def test_where_a_solution_breaks_off_the_rounds_before_are_checked(
     messages = checked.messages
     assert messages.pop("oracle") == cause
     assert set(messages.values()) == {f"cannot be checked, see oracle: {cause.splitlines()[0]}"}
-
-
-def test_nothing_done_is_no_mistake_where_a_later_round_needs_what_is_missing(
-    write_task: WriteTask, check_tasks: CheckTasks
-) -> None:
-    write_task("a", 2, workdir={2: {"setup.sh": "test -e log.txt"}})
-    assert check_tasks("-knop or oracle").outcomes == {"oracle": "passed", "nop": "passed"}
-
-
-def test_a_suite_without_a_verdict_is_a_finding(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    write_task("a", 1, test={1: "echo half done"})
-    checked = check_tasks("-koracle or deterministic")
-    assert checked.messages["oracle"] == (
-        "round-1 does not pass: test.sh wrote no reward; "
-        "it has to write a number from 0 to 1 to /logs/verifier/reward.txt or /logs/verifier/reward.json\n"
-        "test.sh ended with exit code 0; its last lines:\nhalf done"
-    )
-    assert checked.messages["deterministic[round-1]"] == (
-        "cannot be checked, see oracle: round-1 does not pass with its solution: test.sh wrote no reward; "
-        "it has to write a number from 0 to 1 to /logs/verifier/reward.txt or /logs/verifier/reward.json"
-    )
-
-
-def test_agents_that_would_work_in_the_root_directory_get_one_of_their_own(
-    write_task: WriteTask, check_tasks: CheckTasks
-) -> None:
-    task = write_task("a", 1, dockerfile="FROM python:3.11-slim-bookworm\n")
-    assert check_tasks("-kstarter-clean").messages == {
-        "starter-clean": f"cannot be checked: {task}/environment/Dockerfile: agents work in /, "
-        "and all of the system is their workspace; give them a directory by WORKDIR"
-    }
-
-
-def test_an_image_that_cannot_be_built_is_an_error_and_no_finding(
-    write_task: WriteTask, check_tasks: CheckTasks
-) -> None:
-    write_task("a", 1, dockerfile=f"{DOCKERFILE}RUN echo broken && false\n")
-    checked = check_tasks("-koracle or nop or time")
-    assert checked.outcomes == {"oracle": "error", "nop": "skipped", "time": "skipped"}
-    assert "broken" in checked.messages["oracle"]
-    assert checked.messages["nop"] == checked.messages["time"]
-    assert checked.messages["nop"] == f"cannot be checked, see oracle: {checked.messages['oracle'].splitlines()[0]}"
 
 
 def test_an_environment_that_goes_away_is_an_error_of_what_it_was_needed_for(

@@ -14,54 +14,42 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 # A date that a solution writes down is the one that a suite of the same day finds.
 DATED = {1: "echo line-1 > log.txt; date +%F > day.txt"}
 
 
-def test_a_case_that_needs_another_one_before_it_is_not_deterministic(
-    write_native: WriteNative, check_tasks: CheckTasks
-) -> None:
-    dependent = "\ndef test_dependent():\n    assert Path('/tmp/made').exists()\n"
-    first = native_test(1).replace("    with", "    Path('/tmp/made').touch()\n    with")
-    write_native("a", test={1: "from pathlib import Path\n" + first + dependent})
-    assert check_tasks("-kdeterministic").messages == {
-        "deterministic[round-1]": "round-1/test_line_1.py::test_dependent: passed at first, failed in reverse order"
-    }
-
-
-@EITHER
+@pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 @pytest.mark.matrix
-def test_a_case_that_depends_on_the_date_is_not_deterministic(
+def test_cases_that_need_another_one_before_them_or_a_date_are_not_deterministic(
     write_native: WriteNative, check_tasks: CheckTasks, env: str
 ) -> None:
-    dated = """
-from datetime import date
-import subprocess
-
-def test_of_this_process():
-    assert open("day.txt").read().strip() == str(date.today())
+    others = """
+def test_dependent():
+    assert Path("/tmp/made").exists()
 
 def test_of_a_program():
     assert subprocess.check_output(["date", "+%F"]) == open("day.txt", "rb").read()
+
+def test_of_this_process():
+    assert open("day.txt").read().strip() == str(date.today())
 """
-    write_native("a", solve=DATED, test={1: native_test(1) + dated})
+    imports = "from datetime import date\nfrom pathlib import Path\nimport subprocess\n"
+    first = native_test(1).replace("    with", "    Path('/tmp/made').touch()\n    with")
+    write_native("a", solve=DATED, test={1: imports + first + others})
     checked = check_tasks("-kdeterministic", env=env)
-    assert checked.messages == {
-        "deterministic[round-1]": "round-1/test_line_1.py::test_of_a_program: passed at first, failed one day later\n"
-        "round-1/test_line_1.py::test_of_this_process: passed at first, failed one day later"
-    }
+    (message,) = checked.messages.values()
+    assert message.splitlines() == [
+        f"round-1/test_line_1.py::{case}: passed at first, failed {manner}"
+        for case, manner in (
+            ("test_dependent", "in reverse order"),
+            ("test_of_a_program", "one day later"),
+            ("test_of_this_process", "one day later"),
+        )
+    ]
     assert checked.warnings == []
 
 
-def test_a_script_that_depends_on_the_date_is_not_deterministic(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    test = '[ "$(date +%F)" = "$(< day.txt)" ]; echo $((! $?)) > /logs/verifier/reward.txt'
-    write_task("a", 1, solve=DATED, test={1: test})
-    assert check_tasks("-kdeterministic").messages == {
-        "deterministic[round-1]": "the reward: 1 at first, 0 one day later"
-    }
-
-
+@pytest.mark.nightly
 def test_what_shows_only_backwards_and_later_together_is_said_so(
     write_native: WriteNative, check_tasks: CheckTasks
 ) -> None:
@@ -80,41 +68,50 @@ def test_dependent():
     }
 
 
-def test_a_suite_that_fails_now_and_then_is_not_deterministic(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    """Each run has other cases."""
+def test_suites_that_are_other_ones_on_another_day_or_when_run_again_are_not_deterministic(
+    write_task: WriteTask, check_tasks: CheckTasks
+) -> None:
+    is_today = '[ "$(date +%F)" = "$(< day.txt)" ]'
+    write_task("dated", 1, solve=DATED, test={1: f"{is_today}; echo $((! $?)) > /logs/verifier/reward.txt"})
+    hangs = f"{is_today} || sleep 60\n{suite_up_to(1)}"
+    write_task("hangs", 1, solve=DATED, test={1: hangs}, step={1: "verifier.timeout_sec = 2"})
     case = "echo CASE_RESULT case_id=case-$RANDOM$RANDOM$RANDOM status=success\n"
-    write_task("a", 1, test={1: case + suite_up_to(1)})
-    checked = check_tasks("-kdeterministic or hermetic")
-    assert checked.outcomes["hermetic[round-1]"] == "passed"
-    first, second = checked.messages["deterministic[round-1]"].splitlines()
+    write_task("random", 1, test={1: case + suite_up_to(1)})
+    write_task("fails", 1, solve={1: "true"})
+    write_task("online", 2, step={2: 'verifier.network_mode = "public"'})
+    # As a program that is linked statically.
+    date = r"RUN cd /usr/local/bin; printf '#!/bin/bash\nenv -u LD_PRELOAD /bin/date $@' > date; chmod +x date"
+    moved = f'[ -z "$FAKETIME" ] || echo CASE_RESULT case_id=moved status=success\n{suite_up_to(1)}'
+    write_task("stuck-clock", 1, dockerfile=DOCKERFILE + date, test={1: moved})
+
+    both = ("dated", "random", "online")
+    checked = check_tasks(
+        *(f"tasks/{task}/task.toml::check::hermetic" for task in both[1:]),
+        *(f"tasks/{task}/task.toml::check::deterministic" for task in (*both, "hangs", "fails", "stuck-clock")),
+    )
+    tests = {test["nodeid"].removeprefix("tasks/"): test for test in checked.session.json_report()["tests"]}
+    said = {
+        name.partition("/")[0]: test["call"]["longrepr"] for name, test in tests.items() if test["outcome"] == "failed"
+    }
+    first, second = said.pop("random").splitlines()
     assert {first.partition(": ")[2], second.partition(": ")[2]} == {
         "passed at first, not there when run again",
         "not there at first, passed when run again",
     }
-
-
-def test_a_suite_that_hangs_on_another_day_is_not_deterministic(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    hangs = '[ "$(date +%F)" = "$(< day.txt)" ] || sleep 60\n'
-    write_task("a", 1, solve=DATED, test={1: hangs + suite_up_to(1)}, step={1: "verifier.timeout_sec = 2"})
-    assert check_tasks("-kdeterministic").messages == {
-        "deterministic[round-1]": "the suite did not end within its limit one day later"
+    assert said == {
+        "dated": "the reward: 1 at first, 0 one day later",
+        "hangs": "the suite did not end within its limit one day later",
     }
-
-
-def test_cases_that_fail_every_time_are_deterministic(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    write_task("a", 1, solve={1: "true"})
-    assert check_tasks("-kdeterministic").outcomes == {"deterministic[round-1]": "passed"}
-
-
-def test_where_the_clock_cannot_be_set_the_suite_is_not_run_on_another_day_and_a_warning_says_so(
-    write_task: WriteTask, check_tasks: CheckTasks
-) -> None:
-    # As a program that is linked statically.
-    date = r"RUN cd /usr/local/bin; printf '#!/bin/bash\nenv -u LD_PRELOAD /bin/date $@' > date; chmod +x date"
-    test = f'[ -z "$FAKETIME" ] || echo CASE_RESULT case_id=moved status=success\n{suite_up_to(1)}'
-    write_task("a", 1, dockerfile=DOCKERFILE + date, test={1: test})
-    checked = check_tasks("-kdeterministic")
-    assert checked.outcomes == {"deterministic[round-1]": "passed"}
+    # Cases that fail every time are deterministic, and a round that asks for a network need not be hermetic.
+    assert sorted(name for name, test in tests.items() if test["outcome"] == "passed") == [
+        "fails/task.toml::check::deterministic[round-1]",
+        "online/task.toml::check::deterministic[round-1]",
+        "online/task.toml::check::deterministic[round-2]",
+        "online/task.toml::check::hermetic[round-1]",
+        "random/task.toml::check::hermetic[round-1]",
+        "stuck-clock/task.toml::check::deterministic[round-1]",
+    ]
+    assert len(tests) == 9
     assert checked.warnings == ["the image's clock cannot be set, so the suite of round-1 was not run on another day"]
 
 
@@ -133,11 +130,3 @@ def test_a_suite_that_needs_a_network_and_does_not_say_so_is_not_hermetic(
         'Have it need none, or ask for one with network_mode = "public" in [verifier].'
     }
     assert checked.outcomes["deterministic[round-1]"] == "passed"
-
-
-def test_a_round_that_asks_for_a_network_need_not_be_hermetic(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    write_task("a", 2, step={2: 'verifier.network_mode = "public"'})
-    checked = check_tasks("-khermetic or deterministic")
-    assert checked.outcomes == dict.fromkeys(
-        ["deterministic[round-1]", "deterministic[round-2]", "hermetic[round-1]"], "passed"
-    )

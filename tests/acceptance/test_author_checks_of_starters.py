@@ -49,53 +49,36 @@ def test_a_solution_left_in_the_image_outside_of_the_workspace(
     }
 
 
-def test_a_solution_in_the_build_context(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    files = {"steps/round-2/solution/tally.py": TALLY, "environment/old/tally.py": TALLY}
-    write_task("a", 2, solve={2: SOLVE}, files=files)
-    assert check_tasks("-kstarter").messages == {
-        "starter-clean": f"environment/old/tally.py: is the same file as steps/round-2/solution/tally.py, {REMEDY}\n"
-        f"{LIMITS}"
-    }
-
-
-def test_lines_of_a_solution_in_the_workspace(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    lines = TALLY.replace("item_7", "other")
-    write_task(
-        "a",
-        2,
-        solve={2: SOLVE},
-        dockerfile=f"{DOCKERFILE}RUN python3 -c '{in_python(lines)}' > notes.txt\n",
-        files={"steps/round-2/solution/tally.py": TALLY},
-    )
-    assert check_tasks("-kstarter").messages == {
-        "starter-clean": "/app/notes.txt:1: has 7 lines in a row that the solution of round-2 adds to tally.py "
+def test_solutions_and_tests_in_the_build_context_the_workspace_and_an_earlier_workdir(
+    write_task: WriteTask, check_tasks: CheckTasks
+) -> None:
+    solution = {"steps/round-2/solution/tally.py": TALLY}
+    write_task("context", 2, solve={2: SOLVE}, files={**solution, "environment/old/tally.py": TALLY})
+    lines = f"RUN python3 -c '{in_python(TALLY.replace('item_7', 'other'))}' > notes.txt\n"
+    write_task("lines", 2, solve={2: SOLVE}, dockerfile=DOCKERFILE + lines, files=solution)
+    tests = write_task("tests", 2, dockerfile=f"{DOCKERFILE}COPY . .\n", files={"tests/data.txt": "x" * 100})
+    for source in (tests / "steps/round-2/tests/test.sh", tests / "tests/data.txt"):
+        Path(tests, "environment", source.name).write_bytes(source.read_bytes())
+    write_task("workdir", 2, solve={2: SOLVE}, workdir={1: {"next/tally.py": TALLY}}, files=solution)
+    # As an image that has neither find nor sha256sum.
+    bare = "ENV PATH=/usr/local/bin\nRUN /bin/ln -s /bin/bash /bin/rm /usr/local/bin\n"
+    write_task("bare", 1, dockerfile=DOCKERFILE + bare)
+    checked = check_tasks("-kstarter", "tasks")
+    tasks = {test["nodeid"].split("/")[1]: test for test in checked.session.json_report()["tests"]}
+    assert {task: test["call"]["longrepr"] for task, test in tasks.items() if test["outcome"] == "failed"} == {
+        "context": f"environment/old/tally.py: is the same file as steps/round-2/solution/tally.py, {REMEDY}\n{LIMITS}",
+        "lines": "/app/notes.txt:1: has 7 lines in a row that the solution of round-2 adds to tally.py "
         "(steps/round-2/solution/tally.py:1), and agents see them before round 1; "
-        f"take it out of the image and the build context\n{LIMITS}"
+        f"take it out of the image and the build context\n{LIMITS}",
+        "tests": f"environment/data.txt: is the same file as tests/data.txt, {REMEDY}\n"
+        f"environment/test.sh: is the same file as steps/round-2/tests/test.sh, {REMEDY}\n{LIMITS}",
+        "workdir": "steps/round-1/workdir/next/tally.py: is the same file as steps/round-2/solution/tally.py, "
+        f"and agents see it from round-1 on; take it out of the workdir of round-1\n{LIMITS}",
     }
-
-
-def test_tests_in_the_workspace(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    task = write_task("a", 2, dockerfile=f"{DOCKERFILE}COPY . .\n", files={"tests/data.txt": "x" * 100})
-    for source in (task / "steps/round-2/tests/test.sh", task / "tests/data.txt"):
-        Path(task, "environment", source.name).write_bytes(source.read_bytes())
-    assert check_tasks("-kstarter").messages == {
-        "starter-clean": f"environment/data.txt: is the same file as tests/data.txt, {REMEDY}\n"
-        f"environment/test.sh: is the same file as steps/round-2/tests/test.sh, {REMEDY}\n{LIMITS}"
-    }
-
-
-def test_a_solution_in_an_earlier_workdir(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    write_task(
-        "a",
-        2,
-        solve={2: SOLVE},
-        workdir={1: {"next/tally.py": TALLY}},
-        files={"steps/round-2/solution/tally.py": TALLY},
-    )
-    assert check_tasks("-kstarter").messages == {
-        "starter-clean": "steps/round-1/workdir/next/tally.py: is the same file as steps/round-2/solution/tally.py, "
-        f"and agents see it from round-1 on; take it out of the workdir of round-1\n{LIMITS}"
-    }
+    assert tasks["bare"]["outcome"] == "passed"
+    assert checked.warnings == [
+        "the image has no find or no sha256sum, so only its workspace and the build context were looked at"
+    ]
 
 
 def test_what_a_distribution_installs_is_no_leak(write_task: WriteTask, check_tasks: CheckTasks) -> None:
@@ -105,18 +88,6 @@ def test_what_a_distribution_installs_is_no_leak(write_task: WriteTask, check_ta
     files = {"steps/round-2/solution/terms.txt": licence.read_text()}
     write_task("a", 2, solve={2: f"cp /solution/terms.txt . && {SOLVE.partition('&& ')[2]}"}, files=files)
     assert check_tasks("-kstarter").outcomes == {"starter-clean": "passed"}
-
-
-def test_an_image_that_cannot_be_searched_is_warned_of(write_task: WriteTask, check_tasks: CheckTasks) -> None:
-    # As an image that has none.
-    write_task(
-        "a", 1, dockerfile=f"{DOCKERFILE}ENV PATH=/usr/local/bin\nRUN /bin/ln -s /bin/bash /bin/rm /usr/local/bin\n"
-    )
-    checked = check_tasks("-kstarter")
-    assert checked.outcomes == {"starter-clean": "passed"}
-    assert checked.warnings == [
-        "the image has no find or no sha256sum, so only its workspace and the build context were looked at"
-    ]
 
 
 def in_python(text: str) -> str:

@@ -74,5 +74,4 @@ def test_what_was_passed_is_shown_as_cached_until_something_changes(
     assert cached() == ["nop", "needs-work[round-1]"]  # The others have failed.
     (task / "steps/round-2/solution/solve.sh").write_text("echo line-2 >> log.txt")
     assert cached() == ["needs-work[round-1]"]
-    assert cached() == ["oracle", "nop", "needs-work[round-1]", "needs-work[round-2]"]
-    assert cached("--cache-clear") == []
+    assert cached("--cache-clear") == []  # Although all have passed.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
 from pytest_evocode.cli import main
+from tests.acceptance.tasks import DOCKERFILE
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks, RunTasks
     from tests.acceptance.tasks import WriteTask
 
-ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 CLEAN = '[metadata.evocode]\nverify_in = "clean"\n'
 PASS = "echo 1 > /logs/verifier/reward.txt"
 FAIL = "echo 0 > /logs/verifier/reward.txt"
@@ -24,94 +25,71 @@ ALL_THERE = f"[ -s /var/lib/shop/rows ] && [ -s mine ] && {PASS}"
 NOT_PLANTED = f"[ ! -e /etc/planted ] && {PASS} || {FAIL}"
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.matrix
-def test_the_suite_finds_the_workdir_and_the_state_and_nothing_else_of_the_agent(
+@pytest.mark.parametrize("env", ["sandbox"])
+def test_suites_find_the_workdir_and_the_state_and_nothing_else_of_the_agent(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
-    there = f'[ -z "$(ls -d /etc/planted)" ] && ! grep -qs "[4]321" /proc/[0-9]*/cmdline && {ALL_THERE}'
+    gone = "/etc/planted /opt/tool /solution"
+    there = f'[ -z "$(ls -d {gone})" ] && ! grep -qs "[4]321" /proc/[0-9]*/cmdline && {ALL_THERE}'
+    changes_tools = "rm /usr/bin/env; touch /opt/tool"
+    native = "import os\n\ndef test_it():\n    assert os.path.exists('mine') and not os.path.exists('/etc/planted')\n"
     write_task(
         "a",
-        2,
-        toml=f'{CLEAN}state = ["/var/lib/shop"]\n',
-        solve=dict.fromkeys((1, 2), f"{WORK}; [ -e /etc/planted ]; setsid sleep 4321 >/dev/null 2>&1 &"),
+        3,
+        toml=f'artifacts = ["/app/mine"]\n{CLEAN}state = ["/var/lib/shop"]\n',
+        dockerfile=f"{DOCKERFILE}RUN mkdir /solution && touch /solution/answer\n",
+        solve={
+            1: f"{WORK}; [ -e /etc/planted ]; echo kept > /logs/artifacts/kept; setsid sleep 4321 >/dev/null 2>&1 &",
+            2: f"{WORK}; [ -e /etc/planted ]; {changes_tools}; setsid sleep 4321 >/dev/null 2>&1 &",
+        },
         test=dict.fromkeys((1, 2), there),
+        native={3: native},
     )
-    assert run_tasks("tasks", env=env).outcomes == {"passed": 2}
+    write_task("lacks", 1, toml=CLEAN, solve={1: WORK}, test={1: f"({ALL_THERE}) || {FAIL}"})
+    system = write_task("system", 1, toml=CLEAN, dockerfile="FROM python:3.11-slim-bookworm\n")
+    session = run_tasks("tasks", "--evocode-strict", env=env)
+    # What is neither workdir nor state is missing.
+    assert [record.outcome for record in session.record("lacks").rounds] == ["failed"]
+    assert session.outcomes == {"passed": 3, "failed": 1, "errors": 1}
+    # Tools that were changed outside do not matter.
+    for record in session.record("a").rounds:
+        assert record.verdict is not None
+        assert record.verdict.changed_tools == ()
+    found = session.attempt() / "steps/round-1/artifacts"
+    assert ((found / "kept").read_text(), (found / "mine").read_text()) == ("kept\n", "own\n")
+    # A workdir that is the whole system is refused.
+    session.has(
+        f"*{system}/environment/Dockerfile: round-1 is verified in a clean environment with the working directory "
+        "carried over, and that is /,*"
+    )
 
 
-def test_what_is_neither_workdir_nor_state_is_missing(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, toml=CLEAN, solve={1: WORK}, test={1: f"({ALL_THERE}) || {FAIL}"})
-    assert run_tasks("tasks").outcomes == {"failed": 1}
+@pytest.mark.docker
+@pytest.mark.nightly
+def test_suites_find_the_same_in_docker(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    test_suites_find_the_workdir_and_the_state_and_nothing_else_of_the_agent(write_task, run_tasks, env="docker")
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.matrix
-def test_a_native_suite_runs_there_too(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
-    test = "import os\n\ndef test_it():\n    assert os.path.exists('mine') and not os.path.exists('/etc/planted')\n"
-    write_task("a", 1, toml=CLEAN, solve={1: WORK}, native={1: test})
-    assert run_tasks("tasks", env=env).outcomes == {"passed": 1}
-
-
-def test_the_option_asks_for_it_of_every_task_and_the_record_says_so(
+def test_the_option_asks_for_it_of_every_task_and_a_run_is_continued_and_verified_again_as_it_was_begun(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_task("script", 1, solve={1: WORK}, test={1: NOT_PLANTED})
     write_task("place", 1, toml='[metadata.evocode]\nverify_in = "place"\n', solve={1: WORK}, test={1: NOT_PLANTED})
     session = run_tasks("tasks")
     assert (session.outcomes, session.run.verify) == ({"failed": 2}, None)
-    session = run_tasks("tasks", "--evocode-verify=clean")
+    shutil.rmtree(session.results)  # So that the run to resume is the next.
+    session = run_tasks("tasks", "--evocode-verify=clean", "--evocode-snapshots")
     assert (session.outcomes, session.run.verify) == ({"passed": 1, "failed": 1}, "clean")
     session.has("evocode: verify clean: suites that would run in a fork; those apart or in place stay there")
-
-
-def test_tools_that_were_changed_outside_do_not_matter(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, toml=CLEAN, solve={1: "echo line-1 > log.txt; rm /usr/bin/env || touch /opt/tool"})
-    session = run_tasks("tasks", "--evocode-strict")
-    assert session.outcomes == {"passed": 1}
-    (round_,) = session.record().rounds
-    assert round_.verdict is not None
-    assert round_.verdict.changed_tools == ()
-
-
-def test_artifacts_are_collected(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    solve = "echo kept > /logs/artifacts/kept; echo own > mine; echo line-1 > log.txt"
-    write_task("a", 1, toml=f'artifacts = ["/app/mine"]\n{CLEAN}', solve={1: solve})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 1}
-    found = session.attempt() / "steps/round-1/artifacts"
-    assert ((found / "kept").read_text(), (found / "mine").read_text()) == ("kept\n", "own\n")
-
-
-def test_a_solution_in_the_image_is_not_there(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    dockerfile = "FROM python:3.11-slim-bookworm\nWORKDIR /app\nRUN mkdir /solution && touch /solution/answer\n"
-    test = f"[ ! -e /solution ] && {PASS} || {FAIL}"
-    write_task("a", 1, toml=CLEAN, dockerfile=dockerfile, test={1: test})
-    assert run_tasks("tasks").outcomes == {"passed": 1}
-
-
-def test_a_workdir_that_is_the_whole_system_is_refused(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    task = write_task("a", 1, toml=CLEAN, dockerfile="FROM python:3.11-slim-bookworm\n")
-    session = run_tasks("tasks")
-    assert session.outcomes == {"errors": 1}
-    session.has(
-        f"*{task}/environment/Dockerfile: round-1 is verified in a clean environment with the working directory "
-        "carried over, and that is /,*"
-    )
-
-
-def test_a_run_is_continued_and_verified_again_as_it_was_begun(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, solve={1: WORK}, test={1: NOT_PLANTED})
-    session = run_tasks("tasks", "--evocode-verify=clean", "--evocode-snapshots")
-    assert session.outcomes == {"passed": 1}
     refused = run_tasks("tasks", "--evocode-resume")
     assert f"the run {session.run.run} was begun with --evocode-verify=clean; continue it with that" in refused.text
     refused = run_tasks("tasks", "--evocode-verify=clean", "--evocode-strict", "--evocode-resume")
     assert f"the run {session.run.run} was begun with no --evocode-strict; continue it with that" in refused.text
-    assert (session.record().verify, session.record().strict) == ("clean", False)
+    assert (session.record("script").verify, session.record("script").strict) == ("clean", False)
     result = CliRunner().invoke(main, ["regrade"])
-    assert result.exit_code == 0, result.output
-    assert session.record().rounds[0].outcome == "passed"
+    assert "verified 1 rounds again\nno verdict has changed" in result.output
+    assert f"kept as it was: {session.attempt('place')}" in result.output
+    assert session.record("script").rounds[0].outcome == "passed"
 
 
 @pytest.mark.slow
@@ -129,6 +107,7 @@ def test_a_check_says_what_a_suite_would_miss_there(write_task: WriteTask, check
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_reference_that_fails_there_is_told_what_it_misses(write_task: WriteTask, check_tasks: CheckTasks) -> None:
     write_task("a", 1, toml=CLEAN, solve={1: WORK}, test={1: f"({ALL_THERE}) || {FAIL}"})
     checked = check_tasks("-koracle or clean and not starter")

@@ -132,12 +132,11 @@ def in_junit(path: Path) -> dict[str, dict[str, object]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts a cluster of Ray's")
 def test_a_cluster_that_is_started_for_the_session_ends_like_one_machine(
     write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
 ) -> None:
-    write_task("a", rounds=2)
-    write_task("b", rounds=3, solve={2: "true"})
+    write_task("a", rounds=2, solve={2: "true"})  # Each attempt starts a process, and takes seconds on a busy machine.
     pytester.makepyfile("def test_something_else(): pass")
     what = ["--json-report", "--evocode-attempts=2", "tasks", "."]
     here = run_tasks(*what, "--evocode-results=one", "--junitxml=one.xml")
@@ -147,13 +146,10 @@ def test_a_cluster_that_is_started_for_the_session_ends_like_one_machine(
     assert outcomes(there) == expected
     assert in_junit(pytester.path / "two.xml") == in_junit(pytester.path / "one.xml")
     there.has("evocode: cluster ray: sandbox*", "evocode: results evocode-results, run *")
-    for task, rounds in (("a", 2), ("b", 3)):
-        for number in (1, 2):
-            record = there.record(task, number=number)
-            assert [each.index for each in record.rounds] == list(range(1, rounds + 1))
-            assert all(
-                (there.attempt(task, number=number) / f"steps/{each.round}/verifier").is_dir() for each in record.rounds
-            )
+    for number in (1, 2):
+        record = there.record(number=number)
+        assert [each.index for each in record.rounds] == [1, 2]
+        assert all((there.attempt(number=number) / f"steps/{each.round}/verifier").is_dir() for each in record.rounds)
     scores = [line for line in there.text.splitlines() if line.startswith("oracle ")]
     assert (
         scores[0].split()[:3] == next(line for line in here.text.splitlines() if line.startswith("oracle ")).split()[:3]
@@ -407,33 +403,24 @@ def test_a_node_with_another_version_ends_the_session_with_both_named(
     )
 
 
-def test_what_does_not_go_with_a_cluster_is_refused(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task()
-    refused = {
-        "-n2": "*leave out -n, or use -n0*",
-        "--evocode-pin": "*--evocode-pin would have no effect*",
-        "--evocode-shell": "*--evocode-shell*",
-        "--pdb": "*--pdb cannot enter*",
-    }
-    for option, message in refused.items():
-        agent = None if option == "--evocode-pin" else "oracle"
-        session = run_tasks("--evocode-cluster=ray", option, "tasks", agent=agent)
-        assert session.exit_status == pytest.ExitCode.USAGE_ERROR
-        session.result.stderr.fnmatch_lines([message])
-
-
-@pytest.mark.parametrize("name", ["dask", "ray:", "Ray"])
-def test_another_cluster_is_refused(name: str, write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task()
-    session = run_tasks(f"--evocode-cluster={name}", "tasks")
-    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
-    session.result.stderr.fnmatch_lines([f"*--evocode-cluster={name}: write ray for a cluster*"])
-
-
-def test_without_ray_the_extra_is_named(
+def test_what_does_not_go_with_a_cluster_is_refused(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_task()
+    refused = {
+        ("--evocode-cluster=ray", "-n2"): "*leave out -n, or use -n0*",
+        ("--evocode-cluster=ray", "--evocode-pin"): "*--evocode-pin would have no effect*",
+        ("--evocode-cluster=ray", "--evocode-shell"): "*--evocode-shell*",
+        ("--evocode-cluster=ray", "--pdb"): "*--pdb cannot enter*",
+        ("--evocode-cluster=dask",): "*--evocode-cluster=dask: write ray for a cluster*",
+        ("--evocode-cluster=ray:",): "*--evocode-cluster=ray:: write ray for a cluster*",
+        ("--evocode-cluster=Ray",): "*--evocode-cluster=Ray: write ray for a cluster*",
+    }
+    for options, message in refused.items():
+        agent = None if "--evocode-pin" in options else "oracle"
+        session = run_tasks(*options, "tasks", agent=agent)
+        assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+        session.result.stderr.fnmatch_lines([message])
     monkeypatch.setitem(sys.modules, "ray", None)
     session = run_tasks("--evocode-cluster=ray", "tasks")
     assert session.exit_status == pytest.ExitCode.USAGE_ERROR

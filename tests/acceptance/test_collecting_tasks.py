@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.every_python
+
 
 EXPLOSIVE = "raise RuntimeError('imported on the host')"
 HOSTILE = {
@@ -32,28 +34,16 @@ def node_ids(session: Session) -> list[str]:
     return [line for line in session.result.outlines if "::" in line]
 
 
-def test_a_round_has_the_node_id_of_its_task_agent_and_name(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 3)
-    session = run_tasks("--collect-only", "-q", "tasks")
-    assert node_ids(session) == [f"tasks/a/task.toml::oracle::round-{index}" for index in (1, 2, 3)]
-
-
-def test_later_attempts_carry_their_number(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    session = run_tasks("--collect-only", "-q", "--evocode-attempts=3", "tasks")
-    assert node_ids(session) == [f"tasks/a/task.toml::{name}::round-1" for name in ("oracle", "oracle.2", "oracle.3")]
-
-
-def test_agents_and_attempts_come_in_the_order_given_and_tasks_by_name(
+def test_node_ids_have_task_attempt_and_round_with_attempts_in_the_order_given_and_tasks_by_name(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_task("b", 1)
     write_task("a", 2)
-    session = run_tasks("--collect-only", "-q", "--evocode-agent=oracle", "--evocode-attempts=2", "tasks", agent="nop")
+    session = run_tasks("--collect-only", "-q", "--evocode-agent=oracle", "--evocode-attempts=3", "tasks", agent="nop")
     expected = [
         f"tasks/{task}/task.toml::{attempt}::round-{index}"
         for task, rounds in (("a", 2), ("b", 1))
-        for attempt in ("nop", "nop.2", "oracle", "oracle.2")
+        for attempt in ("nop", "nop.2", "nop.3", "oracle", "oracle.2", "oracle.3")
         for index in range(1, rounds + 1)
     ]
     assert node_ids(session) == expected
@@ -98,6 +88,7 @@ def test_collecting_only_starts_nothing(
     "argument",
     ["tasks", "tasks/a", "tasks/a/task.toml", "tasks/a/task.toml::oracle::round-1", "tasks/a/../a"],
 )
+@pytest.mark.matrix
 def test_nothing_below_a_task_is_imported(write_task: WriteTask, run_tasks: RunTasks, argument: str) -> None:
     write_task("a", 1, files=HOSTILE)
     session = run_tasks("--collect-only", "-q", argument)
@@ -108,20 +99,22 @@ def test_nothing_below_a_task_is_imported(write_task: WriteTask, run_tasks: RunT
 @pytest.mark.parametrize(
     "argument",
     [
-        "tasks/a/tests",
         "tasks/a/steps/round-1/tests",
+        "tasks/a/tests",
         "tasks/a/steps",
         "tasks/a/tests/test_shared.py",
         "tasks/a/test_root.py",
     ],
 )
+@pytest.mark.matrix
 def test_nothing_below_a_task_is_imported_when_named(write_task: WriteTask, run_tasks: RunTasks, argument: str) -> None:
     write_task("a", 1, files=HOSTILE)
     session = run_tasks("--collect-only", "-q", argument)
     assert "imported on the host" not in session.text
 
 
-@pytest.mark.parametrize("below", [".", "tests", "steps/round-1", "steps/round-1/tests"])
+@pytest.mark.parametrize("below", ["steps/round-1/tests", "steps/round-1", "tests", "."])
+@pytest.mark.matrix
 def test_nothing_below_a_task_is_imported_when_pytest_is_started_in_it(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch, below: str
 ) -> None:
@@ -133,12 +126,13 @@ def test_nothing_below_a_task_is_imported_when_pytest_is_started_in_it(
 def test_pytest_can_be_started_in_a_task(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(write_task("a", 2, files=HOSTILE))
+    monkeypatch.chdir(write_task("a", 1, files=HOSTILE))
     session = run_tasks("-v")
-    session.has("task.toml::oracle::round-1 PASSED*", "task.toml::oracle::round-2 PASSED*")
+    session.has("task.toml::oracle::round-1 PASSED*")
 
 
 @pytest.mark.parametrize("argument", ["tasks", "tasks/", "tasks/test-first"])
+@pytest.mark.matrix
 def test_nothing_below_a_task_named_like_a_test_directory_is_imported(
     write_task: WriteTask, run_tasks: RunTasks, argument: str
 ) -> None:
@@ -155,20 +149,15 @@ def test_a_start_inside_a_task_says_where_to_start_instead(
     run_tasks().has(f"*{task}/steps belongs to the task {task}; start pytest there or above")
 
 
-def test_hooks_of_a_conftest_beside_the_tasks_see_the_rounds(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    write_task("a", 1)
-    (pytester.path / "tasks/conftest.py").write_text("def pytest_runtest_call(item): print('hook sees', item.nodeid)")
-    run_tasks("-s", "tasks/a").has("*hook sees tasks/a/task.toml::oracle::round-1*")
-
-
-def test_a_conftest_beside_the_tasks_is_loaded(
+def test_a_conftest_beside_the_tasks_is_loaded_and_its_hooks_see_the_rounds(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_task("a", 1, files=HOSTILE)
-    (pytester.path / "tasks/conftest.py").write_text("def pytest_report_header(): return 'conftest of tasks'")
-    run_tasks("--collect-only", "tasks/a").has("conftest of tasks")
+    (pytester.path / "tasks/conftest.py").write_text(
+        "def pytest_report_header(): return 'conftest of tasks'\n"
+        "def pytest_runtest_call(item): print('hook sees', item.nodeid)"
+    )
+    run_tasks("-s", "tasks/a").has("conftest of tasks", "*hook sees tasks/a/task.toml::oracle::round-1*")
 
 
 def test_without_an_agent_the_plugin_does_nothing(
@@ -187,23 +176,20 @@ def test_without_an_agent_the_plugin_does_nothing(
     assert not session.results.exists()
 
 
-def test_a_broken_task_is_one_error_and_the_others_run(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_a_broken_task_is_one_error_that_is_not_the_agents_and_the_others_run(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
     write_task("a", 1)
     write_task("broken", 2, toml="[agent]\ntimeout_secs = 5")
-    write_task("c", 2)
+    write_task("c", 1)
     session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 3, "errors": 1}
+    assert session.outcomes == {"passed": 2, "errors": 1}
     assert session.exit_status == 1
     session.has(
         "*ERROR collecting tasks/broken/task.toml*",
         '*tasks/broken/task.toml:2: agent.timeout_secs: unknown key; did you mean "timeout_sec"*',
+        "oracle * 100.0 * 2/2 *",
     )
-
-
-def test_a_broken_task_does_not_count_as_the_agents(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    write_task("broken", 2, toml="version = 3")
-    run_tasks("tasks").has("oracle * 100.0 * 1/1 *")
 
 
 def test_only_broken_tasks_are_an_error_too(write_task: WriteTask, run_tasks: RunTasks) -> None:
@@ -224,26 +210,31 @@ def test_a_broken_ordinary_test_module_interrupts_the_session(
     assert session.outcomes == {"errors": 2}
 
 
-def test_ordinary_tests_run_beside_tasks(pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2)
-    pytester.makepyfile(test_ordinary="def test_good(): pass\ndef test_bad(): assert 0")
+def test_ordinary_tests_run_beside_tasks_with_the_garbage_collector_that_rests_while_tasks_are_collected(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 1)
+    pytester.makepyfile(
+        test_ordinary="import gc\nWAS = gc.isenabled()\n"
+        "def test_collector(): assert (WAS, gc.isenabled()) == (False, True)\ndef test_bad(): assert 0"
+    )
     session = run_tasks("-v")
-    assert session.outcomes == {"passed": 3, "failed": 1}
-    session.has("tasks/a/task.toml::oracle::round-2 PASSED*", "test_ordinary.py::test_bad FAILED*")
+    assert session.outcomes == {"passed": 2, "failed": 1}
+    session.has(
+        "tasks/a/task.toml::oracle::round-1 PASSED*",
+        "test_ordinary.py::test_collector PASSED*",
+        "test_ordinary.py::test_bad FAILED*",
+    )
     session.has("oracle * 100.0 *")
 
 
-def test_a_task_file_can_be_the_argument(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2)
-    write_task("b", 1)
-    session = run_tasks("-v", "tasks/b/task.toml")
-    assert session.outcomes == {"passed": 1}
-    session.has("tasks/b/task.toml::oracle::round-1 PASSED*")
-
-
-def test_an_absolute_path_can_be_the_argument(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_a_task_file_and_an_absolute_path_can_be_arguments(write_task: WriteTask, run_tasks: RunTasks) -> None:
     task = write_task("a", 2)
-    assert len(node_ids(run_tasks("--collect-only", "-q", str(task)))) == 2
+    write_task("b", 1)
+    write_task("c", 1)
+    session = run_tasks("--collect-only", "-q", str(task), "tasks/b/task.toml")
+    names = [("a", 1), ("a", 2), ("b", 1)]
+    assert node_ids(session) == [f"tasks/{name}/task.toml::oracle::round-{index}" for name, index in names]
 
 
 def test_a_task_below_a_symlink_is_collected_once(
@@ -305,13 +296,3 @@ def test_an_agents_name_is_made_fit_for_node_ids(
     )
     session = run_tasks("--collect-only", "-q", "tasks", agent="vendor/model 4:large@x[1]")
     assert node_ids(session) == ["tasks/a/task.toml::model-4-large-x-1::round-1"]
-
-
-def test_the_garbage_collector_rests_while_tasks_are_collected_and_no_longer(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    write_task("a", 1)
-    pytester.makepyfile(
-        "import gc\nWAS = gc.isenabled()\ndef test_collector(): assert (WAS, gc.isenabled()) == (False, True)"
-    )
-    assert run_tasks("-ktest_collector").outcomes == {"passed": 1, "deselected": 1}

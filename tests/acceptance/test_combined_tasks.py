@@ -62,11 +62,9 @@ def play(root: Path, run_tasks: RunTasks, place: str, combinations: list[Combina
                 assert [dump.read_text() for dump in dumps] == (lines if passes else [""] * len(lines))
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.matrix
-def test_some_combinations(pytester: pytest.Pytester, run_tasks: RunTasks, place: str) -> None:
+def test_some_combinations(pytester: pytest.Pytester, run_tasks: RunTasks) -> None:
     # Services take the longest, and their quick test in Docker is test_compose_tasks.py.
-    play(pytester.path, run_tasks, place, ALONE[-2:] + WITH_SERVICES[-1:] * (place == "sandbox"))
+    play(pytester.path, run_tasks, "sandbox", ALONE[-1:] + WITH_SERVICES[-1:])
 
 
 @pytest.mark.nightly

@@ -27,52 +27,37 @@ def events(session: Session) -> list[str]:
     return [line for line in session.result.outlines if line.startswith(kept)]
 
 
-def test_a_session_fixture_lives_as_long_as_its_attempt(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    pytester.makeconftest(DEPENDING)
-    write_task("a", 2)
-    write_task("b", 1)
-    session = run_tasks("-s", "--evocode-attempts=2", "tasks")
-    assert session.outcomes == {"passed": 6}
-    # Every attempt finds a container of its own, and is over before the next one starts.
-    long, short = ["set up: 1", "torn down: line-1 line-2"], ["set up: 1", "torn down: line-1"]
-    assert events(session) == [*long, *long, *short, *short]
-
-
-def test_a_fixture_that_fails_to_tear_down_is_an_error_of_the_last_round(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    pytester.makeconftest(f"{DEPENDING}        raise OSError('in use')\n")
-    write_task("a", 2)
-    session = run_tasks("-rA", "tasks")
-    assert session.outcomes == {"passed": 2, "errors": 1}
-    session.has("ERROR tasks/a/task.toml::oracle::round-2 - OSError: in use")
-
-
-def test_the_container_lives_through_the_rounds(
+def test_fixtures_live_as_long_as_their_attempt_and_see_one_container_in_all_rounds(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     pytester.makeconftest(
-        """
-        import pytest
+        f"""{DEPENDING}
+        TORN_DOWN.append(evocode_container)
+        if len(TORN_DOWN) == 2:
+            raise OSError("in use")
 
-        @pytest.fixture(autouse=True)
-        def once_per_round(request, evocode_container):
-            seen = request.config.stash.setdefault(KEY, [])
-            seen.append(evocode_container)
-            assert all(one is evocode_container for one in seen)
-            yield
-            assert evocode_container.exec("true").ok
+    TORN_DOWN, SEEN = [], {{}}
 
-        KEY = pytest.StashKey()
-        """
+    @pytest.fixture(autouse=True)
+    def once_per_round(request, evocode_container):
+        assert SEEN.setdefault(request.node.parent.nodeid, evocode_container) is evocode_container
+        assert evocode_container not in TORN_DOWN
+        yield
+        assert evocode_container.exec("true").ok
+    """
     )
-    write_task("a", 3, solve={2: "grep -qx line-1 log.txt && echo line-2 >> log.txt"})
-    assert run_tasks("tasks").outcomes == {"passed": 3}
+    write_task("a", 2, solve={2: "grep -qx line-1 log.txt && echo line-2 >> log.txt"})
+    write_task("b", 2, dockerfile="FROM python:3.11-slim-bookworm\nRUN false\n")
+    session = run_tasks("-s", "-rA", "--evocode-attempts=2", "tasks")
+    # Every attempt finds a container of its own, and is over before the next one starts; an image that cannot be
+    # built leaves fixtures alone.
+    assert events(session) == 2 * ["set up: 1", "torn down: line-1 line-2"]
+    assert session.outcomes == {"passed": 4, "errors": 3, "skipped": 2}
+    # A fixture that fails to tear down is an error of the last round.
+    session.has("ERROR tasks/a/task.toml::oracle.2::round-2 - OSError: in use")
 
 
-def test_a_fixture_can_serve_rounds_and_ordinary_tests(
+def test_only_rounds_have_a_container_and_a_fixture_can_serve_ordinary_tests_as_well(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     pytester.makeconftest(
@@ -86,33 +71,14 @@ def test_a_fixture_can_serve_rounds_and_ordinary_tests(
         """
     )
     write_task("a", 1)
-    pytester.makepyfile("def test_ordinary(): pass")
+    pytester.makepyfile("def test_ordinary(): pass\ndef test_asking(evocode_container): pass")
     session = run_tasks("-s")
-    assert session.outcomes == {"passed": 2}
-    session.has("*container has log.txt*")
-
-
-def test_an_ordinary_test_has_no_container(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    write_task("a", 1)
-    pytester.makepyfile("def test_ordinary(evocode_container): pass")
-    session = run_tasks()
-    assert session.outcomes == {"passed": 1, "errors": 1}
-    session.has("*fixture 'evocode_container' not found*")
-
-
-def test_a_round_that_is_an_error_leaves_fixtures_alone(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    pytester.makeconftest(DEPENDING)
-    write_task("a", 2, dockerfile="FROM python:3.11-slim-bookworm\nRUN false\n")
-    session = run_tasks("-s", "tasks")
-    assert session.outcomes == {"errors": 1, "skipped": 1}
-    assert events(session) == []
+    assert session.outcomes == {"passed": 2, "errors": 1}
+    session.has("*container has log.txt*", "*fixture 'evocode_container' not found*")
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_a_session_fixture_lives_as_long_as_its_attempt_in_docker(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

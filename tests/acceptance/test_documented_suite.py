@@ -70,7 +70,7 @@ def test_each_call_has_an_example(what: type) -> None:
 
 
 @pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
-@pytest.mark.matrix
+@pytest.mark.nightly
 def test_the_examples_pass_as_they_are(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
     source = examples()
     write_task(

@@ -25,7 +25,6 @@ pytestmark = pytest.mark.slow
 
 ENGINE = "/var/run/docker.sock"
 NO_NETWORK = 'environment.network_mode = "no-network"'
-EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 AGENT = """
 import pathlib, time
 from pytest_evocode.agents import RoundTranscript
@@ -59,13 +58,11 @@ def assert_readable(session: Session) -> None:
         json.loads(path.read_text())
 
 
-@EITHER
-@pytest.mark.matrix
+@pytest.mark.parametrize("env", ["sandbox"])
 def test_a_snapshot_that_is_gone_is_an_error_of_its_round(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
-    for name in ("a", "b"):
-        write_task(name, 3, toml=NO_NETWORK)
+    write_task("b", 1, toml=NO_NETWORK)
     pytester.makeconftest(
         with_sabotage(
             "def fork(snapshot, **how):",
@@ -78,21 +75,20 @@ def test_a_snapshot_that_is_gone_is_an_error_of_its_round(
     write_task("a", 3, toml=NO_NETWORK, step={1: "min_reward = 1"})
     session = run_tasks("tasks", agent="saboteur", env=env)
     assert [each.outcome for each in session.record("a", "saboteur").rounds] == ["passed", "error", "error"]
-    assert [each.outcome for each in session.record("b", "saboteur").rounds] == ["passed"] * 3
+    assert [each.outcome for each in session.record("b", "saboteur").rounds] == ["passed"]
     cause = session.record("a", "saboteur").rounds[1].cause
     assert ("was discarded" if env == "docker" else "did not start a sandbox") in cause
-    assert session.outcomes == {"passed": 4, "errors": 2}
+    assert session.outcomes == {"passed": 2, "errors": 2}
     assert_readable(session)
 
 
-@EITHER
-@pytest.mark.matrix
+@pytest.mark.parametrize("env", ["sandbox"])
 def test_a_full_disk_is_an_error_of_the_attempt_that_filled_it(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
     floods = "head -c 3000000 /dev/zero | tr '\\0' x; echo 1 > /logs/verifier/reward.txt"
     write_task("a", 2, toml=NO_NETWORK, test={1: floods, 2: floods})
-    write_task("b", 2, toml=NO_NETWORK)
+    write_task("b", 1, toml=NO_NETWORK)
     # Artifacts are gathered behind the records, so when these find the disk full would be chance.
     pytester.makeconftest(with_sabotage("pass").replace("head -c 3000000", "head -c 3000"))
     small = pytester.path / "evocode-results/a"
@@ -103,12 +99,26 @@ def test_a_full_disk_is_an_error_of_the_attempt_that_filled_it(
         pytest.skip(f"a small disk can be made by who may mount one: {error}")
     try:
         session = run_tasks("tasks", agent="saboteur", env=env)
-        assert session.outcomes == {"passed": 2, "errors": 2}
+        assert session.outcomes == {"passed": 1, "errors": 2}
         session.has("*ERROR at setup of a saboteur round-1*", "the results could not be written*No space left*")
-        assert [each.outcome for each in session.record("b", "saboteur").rounds] == ["passed"] * 2
+        assert [each.outcome for each in session.record("b", "saboteur").rounds] == ["passed"]
         assert_readable(session)
     finally:
         subprocess.run(["umount", small], check=True)
+
+
+@pytest.mark.docker
+@pytest.mark.nightly
+def test_a_snapshot_that_is_gone_in_docker(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    test_a_snapshot_that_is_gone_is_an_error_of_its_round(pytester, write_task, run_tasks, "docker")
+
+
+@pytest.mark.docker
+@pytest.mark.nightly
+def test_a_full_disk_beside_docker(pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks) -> None:
+    test_a_full_disk_is_an_error_of_the_attempt_that_filled_it(pytester, write_task, run_tasks, "docker")
 
 
 class Wire(threading.Thread):

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 PYTHON = "FROM python:3.11-slim-bookworm\n"
 IMAGE = f"{PYTHON}COPY start.sh /opt/start.sh\nRUN chmod 755 /opt/start.sh && mkdir /srv/shop\nWORKDIR /app\n"
 ENTERED = f'{IMAGE}ENTRYPOINT ["/opt/start.sh"]\n'
@@ -32,6 +31,7 @@ SOLVE = "echo order-{0} > /srv/shop/order; python3 /opt/get.py | grep -qx order-
 TEST = """python3 /opt/get.py > /tmp/seen
 if grep -qx order-{0} /tmp/seen && grep -qx line-{0} log.txt; then reward=1; else reward=0; fi
 echo $reward > /logs/verifier/reward.txt"""
+EVOCODE = "[metadata.evocode]\n"
 FILES = {"environment/start.sh": START, "environment/get.py": GET}
 NATIVE = """def test_order(workspace):
     assert workspace.run("true").exit_code == 0
@@ -54,27 +54,40 @@ def write_shop(write_task: WriteTask, name: str, rounds: int, toml: str = HEALTH
     )
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.matrix
-def test_services_run_for_agents_and_anew_in_all_kinds_of_forks(
-    write_task: WriteTask, run_tasks: RunTasks, env: str
+def test_services_run_for_agents_and_anew_in_forks_and_go_on_where_suites_run_in_place(
+    write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
+    write_shop(write_task, "a", 1)
+    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{EVOCODE}verify_in = "place"\n')
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 3}, session.text
+    check_opened(session)
+
+
+@pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.mark.nightly
+def test_services_run_anew_in_all_kinds_of_forks(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
     write_shop(write_task, "a", 2)
-    evocode = "[metadata.evocode]\n"
-    write_shop(write_task, "clean", 1, f'{HEALTHCHECK}{evocode}verify_in = "clean"\nstate = ["/srv/shop"]\n')
-    write_shop(write_task, "native", 1, f'{HEALTHCHECK}{evocode}verify_in = "separate"\n', native=True)
-    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{evocode}verify_in = "place"\n')
+    write_shop(write_task, "clean", 1, f'{HEALTHCHECK}{EVOCODE}verify_in = "clean"\nstate = ["/srv/shop"]\n')
+    write_shop(write_task, "native", 1, f'{HEALTHCHECK}{EVOCODE}verify_in = "separate"\n', native=True)
+    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{EVOCODE}verify_in = "place"\n')
     session = run_tasks("tasks", env=env)
     assert session.outcomes == {"passed": 6}, session.text
+    check_opened(session)
+
+
+def check_opened(session: Session) -> None:
+    """Services began with the files of the image for the agent, and with those of the snapshot for the last suite."""
     attempt = session.attempt("a")
+    rounds = session.record("a").rounds
     assert (attempt / "entry-point.log").read_text() == "the shop opens for 0\n"
-    # Of the snapshot's files, and not of the image's.
-    assert (attempt / "steps/round-2/verifier/logs/entry-point.log").read_text() == "the shop opens for 1\n"
-    assert [round_.verdict.flags for round_ in session.record("a").rounds if round_.verdict] == [(), ()]
+    last = attempt / f"steps/round-{len(rounds)}/verifier/logs/entry-point.log"
+    assert last.read_text() == "the shop opens for 1\n"
+    assert [round_.verdict and round_.verdict.flags for round_ in rounds] == [()] * len(rounds)
 
 
+@pytest.mark.nightly
 def test_a_turn_that_is_out_of_time_does_not_end_services_for_good(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_shop(write_task, "a", 2)
     write_task(
         "b",
         2,
@@ -90,14 +103,10 @@ def test_a_turn_that_is_out_of_time_does_not_end_services_for_good(write_task: W
     assert "[started again]" in (session.attempt("b") / "entry-point.log").read_text()
 
 
-def test_one_that_fails_is_a_mistake_of_the_task_with_its_last_lines(
-    write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    write_task("a", 1, dockerfile=f"{IMAGE}ENTRYPOINT echo no database >&2; exit 3\n", files=FILES)
-    session = run_tasks("tasks")
-    assert session.outcomes == {"errors": 1}
-    session.has("*environment/Dockerfile: the image's ENTRYPOINT * ended with exit code 3; its last lines were:*")
-    session.has("no database")
+#: Forges as soon as the suite has written its reward, and once, so that nobody finds the file half written.
+FORGE = "(until grep -qsx 0 /logs/verifier/reward.txt; do sleep 0.02; done; echo 1 > /logs/verifier/reward.txt) &"
+IS_FORGED = """echo 0 > /logs/verifier/reward.txt
+for i in {1..1000}; do grep -qx 1 /logs/verifier/reward.txt && exit 0; sleep 0.02; done"""
 
 
 def test_one_that_the_agent_changed_marks_the_verdict(write_task: WriteTask, run_tasks: RunTasks) -> None:
@@ -110,32 +119,39 @@ def test_one_that_the_agent_changed_marks_the_verdict(write_task: WriteTask, run
     assert strict.outcomes == {"failed": 1}
 
 
-@pytest.mark.parametrize("entry", ['["/app/start.sh"]', '["bash", "start.sh"]', "exec ./start.sh"])
-@pytest.mark.matrix
-def test_one_in_the_workspace_that_forges_a_reward_marks_the_verdict(
-    write_task: WriteTask, run_tasks: RunTasks, entry: str
+@pytest.mark.nightly
+def test_one_in_the_workspace_that_forges_a_reward_marks_the_verdict_however_the_image_names_it(
+    write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
-    forge = "while :; do echo 1 > /logs/verifier/reward.txt; sleep 0.02; done > /dev/null 2>&1 &"
-    write_task(
-        "a",
-        1,
-        dockerfile=f"{PYTHON}WORKDIR /app\nCOPY start.sh start.sh\nRUN chmod 755 start.sh\nENTRYPOINT {entry}\n",
-        solve={1: f"echo '{forge}' >> start.sh"},
-        test={1: "echo 0 > /logs/verifier/reward.txt; sleep 0.3"},
-        files={"environment/start.sh": "#!/bin/bash\n"},
-    )
-    verdict = run_tasks("tasks").record().rounds[0].verdict
-    assert verdict is not None
-    assert verdict.changed_tools == ("/app/start.sh",)
-    assert run_tasks("tasks", "--evocode-strict").outcomes == {"failed": 1}
-
-
-def test_what_comes_from_a_failing_service_is_a_flag_of_the_verdict(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    solve = "echo line-1 >> log.txt; printf '#!/bin/bash\\necho closed; exit 4\\n' > /opt/start.sh"
-    write_task("a", 1, dockerfile=ENTERED, solve={1: solve}, files=FILES)
+    entries = {"path": '["/app/start.sh"]', "argument": '["bash", "start.sh"]', "shell": "exec ./start.sh"}
+    for name, entry in entries.items():
+        write_task(
+            name,
+            1,
+            dockerfile=f"{PYTHON}WORKDIR /app\nCOPY --chmod=755 start.sh start.sh\nENTRYPOINT {entry}\n",
+            solve={1: f"echo '{FORGE}' >> start.sh"},
+            test={1: IS_FORGED},
+            files={"environment/start.sh": "#!/bin/bash\n"},
+        )
     session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 1}
-    verdict = session.record().rounds[0].verdict
+    # They have their reward, which counts for nothing where verdicts have to be clean.
+    assert session.outcomes == {"passed": len(entries)}
+    verdicts = [session.record(name).rounds[0].verdict for name in entries]
+    assert [verdict and verdict.changed_tools for verdict in verdicts] == [("/app/start.sh",)] * len(entries)
+    assert run_tasks("tasks", "--evocode-strict").outcomes == {"failed": len(entries)}
+
+
+def test_one_that_fails_is_a_mistake_of_the_task_and_after_the_agents_work_a_flag_of_the_verdict(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("broken", 1, dockerfile=f"{IMAGE}ENTRYPOINT echo no database >&2; exit 3\n", files=FILES)
+    solve = "echo line-1 >> log.txt; printf '#!/bin/bash\\necho closed; exit 4\\n' > /opt/start.sh"
+    write_task("closed", 1, dockerfile=ENTERED, solve={1: solve}, files=FILES)
+    session = run_tasks("tasks")
+    assert session.outcomes == {"errors": 1, "passed": 1}
+    session.has("*environment/Dockerfile: the image's ENTRYPOINT * ended with exit code 3; its last lines were:*")
+    session.has("no database")
+    verdict = session.record("closed").rounds[0].verdict
     assert verdict is not None
     (flag,) = verdict.flags
     assert flag.startswith("before the suite: the image's ENTRYPOINT ['/opt/start.sh'] ended with exit code 4")

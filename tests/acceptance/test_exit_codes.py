@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.every_python
+
 FAILS = "echo 0 > /logs/verifier/reward.txt"
 
 
@@ -33,38 +35,33 @@ def dead_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str
         gc.collect()
 
 
-def test_all_rounds_passed_is_0(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_all_rounds_passed_is_0_also_where_reruns_could_be_asked_for(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
     write_task("a", 1)
+    pytester.makeconftest("def pytest_addoption(parser): parser.addoption('--reruns', type=int, default=0)")
     session = run_tasks("tasks")
     assert session.exit_status == 0
     assert session.run.exit_status == 0
 
 
-def test_a_failed_round_is_1(write_task: WriteTask, run_tasks: RunTasks) -> None:
+@pytest.mark.parametrize(("least", "status", "reached"), [("75", 0, "reached"), ("75.1", 1, "not reached")])
+@pytest.mark.matrix
+def test_the_wanted_score_itself_is_0_and_one_below_it_is_1(
+    write_task: WriteTask, run_tasks: RunTasks, least: str, status: int, reached: str
+) -> None:
+    write_task("a", 4, test={2: FAILS})
+    session = run_tasks(f"--evocode-fail-under={least}", "tasks")
+    assert session.exit_status == status
+    assert session.run.exit_status == status
+    session.has(f"--evocode-fail-under={least}: {reached} with a Dataset Score of 75.0")
+
+
+def test_every_agent_has_to_reach_the_wanted_score(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
-    session = run_tasks("tasks", agent="nop")
+    session = run_tasks("--evocode-agent=nop", "--evocode-fail-under=50", "tasks")
     assert session.exit_status == 1
-    assert session.run.exit_status == 1
-
-
-def test_a_score_above_the_wanted_one_is_0(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 4, test={2: FAILS})
-    session = run_tasks("--evocode-fail-under=70", "tasks")
-    assert session.exit_status == 0
-    assert session.run.exit_status == 0
-    session.has("--evocode-fail-under=70: reached with a Dataset Score of 75.0")
-
-
-def test_the_wanted_score_itself_is_0(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 4, test={2: FAILS})
-    assert run_tasks("--evocode-fail-under=75", "tasks").exit_status == 0
-
-
-def test_a_score_below_the_wanted_one_is_1(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 4, test={2: FAILS})
-    session = run_tasks("--evocode-fail-under=75.1", "tasks")
-    assert session.exit_status == 1
-    session.has("--evocode-fail-under=75.1: not reached with a Dataset Score of 75.0")
+    session.has("--evocode-fail-under=50: not reached with a Dataset Score of 0.0")
 
 
 def test_attempts_that_were_never_begun_count_in_the_session_as_in_its_results(
@@ -82,15 +79,8 @@ def test_attempts_that_were_never_begun_count_in_the_session_as_in_its_results(
     assert len(session.run.attempts) == 2
 
 
-def test_every_agent_has_to_reach_the_wanted_score(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    session = run_tasks("--evocode-agent=nop", "--evocode-fail-under=50", "tasks")
-    assert session.exit_status == 1
-    session.has("--evocode-fail-under=50: not reached with a Dataset Score of 0.0")
-
-
 def test_an_error_is_1_whatever_the_score(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 4, test={2: "true"})
+    write_task("a", 2, test={2: "true"})
     assert run_tasks("--evocode-fail-under=10", "tasks").exit_status == 1
 
 
@@ -211,10 +201,12 @@ def test_reruns_are_refused(pytester: pytest.Pytester, write_task: WriteTask, ru
     assert "--reruns cannot be used with --evocode-agent: a round depends on those before it" in session.text
 
 
-def test_reruns_of_0_are_fine(pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks) -> None:
+@pytest.mark.docker
+def test_auto_takes_docker_where_it_answers(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
-    pytester.makeconftest("def pytest_addoption(parser): parser.addoption('--reruns', type=int, default=0)")
-    assert run_tasks("tasks").exit_status == 0
+    session = run_tasks("-Wignore:unclosed:ResourceWarning", "tasks", env=None)
+    assert session.outcomes == {"passed": 1}
+    session.has("evocode: environment docker (a Docker daemon answers; engine *)")
 
 
 def test_docker_asked_for_and_down_is_4(write_task: WriteTask, run_tasks: RunTasks, dead_docker: str) -> None:
@@ -233,14 +225,6 @@ def test_auto_takes_the_sandbox_where_docker_is_down(
     session = run_tasks("-Wignore:unclosed:ResourceWarning", "tasks", env=None)
     assert session.exit_status == 0
     session.has(f"evocode: environment sandbox (no Docker daemon answers at {dead_docker}*")
-
-
-@pytest.mark.docker
-def test_auto_takes_docker_where_it_answers(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2)
-    session = run_tasks("-Wignore:unclosed:ResourceWarning", "tasks", env=None)
-    assert session.outcomes == {"passed": 2}
-    session.has("evocode: environment docker (a Docker daemon answers; engine *)")
 
 
 def test_without_any_environment_both_ways_out_are_named(

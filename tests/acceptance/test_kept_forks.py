@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
-EITHER = pytest.mark.parametrize("env", ENVIRONMENTS)
 FAIL = "echo 0 > /logs/verifier/reward.txt"
 PROMPT = "bash-"
 
@@ -30,7 +28,8 @@ def lines_of(text: str) -> list[str]:
     """The command lines of kept forks in a summary."""
     _, _, summary = text.partition("evocode: forks of failed rounds")
     kept = summary.partition("remove all that is kept with: evocode clean --kept")[0]
-    return [line.strip() for line in kept.splitlines() if line.startswith("  ")]
+    lines = [line.strip() for line in kept.splitlines() if line.startswith("  ")]
+    return [line for line in lines if not line.startswith("not kept: ")]
 
 
 def remove(line: str) -> None:
@@ -56,6 +55,42 @@ def enter(line: str, script: str) -> str:
     return printed.replace("\r\n", "\n")
 
 
+@pytest.mark.parametrize(("env", "workers"), [("sandbox", ())], ids=["sandbox, one process"])
+def test_the_forks_of_failed_rounds_stay_and_what_is_printed_of_them_has_no_secrets(
+    write_task: WriteTask,
+    run_tasks: RunTasks,
+    monkeypatch: pytest.MonkeyPatch,
+    env: str,
+    workers: tuple[str, ...],
+) -> None:
+    monkeypatch.setenv("GRADER_TOKEN", "zebra-crossing-42")
+    write_task(
+        "a",
+        3,
+        toml='[verifier.env]\nTOKEN = "${GRADER_TOKEN}"',
+        solve={1: "echo line-1 > log.txt; echo never read > untouched", 2: "echo wrong > log.txt"},
+    )
+    write_task("b", 1)
+    write_task("place", 1, toml='[metadata.evocode]\nverify_in = "place"', test={1: FAIL})
+    session = run_tasks(*workers, "--evocode-keep", "tasks", env=env, subprocess=True)
+    assert session.outcomes == {"passed": 2, "failed": 3}
+    lines = lines_of(session.text)
+    assert len(lines) == 2
+    try:
+        assert "zebra" not in session.text
+        # A suite that ran in place leaves no fork.
+        session.has("*place/task.toml::oracle::round-1", '  not kept: with verify_in = "place" the suite ran where*')
+        assert "a-oracle-round-2" in lines[0]
+        looks = "cat log.txt untouched /logs/verifier/reward.txt; echo $TOKEN"
+        assert enter(lines[0], looks) == "wrong\nnever read\n0\n[GRADER_TOKEN]\n"
+        run_tasks("tasks/b", env=env)  # The next session clears up, but not these.
+        assert enter(lines[1], "cat log.txt; grep -c CASE_RESULT /tests/test.sh") == "wrong\nline-3\n1\n"
+    finally:
+        for line in lines:
+            remove(line)
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("env", "workers"),
     [
@@ -63,24 +98,12 @@ def enter(line: str, script: str) -> str:
         pytest.param("docker", (), id="docker, one process", marks=pytest.mark.docker),
     ],
 )
-@pytest.mark.matrix
-def test_the_forks_of_failed_rounds_stay(
-    write_task: WriteTask, run_tasks: RunTasks, env: str, workers: tuple[str, ...]
+def test_the_forks_of_workers_stay_and_those_in_docker(
+    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch, env: str, workers: tuple[str, ...]
 ) -> None:
-    write_task("a", 3, solve={1: "echo line-1 > log.txt; echo never read > untouched", 2: "echo wrong > log.txt"})
-    write_task("b", 1)
-    session = run_tasks(*workers, "--evocode-keep", "tasks", env=env, subprocess=True)
-    assert session.outcomes == {"passed": 2, "failed": 2}
-    lines = lines_of(session.text)
-    assert len(lines) == 2
-    try:
-        assert "a-oracle-round-2" in lines[0]
-        assert enter(lines[0], "cat log.txt untouched /logs/verifier/reward.txt") == "wrong\nnever read\n0\n"
-        run_tasks("tasks/b", env=env)  # The next session clears up, but not these.
-        assert enter(lines[1], "cat log.txt; grep -c CASE_RESULT /tests/test.sh") == "wrong\nline-3\n1\n"
-    finally:
-        for line in lines:
-            remove(line)
+    test_the_forks_of_failed_rounds_stay_and_what_is_printed_of_them_has_no_secrets(
+        write_task, run_tasks, monkeypatch, env, workers
+    )
 
 
 @pytest.mark.nightly
@@ -130,28 +153,6 @@ def test_evocode_clean_removes_what_was_kept(write_task: WriteTask, run_tasks: R
     remove(line)
     assert directory not in clean("--kept")
     assert not os.path.exists(directory)
-
-
-@EITHER
-@pytest.mark.matrix
-def test_what_is_printed_of_a_kept_fork_has_no_secrets(
-    write_task: WriteTask, run_tasks: RunTasks, env: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GRADER_TOKEN", "zebra-crossing-42")
-    write_task("a", 1, toml='[verifier.env]\nTOKEN = "${GRADER_TOKEN}"', test={1: FAIL})
-    session = run_tasks("--evocode-keep", "tasks", env=env, subprocess=True)
-    (line,) = lines_of(session.text)
-    try:
-        assert "zebra" not in session.text
-        assert enter(line, "echo $TOKEN") == "[GRADER_TOKEN]\n"
-    finally:
-        remove(line)
-
-
-def test_a_suite_that_ran_in_place_leaves_no_fork(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, toml='[metadata.evocode]\nverify_in = "place"', test={1: FAIL})
-    session = run_tasks("--evocode-keep", "tasks")
-    session.has("*task.toml::oracle::round-1", '  not kept: with verify_in = "place" the suite ran where*')
 
 
 @pytest.mark.nightly

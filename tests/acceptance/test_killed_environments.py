@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 # In round 2, and once for all sessions, it has its environment killed, or the fork of its suite.
 AGENT = """
 import os, pathlib, signal, threading, time
@@ -67,21 +66,14 @@ def test_line(workspace):
 """
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.parametrize(
-    ("where", "user"),
-    [
-        ("turn", "root"),
-        pytest.param("turn", "nobody", marks=pytest.mark.nightly),
-        pytest.param("script", "root", marks=pytest.mark.nightly),
-        pytest.param("script", "nobody", marks=pytest.mark.nightly),
-        ("native", "root"),
-        pytest.param("native", "nobody", marks=pytest.mark.nightly),
-    ],
-)
-@pytest.mark.matrix
+@pytest.mark.parametrize(("env", "where", "user"), [("sandbox", "turn", "root")])
 def test_a_killed_environment_is_an_error_and_the_attempt_goes_on(
-    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester, env: str, where: str, user: str
+    write_task: WriteTask,
+    run_tasks: RunTasks,
+    pytester: pytest.Pytester,
+    env: str,
+    where: str,
+    user: str,
 ) -> None:
     pytester.makeconftest(AGENT.replace("WHERE", repr(where)).replace("USER", repr(user)))
     write_task(
@@ -103,3 +95,13 @@ def test_a_killed_environment_is_an_error_and_the_attempt_goes_on(
     session.has("*killed from outside*--evocode-resume*")
     again = run_tasks("--evocode-resume", "tasks", agent="unlucky", env=env)
     assert [record.outcome for record in again.record("a", "unlucky").rounds] == ["passed"] * 3, again.text
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.mark.parametrize("where", ["turn", "script", "native"])
+@pytest.mark.parametrize("user", ["root", "nobody"])
+def test_whatever_ran_in_it_and_as_whom_the_attempt_goes_on(
+    write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester, env: str, where: str, user: str
+) -> None:
+    test_a_killed_environment_is_an_error_and_the_attempt_goes_on(write_task, run_tasks, pytester, env, where, user)

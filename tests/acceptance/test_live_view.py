@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.acceptance.test_stopped_sessions import wait_until
+
 if TYPE_CHECKING:
     from tests.acceptance.sessions import AtTerminal, RunTasks
     from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.slow
-WITH_WORKERS = pytest.param(("-n1", "-v"), marks=pytest.mark.nightly)
 
 AGENT = '''
 import os, signal, time
@@ -32,6 +33,7 @@ class Slow:
         usage = Usage(prompt_tokens=1000, completion_tokens=23, cost_usd=0.05, requests=1)
         context.recorder.reply("I wait", usage=usage)
         name = f"{context.task.name}-{context.round.index}"
+        Path(__file__).with_name(f"begun-{name}").touch()
         while not Path(__file__).with_name(f"go-{name}").exists() and not context.cancelled.is_set():
             time.sleep(0.02)
         if Path(__file__).with_name(f"die-{name}").exists():
@@ -78,18 +80,26 @@ def alike(lines: list[str]) -> list[str]:
 # On a terminal.
 
 
-def test_a_line_is_there_while_an_attempt_runs_and_then_gone(
-    write_task: WriteTask, person: AtTerminal, go: Path
+def test_a_line_is_there_while_an_attempt_runs_but_not_in_a_debugger_and_then_gone(
+    pytester: pytest.Pytester, write_task: WriteTask, person: AtTerminal, go: Path
 ) -> None:
-    write_task("a", 2, toml="[agent]\ntimeout_sec = 600")
+    pytester.makeconftest(
+        AGENT + "def pytest_runtest_setup(item):\n    if item.nodeid.endswith('round-3'):\n        breakpoint()\n"
+    )
+    write_task("a", 3, toml="[agent]\ntimeout_sec = 600")
     person.pytest("tasks", what=SLOW)
-    lines = person.watches(lambda lines: status(lines) == ["a slow: round 1/2, 1 turn, 1.0k tokens, $0.05"])
+    lines = person.watches(lambda lines: status(lines) == ["a slow: round 1/3, 1 turn, 1.0k tokens, $0.05"])
     assert re.fullmatch(r"a slow: .*, (10:00|9:\d\d) left", lines[-1])
     assert lines[-2] == "tasks/a/task.toml"
     let(go, "a-1")
-    person.watches(lambda lines: status(lines) == ["a slow: round 2/2, 2 turns, 2.0k tokens, $0.10"])
+    person.watches(lambda lines: status(lines) == ["a slow: round 2/3, 2 turns, 2.0k tokens, $0.10"])
     person.watches(lambda lines: lines[-2:-1] == ["tasks/a/task.toml ."])
     let(go, "a-2")
+    lines = person.watches(lambda lines: lines[-1:] == ["(Pdb)"])
+    assert status(lines) == []
+    person.type("c\n")
+    person.watches(lambda lines: status(lines) == ["a slow: round 3/3, 3 turns, 3.1k tokens, $0.15"])
+    let(go, "a-3")
     code, _ = person.ends()
     assert code == 0
     shown = person.screen.all
@@ -97,19 +107,22 @@ def test_a_line_is_there_while_an_attempt_runs_and_then_gone(
     assert [line for line in shown if line.startswith("tasks/a/task.toml ..")]
 
 
-def test_the_line_of_an_attempt_without_a_model_has_its_round_and_the_time(
-    write_task: WriteTask, person: AtTerminal, go: Path
+def test_the_line_of_an_attempt_without_a_model_has_its_round_and_the_time_and_an_interrupted_session_leaves_none(
+    write_task: WriteTask, person: AtTerminal
 ) -> None:
     write_task("a", 1, solve={1: "until [ -e stop ]; do sleep 0.05; done"})
     person.pytest("tasks")
     # Before that it is being prepared.
     person.watches(lambda lines: any(re.fullmatch(r"a oracle: round 1/1, 0:\d\d", line) for line in lines[-1:]))
     assert person.session is not None
-    person.session.send_signal(signal.SIGTERM)
-    person.ends()
+    person.session.send_signal(signal.SIGINT)
+    assert person.ends()[0] == pytest.ExitCode.INTERRUPTED
+    shown = person.screen.all
+    assert not [line for line in shown if "a oracle: " in line]
+    assert any("KeyboardInterrupt" in line for line in shown)
 
 
-@pytest.mark.parametrize("options", [(), WITH_WORKERS], ids=" ".join)
+@pytest.mark.parametrize("options", [(), ("-n1", "-v")], ids=" ".join)
 @pytest.mark.nightly
 def test_pytests_own_output_is_what_it_is_without(
     write_task: WriteTask, person: AtTerminal, go: Path, options: tuple[str, ...]
@@ -170,52 +183,22 @@ def test_attempts_beyond_half_of_the_window_are_counted(write_task: WriteTask, p
     assert person.ends()[0] == 0
 
 
-def test_an_interrupted_session_leaves_no_line(write_task: WriteTask, person: AtTerminal) -> None:
-    write_task("a", 1)
-    person.pytest("tasks", what=SLOW)
-    person.watches(lambda lines: len(status(lines)) == 1)
-    assert person.session is not None
-    person.session.send_signal(signal.SIGINT)
-    assert person.ends()[0] == pytest.ExitCode.INTERRUPTED
-    shown = person.screen.all
-    assert status(shown) == []
-    assert any("KeyboardInterrupt" in line for line in shown)
-
-
-def test_a_debugger_has_the_terminal_for_itself(
-    pytester: pytest.Pytester, write_task: WriteTask, person: AtTerminal, go: Path
-) -> None:
-    write_task("a", 2)
-    pytester.makeconftest(
-        AGENT + "import pytest\n"
-        "@pytest.fixture(scope='session', autouse=True)\n"
-        "def stop(evocode_container):\n"
-        "    breakpoint()\n"
-    )
-    let(go, "a-1")
-    person.pytest("tasks", what=SLOW)
-    lines = person.watches(lambda lines: lines[-1:] == ["(Pdb)"])
-    assert status(lines) == []
-    person.type("c\n")
-    person.watches(lambda lines: len(status(lines)) == 1)
-    let(go, "a-2")
-    assert person.ends()[0] == 0
-
-
-@pytest.mark.parametrize("option", ["-q", "-s", pytest.param("--capture=sys", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("option", ["-s", "-q", "--capture=sys"])
 @pytest.mark.matrix
 def test_there_is_no_line_where_it_is_not_wanted_or_others_write_to_the_terminal(
     write_task: WriteTask, person: AtTerminal, go: Path, option: str
 ) -> None:
     write_task("a", 1)
     person.pytest(option, "tasks", what=SLOW)
-    time.sleep(3)
+    wait_until((go / "begun-a-1").exists, "its turn begins")
+    time.sleep(1)  # A line would come within a fifth of it.
     let(go, "a-1")
     code, printed = person.ends()
     assert code == 0
     assert " slow: " not in printed
 
 
+@pytest.mark.nightly
 def test_in_ci_a_terminal_gets_lines_of_rounds(
     write_task: WriteTask, person: AtTerminal, go: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,37 +270,32 @@ def test_in_ci_workers_rounds_have_lines_too(
         session.result.stdout.re_match_lines_random([rf"evocode: {name} oracle round-1 passed, 1/1 cases, \d+\.\d s$"])
 
 
-def test_in_ci_an_error_has_its_cause_and_what_was_not_reached_no_line(
+def test_in_ci_an_error_has_its_cause_what_was_not_reached_no_line_and_a_second_attempt_its_number(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CI", "true")
     write_task("a", 2, solve={1: "exit 3"})
-    session = run_tasks("tasks")
-    session.has(
-        "evocode: a oracle round-1 error: *solve.sh: the reference solution ended with exit code 3; correct it*"
-    )
-    session.lacks("evocode: a oracle round-2*")
-
-
-def test_in_ci_a_second_attempt_has_its_number(
-    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CI", "true")
-    write_task("a", 1)
-    run_tasks("--evocode-attempts=2", "tasks").has("evocode: a oracle.2 round-1 passed*")
+    session = run_tasks("--evocode-attempts=2", "tasks")
+    for name in ("a oracle", "a oracle.2"):
+        session.has(
+            f"evocode: {name} round-1 error: *solve.sh: the reference solution ended with exit code 3; correct it*"
+        )
+        session.lacks(f"evocode: {name} round-2*")
 
 
 @pytest.mark.usefixtures("ci")
+@pytest.mark.matrix
 def test_quiet_is_quiet_in_ci(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
     assert "evocode:" not in run_tasks("-q", "tasks").text
 
 
-@pytest.mark.parametrize("options", [(), WITH_WORKERS], ids=" ".join)
+@pytest.mark.parametrize("options", [(), ("-n1", "-v")], ids=" ".join)
+@pytest.mark.matrix
 def test_output_that_goes_elsewhere_is_what_it_is_without(
     write_task: WriteTask, run_tasks: RunTasks, options: tuple[str, ...]
 ) -> None:
-    write_task("a", 2, solve={1: "echo line-1 > log.txt; sleep 1"})
+    write_task("a", 1, solve={1: "echo line-1 > log.txt; sleep 0.6"})
     shown, expected = (run_tasks(*options, *more, "tasks") for more in ((), WITHOUT))
     assert "\x1b" not in shown.text
     assert alike(shown.result.outlines) == alike(expected.result.outlines)

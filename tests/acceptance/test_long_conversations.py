@@ -47,9 +47,7 @@ def rounds_with_long_files(rounds: int) -> Any:
     return answer
 
 
-@pytest.mark.parametrize("spec", [GPT, OPUS])
-@pytest.mark.parametrize("known", [True, False], ids=["known window", "unknown window"])
-@pytest.mark.matrix
+@pytest.mark.parametrize(("spec", "known"), [(GPT, True)])
 def test_four_rounds_in_a_short_window_are_all_played_and_graded(
     write_task: WriteTask, run_tasks: RunTasks, spec: str, known: bool
 ) -> None:
@@ -71,6 +69,14 @@ def test_four_rounds_in_a_short_window_are_all_played_and_graded(
     ]
     kinds = {note.get("compaction", "outputs") for note in notes}
     assert {"outputs", "calls"} <= kinds
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("spec", "known"), [(GPT, False), (OPUS, True), (OPUS, False)])
+def test_every_model_plays_four_rounds_in_a_short_window_that_is_known_or_not(
+    write_task: WriteTask, run_tasks: RunTasks, spec: str, known: bool
+) -> None:
+    test_four_rounds_in_a_short_window_are_all_played_and_graded(write_task, run_tasks, spec, known)
 
 
 KILLS = """

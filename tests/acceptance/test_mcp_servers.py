@@ -53,46 +53,56 @@ def action(step: dict[str, Any]) -> dict[str, Any]:
 
 @IN_BOTH
 @pytest.mark.matrix
-def test_a_stdio_server_runs_beside_the_workspace_in_every_round(
+def test_a_stdio_server_runs_beside_the_workspace_in_every_round_and_what_its_tools_changed_is_replayed(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:
-    write_task("a", 2, toml=WORKER + STDIO, dockerfile=IMAGE, files=FILES)
-    with ModelServer(in_rounds([note("line-1")], [note("line-2"), Run("id -u")])) as server:
+    """And a model is told of the task's skills."""
+    skill = "---\nname: logging\ndescription: How to write a log.\n---\nLine by line.\n"
+    write_task(
+        "a",
+        2,
+        toml=WORKER + '[environment]\nskills_dir = "/srv/skills"\n' + STDIO,
+        dockerfile=f"{IMAGE}COPY skills /srv/skills\n",
+        files={**FILES, "environment/skills/log/SKILL.md": skill},
+    )
+    read = Run("id -u; cat /srv/skills/log/SKILL.md")
+    with ModelServer(in_rounds([note("line-1")], [note("line-2"), read])) as server:
         session = run_tasks(*at(server, GPT), "tasks", agent=None, env=env)
         first, second = server.asked[1], server.asked[4]
     assert session.outcomes == {"passed": 2}
     assert set(first.tools) == {"bash", "mcp__notes__note", "mcp__notes__die"}
-    assert first.last_result == f"noted line-1 as {second.last_result.split()[0]}"
+    user, _, skill_read = second.last_result.partition("\n")
+    assert first.last_result == f"noted line-1 as {user}"
+    assert "- logging: How to write a log. (/srv/skills/log/SKILL.md)" in first.system
+    assert "Line by line." in skill_read
     (called,) = [step for step in steps_of(session, "round-1", "gpt-5") if step.get("tool_calls")]
     assert called["tool_calls"][0]["function_name"] == "mcp__notes__note"
     assert called["observation"]["results"][0]["content"] == first.last_result
     assert action(called)["mcp"] == {"server": "notes", "tool": "note", "failed": False}
     assert [change["path"] for change in action(called)["changes"]] == ["log.txt"]
-
-
-def test_what_a_servers_tools_changed_is_replayed(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2, toml=STDIO, dockerfile=IMAGE, files=FILES)
-    with ModelServer(in_rounds([note("line-1")], [note("line-2")])) as server:
-        session = run_tasks(*at(server, GPT), "tasks", agent=None)
     recorded = session.attempt("a", "gpt-5")
-    assert run_tasks("tasks", agent=f"replay:{recorded}").outcomes == {"passed": 2}
+    assert run_tasks("tasks", agent=f"replay:{recorded}", env=env).outcomes == {"passed": 2}
 
 
-def test_a_server_that_ends_is_reported_and_is_there_again_in_the_next_round(
+def test_a_server_that_answers_badly_or_ends_is_reported_and_is_there_again_in_the_next_round(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_task("a", 2, toml=STDIO, dockerfile=IMAGE, files=FILES)
     die = Use("mcp__notes__die", {"text": ""})
-    with ModelServer(in_rounds([note("line-1"), die, note("again")], [note("line-2")])) as server:
+    steps = [note("malformed"), note("line-1"), die, note("again")]
+    with ModelServer(in_rounds(steps, [note("line-2")])) as server:
         session = run_tasks(*at(server, GPT), "tasks", agent=None)
-        told = server.asked[3]
+        told = server.asked[4]
     assert session.outcomes == {"passed": 2}
+    malformed, _, *ended = told.results.values()
+    assert malformed.startswith("[MCP server notes: the server's answer is of no known form: ")
     ending = "[MCP server notes: the server has ended with exit code 3. Its last lines:\nI was told to end.]"
-    assert [*told.results.values()][1:] == [ending, ending]
-    failed = [step for step in steps_of(session, "round-1", "gpt-5") if step.get("tool_calls")]
-    assert [action(step)["mcp"]["failed"] for step in failed] == [False, True, True]
+    assert ended == [ending, ending]
+    called = [step for step in steps_of(session, "round-1", "gpt-5") if step.get("tool_calls")]
+    assert [action(step)["mcp"]["failed"] for step in called[1:]] == [False, True, True]
 
 
+@pytest.mark.nightly
 def test_a_server_that_an_agent_broke_is_recorded_and_its_tools_say_so(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -151,15 +161,6 @@ def test_a_server_that_does_not_answer_at_the_turns_end_is_not_waited_for(
     assert seconds < 30
 
 
-def test_a_malformed_answer_is_told_to_the_model(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, toml=STDIO, dockerfile=IMAGE, files=FILES)
-    with ModelServer(in_rounds([note("malformed"), note("line-1")])) as server:
-        session = run_tasks(*at(server, GPT), "tasks", agent=None)
-        told = server.asked[1].last_result
-    assert session.outcomes == {"passed": 1}
-    assert told.startswith("[MCP server notes: the server's answer is of no known form: ")
-
-
 def test_a_harness_may_have_servers_of_its_own(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -169,19 +170,6 @@ def test_a_harness_may_have_servers_of_its_own(
     with ModelServer(in_rounds([Use("mcp__my_notes__note", {"text": "line-1"})])) as server:
         session = run_tasks(*at(server, GPT), "--evocode-agent-option=mcp=servers.json", "tasks", agent=None)
     assert session.outcomes == {"passed": 1}
-
-
-def test_a_model_is_told_of_a_tasks_skills(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    skill = "---\nname: logging\ndescription: How to write a log.\n---\nLine by line.\n"
-    image = DOCKERFILE + "COPY skills /srv/skills\n"
-    files = {"environment/skills/log/SKILL.md": skill}
-    write_task("a", 1, toml='[environment]\nskills_dir = "/srv/skills"\n', dockerfile=image, files=files)
-    with ModelServer(in_rounds([Run("cat /srv/skills/log/SKILL.md; echo line-1 >> log.txt")])) as server:
-        session = run_tasks(*at(server, GPT), "tasks", agent=None)
-        asked = server.asked[1]
-    assert session.outcomes == {"passed": 1}
-    assert "- logging: How to write a log. (/srv/skills/log/SKILL.md)" in asked.system
-    assert "Line by line." in asked.last_result
 
 
 @pytest.mark.parametrize(
@@ -204,6 +192,7 @@ def test_an_agent_that_uses_none_refuses_the_task_before_anything_starts(
     session.has(f"*{words}*")
 
 
+@pytest.mark.nightly
 def test_a_declared_command_is_told_of_servers_and_skills(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

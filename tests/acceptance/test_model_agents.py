@@ -7,7 +7,6 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +86,11 @@ def test_a_model_solves_an_example_task_and_the_summary_has_what_it_took(
 def test_the_conversation_goes_on_over_all_rounds(write_task: WriteTask, run_tasks: RunTasks, spec: str) -> None:
     write_task(
         "a",
-        4,
+        3,
         files={
             "steps/round-1/instruction.md": "The word is cormorant. Append line-1 to log.txt.",
-            "steps/round-4/instruction.md": "Write the word of the first request to word.txt.",
-            "steps/round-4/tests/test.sh": "grep -qx cormorant word.txt; echo $((1 - $?)) > /logs/verifier/reward.txt",
+            "steps/round-3/instruction.md": "Write the word of the first request to word.txt.",
+            "steps/round-3/tests/test.sh": "grep -qx cormorant word.txt; echo $((1 - $?)) > /logs/verifier/reward.txt",
         },
     )
 
@@ -105,10 +104,10 @@ def test_the_conversation_goes_on_over_all_rounds(write_task: WriteTask, run_tas
 
     with ModelServer(remembers) as server:
         session = run_tasks(*at(server, spec), "tasks", agent=None)
-    assert session.outcomes == {"passed": 4}
+    assert session.outcomes == {"passed": 3}
 
 
-# The session is killed when the third round's second command has run: the model was paid for two replies there.
+# The session is killed when the last round's second command has run: the model was paid for two replies there.
 KILLS = """
     import os, signal
     from pathlib import Path
@@ -131,29 +130,29 @@ KILLS = """
 def test_a_killed_run_goes_on_with_its_conversation_and_pays_nothing_twice(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, priced: str
 ) -> None:
-    write_task("a", 3)
+    write_task("a", 2)
     (pytester.path / "kill").touch()
     pytester.makeconftest(KILLS)
-    third: list[Step] = [Run("echo half > half.txt"), Run("echo line-3 >> log.txt; echo here it ends")]
-    script = in_rounds([Run("echo line-1 >> log.txt")], [Run("echo line-2 >> log.txt")], third)
+    second: list[Step] = [Run("echo half > half.txt"), Run("echo line-2 >> log.txt; echo here it ends")]
+    script = in_rounds([Run("echo line-1 >> log.txt")], second)
     with ModelServer(script) as server:
-        arguments = [*at(server, GPT), priced, "--evocode-budget=turns=7", "tasks"]
+        arguments = [*at(server, GPT), priced, "--evocode-budget=turns=5", "tasks"]
         killed = run_tasks(*arguments, agent=None, subprocess=True)
         assert killed.exit_status == -9
-        assert len(server.asked) == 6
+        assert len(server.asked) == 4
         (pytester.path / "kill").unlink()
         session = run_tasks(*arguments, "--evocode-resume", agent=None)
-        before, after = server.asked[:6], server.asked[6:]
-    assert session.outcomes == {"passed": 3}
+        before, after = server.asked[:4], server.asked[4:]
+    assert session.outcomes == {"passed": 2}
     assert len(after) == 1  # For the last reply, that it is done.
     sent = _messages(after[0])
     assert sent[: len(_messages(before[-1]))] == _messages(before[-1])
-    assert after[0].replies == 6
-    usage = session.record(agent="gpt-5").rounds[2].usage
+    assert after[0].replies == 4
+    usage = session.record(agent="gpt-5").rounds[1].usage
     assert usage is not None
     assert usage.requests == 3
-    assert len(next((session.results / "runs").glob("*.spent")).read_text().split()) == 7
-    assert [step["source"] for step in steps_of(session, "round-3", "gpt-5")] == ["user", "agent", "agent", "agent"]
+    assert len(next((session.results / "runs").glob("*.spent")).read_text().split()) == 5
+    assert [step["source"] for step in steps_of(session, "round-2", "gpt-5")] == ["user", "agent", "agent", "agent"]
 
 
 @pytest.mark.nightly
@@ -175,6 +174,7 @@ def test_the_time_that_a_killed_session_waited_for_its_model_is_the_turns_own(
     assert record.agent_seconds > 5
 
 
+@pytest.mark.nightly
 def test_what_one_model_said_is_not_taken_for_anothers(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -234,6 +234,7 @@ def test_a_budget_that_cannot_be_held_because_the_server_counts_nothing_is_an_er
     session.has("*gpt-5: the reply does not report its tokens, which the budget limits;*")
 
 
+@pytest.mark.nightly
 def test_minutes_end_a_turn_in_the_middle_of_a_command(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 2)
     with ModelServer([Run("echo line-1 >> log.txt; sleep 60")]) as server:
@@ -246,6 +247,7 @@ def test_minutes_end_a_turn_in_the_middle_of_a_command(write_task: WriteTask, ru
     assert "budget: minutes" in second.stopped
 
 
+@pytest.mark.nightly
 def test_the_limit_of_a_whole_run_holds_over_its_workers(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -270,16 +272,17 @@ def test_the_limit_of_a_whole_run_holds_over_its_workers(
 def test_a_turn_ends_at_the_rounds_timeout_and_the_next_round_goes_on(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
-    write_task("a", 2, toml="[agent]\ntimeout_sec = 5")
-    steps: list[Step] = [Run("echo line-1 >> log.txt"), Run("sleep 60"), Run("echo line-2 >> log.txt"), Say("Done.")]
+    write_task("a", 2, toml="[agent]\ntimeout_sec = 3")
+    steps: list[Step] = [Run("echo line-1 >> log.txt; sleep 60"), Run("echo line-2 >> log.txt"), Say("Done.")]
     with ModelServer(steps) as server:
         session = run_tasks(*at(server, GPT), "tasks", agent=None)
-        assert "killed after" in list(server.asked[2].results.values())[1]
+        assert "killed after" in server.asked[1].last_result
     first, second = session.record(agent="gpt-5").rounds
     assert (first.timed_out, first.passed) == ("agent", True)
     assert (second.timed_out, second.passed) == (None, True)
 
 
+@pytest.mark.nightly
 def test_a_model_that_is_too_slow_runs_out_of_time(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1, toml="[agent]\ntimeout_sec = 4")
     with ModelServer([[Delay(8), Say("At last.")]]) as server:
@@ -295,22 +298,16 @@ def test_a_model_that_is_too_slow_runs_out_of_time(write_task: WriteTask, run_ta
         (Fail(500, "The server had an error"), "The server had an error"),
     ],
 )
-def test_what_the_provider_refuses_is_an_error_with_its_words_and_no_failure(
-    write_task: WriteTask, run_tasks: RunTasks, step: Part, words: str
+@pytest.mark.matrix
+def test_what_the_provider_refuses_is_an_error_with_its_words_and_what_was_paid_before_is_in_the_record(
+    write_task: WriteTask, run_tasks: RunTasks, priced: str, step: Part, words: str
 ) -> None:
     write_task("a", 2)
-    with ModelServer(lambda asked: step) as server:
-        session = run_tasks(*at(server, GPT), "--evocode-agent-option=retries=0", "tasks", agent=None)
+    paid: list[Part] = [Run("touch file"), Tokens(prompt=1000, completion=50)]
+    with ModelServer([paid, step]) as server:
+        session = run_tasks(*at(server, GPT), "--evocode-agent-option=retries=0", priced, "tasks", agent=None)
     assert session.outcomes == {"errors": 1, "skipped": 1}
     assert words in session.text
-
-
-def test_what_was_paid_for_a_round_that_ended_with_an_error_is_in_its_record(
-    write_task: WriteTask, run_tasks: RunTasks, priced: str
-) -> None:
-    write_task("a", 2)
-    with ModelServer([[Run("touch file"), Tokens(prompt=1000, completion=50)], Fail(401, "No more.")]) as server:
-        session = run_tasks(*at(server, GPT), priced, "tasks", agent=None)
     first, second = session.record(agent="gpt-5").rounds
     assert (first.outcome, second.outcome, second.usage) == ("error", "not reached", None)
     assert first.usage is not None
@@ -335,7 +332,7 @@ def test_a_limit_of_costs_needs_prices(write_task: WriteTask, run_tasks: RunTask
     assert "what somebodys-own costs is not known" in session.text
 
 
-def test_two_harnesses_on_one_model_are_two_agents_of_a_run(
+def test_two_harnesses_on_one_model_are_two_agents_of_a_run_and_take_the_options_of_the_ini_file(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_task("a", 1)
@@ -350,10 +347,13 @@ def test_two_harnesses_on_one_model_are_two_agents_of_a_run(
     with ModelServer(
         in_rounds([Run("cat /var/lib/evocode/skills/fishing/SKILL.md; echo line-1 >> log.txt")])
     ) as server:
-        url = f"--evocode-agent-option=base_url={server.url}/v1"
-        session = run_tasks("--evocode-agent=plain", "--evocode-agent=careful", url, "tasks", agent=None)
+        pytester.makeini(f"[pytest]\nevocode_agent_options =\n    base_url={server.url}/v1\n    temperature=0.5\n")
+        # The oracle takes none of them.
+        agents = [f"--evocode-agent={name}" for name in ("oracle", "plain", "careful")]
+        session = run_tasks(*agents, "--evocode-replay", "tasks", agent=None)
         plain, careful = server.asked[1], server.asked[3]
-    assert session.outcomes == {"passed": 2}
+    assert session.outcomes == {"passed": 3}
+    assert plain.body["temperature"] == careful.body["temperature"] == 0.5
     session.has("plain *", "careful *")
     assert "cormorants" not in plain.system
     assert "Think of cormorants." in careful.system
@@ -378,26 +378,6 @@ def test_an_option_that_no_agent_of_the_run_takes_is_refused(write_task: WriteTa
     session = run_tasks("--evocode-agent-option=effort=high", "tasks")
     assert session.exit_status == pytest.ExitCode.USAGE_ERROR
     assert "--evocode-agent-option: oracle has no option 'effort'; it takes none" in session.text
-
-
-def test_options_in_the_ini_file_are_for_every_agent_that_takes_them(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    write_task("a", 1)
-    with ModelServer(solver(1)) as server:
-        pytester.makeini(f"[pytest]\nevocode_agent_options =\n    base_url={server.url}/v1\n    temperature=0.5\n")
-        session = run_tasks("--evocode-agent=oracle", f"--evocode-agent={GPT}", "tasks", agent=None)
-        assert server.asked[0].body["temperature"] == 0.5
-    assert session.outcomes == {"passed": 2}
-
-
-def test_the_model_needs_no_network_in_the_container(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, toml='[environment]\nnetwork_mode = "no-network"')
-    look = Run("echo line-1 >> log.txt; wc -l < /proc/net/dev")
-    with ModelServer(in_rounds([look])) as server:
-        session = run_tasks(*at(server, GPT), "tasks", agent=None)
-        assert server.asked[-1].last_result.startswith("3\n")  # Two lines of heading, and the loop-back device.
-    assert session.outcomes == {"passed": 1}
 
 
 def test_a_conversation_that_gets_too_long_loses_its_oldest_outputs_first(
@@ -435,62 +415,37 @@ def test_the_turn_is_on_disk_with_what_each_command_did(write_task: WriteTask, r
     assert steps[4]["message"] == "Done."
 
 
-def test_a_wrong_call_is_answered_and_the_model_goes_on(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    wrong: Sequence[Step] = [Use("edit", {}), Use("bash", "{not json"), Use("bash", {"command": 5})]
-    with ModelServer(in_rounds([*wrong, Run("echo line-1 >> log.txt")])) as server:
+def test_whatever_the_model_calls_is_answered_and_it_goes_on(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    write_task("a", 1, toml='[environment]\nnetwork_mode = "no-network"')  # The model needs none there.
+    steps: list[Step] = [
+        *(Use("edit", {}), Use("bash", "{not json"), Use("bash", {"command": 5})),
+        *(Use("bash", {"command": "echo in time", "timeout": seconds}) for seconds in (1e308, 10**400)),
+        Run("nohup bash -c 'while sleep 0.1; do date +%s%N > beat; done' >/dev/null 2>&1 &"),
+        Use("bash", {"command": "echo begun; sleep 60", "timeout": 0.5}),
+        Run("a=$(cat beat); sleep 0.5; test $a != $(cat beat) && echo it beats"),
+        Run("wc -l < /proc/net/dev; echo line-1 >> log.txt"),
+    ]
+    with ModelServer(in_rounds(steps)) as server:
         session = run_tasks(*at(server, GPT), "tasks", agent=None)
         answers = list(server.asked[-1].results.values())
     assert session.outcomes == {"passed": 1}
     assert answers[0] == "There is no tool 'edit'; the only one is 'bash'."
     assert answers[1].startswith("The arguments are no JSON object")
     assert answers[2].startswith("The argument 'command' has to be a text")
+    assert [answer.partition("\n")[0] for answer in answers[3:5]] == ["in time"] * 2
+    # A deadline leaves alone what runs in the background.
+    assert answers[6] == "begun\n[killed after 0.5 seconds]"
+    assert answers[7].startswith("it beats")
+    assert answers[8].startswith("3\n")  # Two lines of heading, and the loop-back device.
 
 
-@pytest.mark.parametrize("seconds", [1e308, 10**400])
-@pytest.mark.matrix
-def test_a_command_may_ask_for_all_the_time_there_is(
-    write_task: WriteTask, run_tasks: RunTasks, seconds: float
-) -> None:
-    write_task("a", 1)
-    with ModelServer([Use("bash", {"command": "echo line-1 >> log.txt", "timeout": seconds}), Say("Done.")]) as server:
-        session = run_tasks(*at(server, GPT), "tasks", agent=None)
-    assert session.outcomes == {"passed": 1}
-
-
-def test_a_command_has_a_deadline_that_leaves_alone_what_runs_in_the_background(
-    write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    write_task("a", 1)
-    steps: list[Step] = [
-        Run("nohup bash -c 'while sleep 0.1; do date +%s%N > beat; done' >/dev/null 2>&1 &"),
-        Use("bash", {"command": "echo begun; sleep 60", "timeout": 0.5}),
-        Run("a=$(cat beat); sleep 0.5; test $a != $(cat beat) && echo it beats; echo line-1 >> log.txt"),
-    ]
-    with ModelServer(in_rounds(steps)) as server:
-        session = run_tasks(*at(server, GPT), "tasks", agent=None)
-        answers = list(server.asked[-1].results.values())
-    assert session.outcomes == {"passed": 1}
-    assert answers[1] == "begun\n[killed after 0.5 seconds]"
-    assert answers[2].startswith("it beats")
-
-
-def test_the_class_in_the_documentation_is_an_agent(
+def test_the_class_in_the_documentation_is_an_agent_with_options_of_any_length(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_task("a", 2, files={f"steps/round-{i}/instruction.md": f"Do:\necho line-{i} >> log.txt" for i in (1, 2)})
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "agents"))
-    session = run_tasks("--evocode-agent-option=effort=high", "tasks", agent="somebodys:Somebodys")
-    assert session.outcomes == {"passed": 2}
-    assert session.record(agent="somebodys-Somebodys").made_by["options"] == {"effort": "high"}
-    assert steps_of(session, "round-2", "somebodys-Somebodys")[1]["message"] == "I remember 1 requests."
-
-
-def test_a_long_text_is_an_option_like_any_other(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    write_task("a", 1)
-    pytester.syspathinsert(Path(__file__).parents[1] / "agents")
-    text = "think " * 100
+    text = "think " * 100  # Longer than the name of any file.
     session = run_tasks(f"--evocode-agent-option=effort={text}", "tasks", agent="somebodys:Somebodys")
+    assert session.outcomes == {"passed": 2}
     assert session.record(agent="somebodys-Somebodys").made_by["options"] == {"effort": text.strip()}
+    assert steps_of(session, "round-2", "somebodys-Somebodys")[1]["message"] == "I remember 1 requests."

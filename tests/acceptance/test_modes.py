@@ -67,6 +67,7 @@ def marks(session: Session, task: str, number: int = 1) -> str:
     return "".join(letters[round_.outcome] for round_ in record.rounds)
 
 
+@pytest.mark.nightly
 def test_a_chain_runs_all_its_rounds(run_tasks: RunTasks) -> None:
     session = run_tasks("tasks")
     # a lacks line-2 from round 2 on; each round of b is judged by its own line.
@@ -82,8 +83,8 @@ def test_a_chain_runs_all_its_rounds(run_tasks: RunTasks) -> None:
     session.lacks("evocode: mode *")
 
 
+@pytest.mark.nightly
 @WORKERS
-@pytest.mark.matrix
 def test_with_fail_stop_the_first_failed_round_ends_an_attempt(
     run_tasks: RunTasks, pytester: pytest.Pytester, workers: str
 ) -> None:
@@ -110,10 +111,44 @@ def test_with_fail_stop_the_first_failed_round_ends_an_attempt(
     assert {session.run.mode, session.record("b", "failing", 2).mode} == {"fail-stop"}
 
 
-@pytest.mark.slow
-@WORKERS
+@pytest.mark.parametrize(
+    ("least", "status", "line"),
+    [(57, 0, "reached with an SR of 57.1"), (58, 1, "not reached with an SR of 57.1")],
+)
 @pytest.mark.matrix
-def test_single_rounds_begin_where_the_solutions_lead(
+def test_single_rounds_begin_where_the_solutions_lead_and_are_held_against_their_sr(
+    run_tasks: RunTasks, pytester: pytest.Pytester, least: int, status: int, line: str
+) -> None:
+    for task in ("a", "b"):  # The second attempt: a passes 2 of 3, b 2 of 4.
+        for index in range(1, 5):
+            (pytester.path / f"attempt-{task}-{index}-0").touch()
+    session = run_tasks("--evocode-mode=single-round", f"--evocode-fail-under={least}", "tasks")
+    assert session.exit_status == status
+    session.has(f"--evocode-fail-under={least}: {line}")
+    # Whoever fails round 1 or 2 does not carry that into the next one, and nobody remembers another round.
+    assert (marks(session, "a"), marks(session, "b")) == ("..F", "FF..")
+    assert session.outcomes == {"passed": 4, "failed": 3}
+    assert turns(pytester.path, "b") == [[1], [2], [3], [4]]
+    session.has(
+        "evocode: mode single-round: each round starts from what the reference solutions of the earlier rounds lead to",
+        "agent *SR  SR macro  k *",
+        "failing (single-round)  57.1 *58.3  1 *",
+    )
+    session.lacks("*Dataset Score*")
+    found = row(session)
+    assert (found["name"], found["mode"]) == ("failing (single-round)", "single-round")
+    assert found["scores"]["sr"] == pytest.approx(100 * 4 / 7)
+    assert found["scores"]["sr_macro"] == pytest.approx(100 * 7 / 12)
+    assert found["scores"]["dataset_score"] is None
+    assert session.run.scores["failing"]["sr"] == pytest.approx(100 * 4 / 7)
+    record = session.record("b", "failing")
+    assert (record.mode, record.from_round, len(record.rounds)) == ("single-round", None, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@WORKERS
+def test_several_attempts_at_single_rounds_count_on_average(
     run_tasks: RunTasks, pytester: pytest.Pytester, workers: str
 ) -> None:
     session = run_tasks(*filter(None, [workers]), "--evocode-mode=single-round", "--evocode-attempts=2", "tasks")
@@ -182,12 +217,14 @@ def test_a_chain_from_a_later_round_counts_from_there(
         assert session.outcomes == {"passed": 2, "failed": 3, "deselected": 2}
 
 
-def test_a_chain_from_a_later_round_may_be_fail_stop(run_tasks: RunTasks) -> None:
-    session = run_tasks("--evocode-from=round-2", "--evocode-mode=fail-stop", "tasks")
+def test_a_chain_from_a_later_round_may_be_fail_stop_and_reports_name_that_mode(run_tasks: RunTasks) -> None:
+    session = run_tasks("--evocode-from=round-2", "--evocode-mode=fail-stop", "--json-report", "tasks")
     assert (marks(session, "a"), marks(session, "b")) == ("F-", ".F-")
     # (0/2 + 1/3) / 2
     session.has("evocode: mode fail-stop, from round-2: *", "failing (fail-stop, from round-2) *16.7  16.7  1 *")
     assert row(session)["scores"]["mt_at_k"] == pytest.approx(100 / 6)
+    for test in session.json_report()["tests"]:
+        assert {"evocode_mode": "fail-stop, from round-2"} in test["user_properties"]
 
 
 def test_a_single_round_is_run_without_the_others(run_tasks: RunTasks, pytester: pytest.Pytester) -> None:
@@ -197,28 +234,6 @@ def test_a_single_round_is_run_without_the_others(run_tasks: RunTasks, pytester:
     # What was left out does not count.
     session.has("failing (single-round)  100.0 *", "Not all rounds were selected, only these count: a round-3")
     assert row(session)["scores"]["sr"] == 100.0
-
-
-def test_reports_name_the_mode(run_tasks: RunTasks) -> None:
-    session = run_tasks("--evocode-mode=fail-stop", "--evocode-from=round-2", "--json-report", "tasks")
-    for test in session.json_report()["tests"]:
-        assert {"evocode_mode": "fail-stop, from round-2"} in test["user_properties"]
-
-
-@pytest.mark.parametrize(
-    ("least", "status", "line"),
-    [(57, 0, "reached with an SR of 57.1"), (58, 1, "not reached with an SR of 57.1")],
-)
-@pytest.mark.matrix
-def test_single_rounds_are_held_against_their_sr(
-    run_tasks: RunTasks, pytester: pytest.Pytester, least: int, status: int, line: str
-) -> None:
-    for task in ("a", "b"):  # The second attempt: a passes 2 of 3, b 2 of 4.
-        for index in range(1, 5):
-            (pytester.path / f"attempt-{task}-{index}-0").touch()
-    session = run_tasks("--evocode-mode=single-round", f"--evocode-fail-under={least}", "tasks")
-    assert session.exit_status == status
-    session.has(f"--evocode-fail-under={least}: {line}")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ def failing(cases: tuple[Case, ...]) -> set[str]:
     return {case.requirement for case in cases if case.failing}
 
 
-# test_every_author_check_passes asks for the same of two rounds, by the check `oracle`.
+# test_a_suite_has_the_cases_of_all_rounds_but_what_was_retired asks for the same of two rounds.
 @pytest.mark.nightly
 @pytest.mark.parametrize("rounds", [1, 2, 5])
 @EITHER
@@ -67,17 +67,29 @@ def test_it_passes_in_docker(task: Path, run_tasks: RunTasks) -> None:
     assert run_tasks("tasks", env="docker").outcomes == {"passed": 3}
 
 
+def sizes(session: Session) -> dict[str, dict[str, int]]:
+    """By round, how many cases each requirement has."""
+    return {round_: Counter(case.requirement for case in cases) for round_, cases in verified(session).items()}
+
+
+FIRST = {"too-heavy": 1, "usage": 4}
+SECOND = {**FIRST, "price-in-euros": 2, "zone": 4, "unknown-zone": 2}
+
+
+def test_a_suite_has_the_cases_of_all_rounds_but_what_was_retired(
+    pytester: pytest.Pytester, run_tasks: RunTasks
+) -> None:
+    write_task(pytester.path / "tasks/a", rounds=2, form="script")
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 2}
+    assert sizes(session) == {"round-1": {**FIRST, "price": 4}, "round-2": SECOND}
+
+
+@pytest.mark.nightly
 @EITHER
-@pytest.mark.matrix
-def test_a_suite_has_the_cases_of_all_rounds_but_what_was_retired(task: Path, run_tasks: RunTasks) -> None:
-    sizes: dict[str, dict[str, int]] = {}
-    for round_, cases in verified(run_tasks("tasks")).items():
-        sizes[round_] = defaultdict(int)
-        for case in cases:
-            sizes[round_][case.requirement] += 1
-    first = {"too-heavy": 1, "usage": 4}
-    second = {**first, "price-in-euros": 2, "zone": 4, "unknown-zone": 2}
-    assert sizes == {"round-1": {**first, "price": 4}, "round-2": second, "round-3": {**second, "zone-3": 1}}
+def test_every_form_has_the_cases_of_all_rounds_but_what_was_retired(task: Path, run_tasks: RunTasks) -> None:
+    found = sizes(run_tasks("tasks"))
+    assert found == {"round-1": {**FIRST, "price": 4}, "round-2": SECOND, "round-3": {**SECOND, "zone-3": 1}}
 
 
 @pytest.mark.nightly
@@ -99,7 +111,7 @@ def test_a_round_without_its_solution_fails_what_it_introduces_and_nothing_else(
 
 
 @EITHER
-@pytest.mark.matrix
+@pytest.mark.nightly
 def test_every_author_check_passes(task: Path, run_tasks: RunTasks) -> None:
     session = run_tasks("--evocode-check", "tasks", agent=None)
     assert session.exit_status == 0

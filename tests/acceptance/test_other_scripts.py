@@ -20,7 +20,7 @@ from tests.acceptance.tasks import WriteNative, WriteTask, suite_up_to
 
 pytestmark = pytest.mark.slow
 
-#: An agent that does one round in three only, and says what it called.
+#: An agent that does every other round only, and says what it called.
 AGENT = """
 from pytest_evocode.agents import RoundTranscript
 from pytest_evocode.trajectories.atif import AgentInfo, Step, ToolCall, Trajectory
@@ -30,7 +30,7 @@ class Lazy:
 
     def run_round(self, context):
         index = context.round.index
-        line = f"line-{index}" if index % 3 else "something"
+        line = f"line-{index}" if index % 2 else "something"
         context.environment.exec(["sh", "-c", f"echo {line} >> log.txt"], timeout=20)
         calls = tuple(ToolCall(tool_call_id=str(number), function_name="f") for number in range(index + 1))
         step = Step(step_id=1, source="agent", tool_calls=calls)
@@ -40,16 +40,16 @@ class Lazy:
 def pytest_evocode_make_agent(config, name):
     return Lazy() if name == Lazy.name else None
 """
-TOTALS = 'echo "CASE_SUMMARY total_cases=3 success_count=$(grep -c line- log.txt) fail_count=1"'
+TOTALS = 'echo "CASE_SUMMARY total_cases=2 success_count=$(grep -c line- log.txt) fail_count=1"'
 
 
 @pytest.fixture
 def tasks(pytester: pytest.Pytester, write_task: WriteTask, write_native: WriteNative, run_tasks: RunTasks) -> Path:
     """Tasks of three forms with results beside their steps, as EvoCode-Bench keeps them."""
     pytester.makeconftest(AGENT)
-    write_task("theme_lines", 3)
-    write_task("theme_totals", 3, test={3: f"{suite_up_to(3)}\n{TOTALS}"})
-    write_native("theme_native", 4)
+    write_task("theme_lines", 1)
+    write_task("theme_totals", 2, test={2: f"{suite_up_to(2)}\n{TOTALS}"})
+    write_native("theme_native", 3)
     run_tasks("tasks", "--evocode-agent=gpt-5.5", "--evocode-results=tasks")
     return pytester.path / "tasks"
 
@@ -115,8 +115,8 @@ def test_evocode_benchs_reading_of_our_files_gives_our_numbers(tasks: Path) -> N
         expected = by_contract(tasks, agent)
         assert {name: entry[name] for name in expected} == pytest.approx(expected)
     assert board["oracle"]["dataset_score"] == 100.0
-    assert board["gpt-5.5"]["dataset_score"] == pytest.approx(100 * (2 / 3 + 2 / 3 + 2 / 4) / 3)
-    assert board["gpt-5.5"]["avg_rounds"] == pytest.approx((3 + 3 + 3.5) / 3)
+    assert board["gpt-5.5"]["dataset_score"] == pytest.approx(100 * (1 + 1 / 2 + 1 / 3) / 3)
+    assert board["gpt-5.5"]["avg_rounds"] == pytest.approx((2 + 2.5 + 3) / 3)
 
 
 @pytest.mark.nightly

@@ -54,11 +54,6 @@ def lock(task: Path) -> dict[str, Any]:
     return found
 
 
-def score(session: Session, name: str) -> float | None:
-    (scores,) = session.run.scores.values()
-    return scores[name]
-
-
 @pytest.mark.parametrize("workers", [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="workers")])
 @pytest.mark.matrix
 def test_a_clean_run_of_the_oracle_is_pinned(
@@ -100,64 +95,37 @@ def test_what_the_oracle_does_not_pass_is_not_pinned(write_task: WriteTask, run_
     assert session.exit_status == 1
 
 
-def test_rounds_that_were_not_selected_keep_a_task_from_being_pinned(
-    write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    task = write_task("a", 2, native=NATIVE)
-    session = pin(run_tasks, "-k", "round-1")
-    session.has("evocode: not pinned: a: round-2 was not selected")
-    assert session.exit_status == 1
-    assert not (task / "evocode.lock").exists()
-
-
-def test_rounds_that_pass_without_a_case_are_not_pinned(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    passes = "echo 1 > /logs/verifier/reward.txt"
-    task = write_task("a", 3, test={2: passes, 3: f"echo CASE_RESULT case_id=x status=fail; {passes}"})
-    session = pin(run_tasks)
-    assert session.outcomes == {"passed": 3}
-    session.has(
-        "evocode: not pinned: a: round-2, round-3 passed without a case that passed, so there is nothing to pin: have "
-        "test.sh print a line 'CASE_RESULT case_id=NAME status=success' for each case, or write ctrf.json, report.json "
-        "or junit.xml to /logs/verifier"
-    )
-    assert session.exit_status == 1
-    assert not (task / "evocode.lock").exists()
-
-
-def test_a_task_that_changes_meanwhile_is_not_pinned(
+def test_rounds_that_pass_are_not_enough_for_a_task_to_be_pinned(
     write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
 ) -> None:
-    task = write_task("a", 2, native=NATIVE)
+    """One round was not selected, two have no case that passed, and a task changes meanwhile."""
+    passes = "echo 1 > /logs/verifier/reward.txt"
+    changing = write_task("changing", 2)
+    empty = write_task("empty", 3, test={2: passes, 3: f"echo CASE_RESULT case_id=x status=fail; {passes}"})
+    partial = write_task("partial", 2)
     pytester.makeconftest(f"""
         def pytest_runtest_logreport(report):
-            if report.when == "call" and report.nodeid.endswith("round-1"):
-                with open({str(task / "steps/round-2/instruction.md")!r}, "a") as file:
+            if report.when == "call" and "changing" in report.nodeid and report.nodeid.endswith("round-1"):
+                with open({str(changing / "steps/round-2/instruction.md")!r}, "a") as file:
                     file.write("More.")
     """)
-    pin(run_tasks).has("evocode: not pinned: a: its files changed meanwhile; run it again")
-    assert not (task / "evocode.lock").exists()
+    session = pin(run_tasks, "-k", "not partial or round-1")
+    assert session.outcomes == {"passed": 6, "deselected": 1}
+    session.has(
+        "evocode: not pinned: changing: its files changed meanwhile; run it again",
+        "evocode: not pinned: empty: round-2, round-3 passed without a case that passed, so there is nothing to pin: "
+        "have test.sh print a line 'CASE_RESULT case_id=NAME status=success' for each case, or write ctrf.json, "
+        "report.json or junit.xml to /logs/verifier",
+        "evocode: not pinned: partial: round-2 was not selected",
+    )
+    assert session.exit_status == 1
+    assert not any((task / "evocode.lock").exists() for task in (changing, empty, partial))
 
 
-def test_what_breaks_is_the_agents_failure_where_the_cases_are_pinned(
+def test_agents_are_counted_by_the_pinned_cases_until_the_task_changes(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
-    """Its suite cannot be imported without log.txt."""
-    write_task("a", 2, native=NATIVE)
-    before = run_tasks("tasks", agent="nop")
-    assert before.outcomes == {"errors": 1, "failed": 1}
-    pin(run_tasks)
-    session = run_tasks("tasks", agent="nop")
-    assert session.outcomes == {"failed": 2}
-    session.has(
-        "round-1 failed: 2 of 2 cases failed (2 new misses, 0 regressions)",
-        "  round-1/test_native.py::test_first[[]1[]] [[]round-1 first]",
-        "      not run: *steps/round-1/tests/test_native.py:5: does not import: FileNotFoundError: *",
-        "round-2 failed: 3 of 3 cases failed (1 new miss, 2 regressions)",
-    )
-
-
-def test_a_crash_cannot_shrink_the_number_of_pinned_cases(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    """The suite of the script breaks off after its first case; the native one has nothing that it could run."""
+    """The native suite cannot be imported without log.txt, and the script breaks off there after its first case."""
     script = """
         echo CASE_RESULT case_id=one status=success
         echo 0 > /logs/verifier/reward.txt
@@ -165,63 +133,60 @@ def test_a_crash_cannot_shrink_the_number_of_pinned_cases(write_task: WriteTask,
         echo CASE_RESULT case_id=two status=success
         echo 1 > /logs/verifier/reward.txt
     """
-    write_task("a", 1, test={1: script})
-    write_task("b", 1, native=NATIVE)
-    pin(run_tasks)
-    run_tasks("tasks").has("agent * Pinned Case Score *", "oracle * 100.0 * 100.0 * 100.0 *")
-    session = run_tasks("tasks", agent="nop")
-    assert score(session, "case_score") == 50.0
-    assert score(session, "pinned_case_score") == 25.0
-    session.has("nop * 0.0 * 50.0 * 25.0 *")
-
-
-def test_a_stale_lock_is_told_and_not_used(write_task: WriteTask, run_tasks: RunTasks) -> None:
     task = write_task("a", 2, native=NATIVE)
-    pin(run_tasks)
-    before = lock(task)
-    (task / "steps/round-2/instruction.md").write_text("Something else.")
-    session = run_tasks("-W", "default", "tasks", agent="nop")
-    session.has(f"*{task}/evocode.lock: stale, the task has changed since; pin it again with --evocode-pin")
-    assert session.outcomes["errors"] == 1
-    assert score(session, "pinned_case_score") is None
-    session.lacks("*Pinned Case Score*")
-    assert lock(task) == before
-
-
-def test_a_lock_holds_whatever_python_leaves_behind(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    task = write_task("a", 2, native=NATIVE)
-    pin(run_tasks)
+    write_task("b", 1, test={1: script})
+    before = run_tasks("tasks/a", agent="nop")
+    assert before.outcomes == {"errors": 1, "failed": 1}
+    # A lock that is stale is written anew.
+    (task / "evocode.lock").write_text('{"task_hash": "", "environment": "", "image": "", "rounds": {}}')
+    assert pin(run_tasks).outcomes == {"passed": 3}
+    pinned = lock(task)
+    assert pinned["rounds"] == PINNED
+    # It holds whatever Python leaves behind.
     for directory in ("__pycache__", ".pytest_cache"):
         (task / "steps/round-1/tests" / directory).mkdir()
         (task / "steps/round-1/tests" / directory / "left").touch()
-    assert run_tasks("tasks", agent="nop").outcomes == {"failed": 2}
+    session = run_tasks("--evocode-agent=oracle", "--evocode-agent=nop", "--evocode-replay", "tasks", agent=None)
+    assert session.outcomes == {"passed": 3, "failed": 3}
+    session.has(
+        "round-1 failed: 2 of 2 cases failed (2 new misses, 0 regressions)",
+        "  round-1/test_native.py::test_first[[]1[]] [[]round-1 first]",
+        "      not run: *steps/round-1/tests/test_native.py:5: does not import: FileNotFoundError: *",
+        "round-2 failed: 3 of 3 cases failed (1 new miss, 2 regressions)",
+        "agent * Pinned Case Score *",
+        "oracle * 100.0 * 100.0 * 100.0 *",
+        "nop * 0.0 * 50.0 * 25.0 *",
+    )
+    # Neither crash shrinks the number of cases.
+    assert session.run.scores["nop"]["case_score"] == 50.0
+    assert session.run.scores["nop"]["pinned_case_score"] == 25.0
+    (task / "steps/round-2/instruction.md").write_text("Something else.")
+    session = run_tasks("-W", "default", "tasks/a", agent="nop")
+    session.has(f"*{task}/evocode.lock: stale, the task has changed since; pin it again with --evocode-pin")
+    assert session.outcomes["errors"] == 1
+    assert session.run.scores["nop"]["pinned_case_score"] is None
+    session.lacks("*Pinned Case Score*")
+    assert lock(task) == pinned
 
 
-def test_a_stale_lock_is_written_anew(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    task = write_task("a", 2, native=NATIVE)
-    (task / "evocode.lock").write_text('{"task_hash": "", "environment": "", "image": "", "rounds": {}}')
-    assert pin(run_tasks).outcomes == {"passed": 2}
-    assert lock(task)["rounds"] == PINNED
-
-
-@pytest.mark.parametrize(
-    ("junk", "why"),
-    [
-        ("", "Invalid JSON: EOF while parsing a value at line 1 column 0"),
-        ("[]", "Input should be an object"),
-        ('{"version": 1}', "task_hash: Field required and 3 more"),
-        ('{"version": 2, "task_hash": "", "environment": "", "image": "", "rounds": {}}', "version: Input should be 1"),
-        (
-            '{"task_hash": "", "environment": "", "image": "", "rounds": {"round-1": ["a"]}}',
-            "rounds.round-1: Input should be *",
+def test_a_lock_that_is_none_is_an_error_of_the_task(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    junk = {
+        "": "Invalid JSON: EOF while parsing a value at line 1 column 0",
+        "[]": "Input should be an object",
+        '{"version": 1}': "task_hash: Field required and 3 more",
+        '{"version": 2, "task_hash": "", "environment": "", "image": "", "rounds": {}}': "version: Input should be 1",
+        '{"task_hash": "", "environment": "", "image": "", "rounds": {"round-1": ["a"]}}': (
+            "rounds.round-1: Input should be *"
         ),
-    ],
-)
-def test_a_lock_that_is_none_is_an_error_of_the_task(
-    write_task: WriteTask, run_tasks: RunTasks, junk: str, why: str
-) -> None:
-    task = write_task("a", 1)
-    (task / "evocode.lock").write_text(junk)
+    }
+    tasks = {write_task(f"task-{number}", 1): text for number, text in enumerate(junk)}
+    for task, text in tasks.items():
+        (task / "evocode.lock").write_text(text)
     session = run_tasks("tasks")
-    assert session.outcomes == {"errors": 1}
-    session.has(f"{task}/evocode.lock: cannot be read ({why}); remove it, and write it anew with --evocode-pin")
+    assert session.outcomes == {"errors": 5}
+    session.has(
+        *(
+            f"{task}/evocode.lock: cannot be read ({junk[text]}); remove it, and write it anew with --evocode-pin"
+            for task, text in tasks.items()
+        )
+    )

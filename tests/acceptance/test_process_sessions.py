@@ -26,8 +26,7 @@ TEST = (
     "    def test_x(self):\\n        self.assertEqual(app.x(), 1)\\n"
 )
 STEPS: list[Step] = [
-    Run("printf 'def x():\\n    return 1\\n' > app.py"),
-    Run(f"printf '{TEST}' > test_app.py"),
+    Run(f"printf 'def x():\\n    return 1\\n' > app.py; printf '{TEST}' > test_app.py"),
     Run("python3 -m unittest -q; echo line-1 >> log.txt"),
 ]
 

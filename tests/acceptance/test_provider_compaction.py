@@ -95,7 +95,7 @@ def test_what_the_provider_says_it_did_is_recorded_and_paid_for(
 
 
 @each_model
-@pytest.mark.matrix
+@pytest.mark.nightly
 def test_a_killed_session_neither_asks_nor_pays_for_it_twice(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, spec: str, options: list[str]
 ) -> None:
@@ -129,6 +129,7 @@ def _plain(message: Any) -> Any:
     return [_plain(each) for each in message] if isinstance(message, list) else message
 
 
+@pytest.mark.nightly
 def test_where_the_provider_refuses_to_the_agent_makes_room(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1, files={"steps/round-1/instruction.md": REQUEST})
 

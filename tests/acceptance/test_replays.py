@@ -78,7 +78,7 @@ def test_a_session_that_is_killed_in_a_turn_leaves_what_has_happened(
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.matrix
+@pytest.mark.nightly
 def test_a_session_that_is_played_again_ends_as_it_did(
     pytester: pytest.Pytester, write_task: WriteTask, session: Session, env: str
 ) -> None:

@@ -13,11 +13,11 @@ import pytest
 from pydantic import TypeAdapter
 
 from pytest_evocode.results.directory import STAMP, write_run
-from pytest_evocode.results.records import AttemptRecord, Case, RunRecord
+from pytest_evocode.results.records import Case, RunRecord
 from pytest_evocode.trajectories.atif import Trajectory
 
 if TYPE_CHECKING:
-    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
 FAILS = "echo 0 > /logs/verifier/reward.txt"
@@ -28,85 +28,108 @@ def files_below(directory: Path) -> list[str]:
     return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
 
 
-def test_an_attempt_has_harbors_tree(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2, toml='artifacts = ["/app/log.txt"]')
-    session = run_tasks("tasks")
-    run = session.run.run
-    datetime.strptime(run, STAMP)
-    verifier = ["cases.json", "reward.txt", "test-stdout.txt"]
-    attempt = [
-        "result.json",
-        *(f"steps/round-{index}/{name}" for index in (1, 2) for name in ("artifacts/log.txt", "round.json")),
-        *(f"steps/round-{index}/verifier/{name}" for index in (1, 2) for name in verifier),
-    ]
-    job = [f"a/harbor_jobs/oracle/{run}/{name}" for name in ("config.json", "result.json")]
-    assert files_below(session.results) == sorted(
-        [*(f"a/harbor_jobs/oracle/{run}/a__a1/{name}" for name in attempt), *job, f"runs/{run}.json"]
+def test_records_files_and_artifacts_of_attempts_are_what_happened_in_them(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 4, solve={2: "sed -i /line-1/d log.txt; echo wrong >> log.txt", 3: "exit 1"})
+    write_task("final", 2, test={1: FAILS}, toml='multi_step_reward_strategy = "final"')
+    write_task("given", 1, test={1: "echo some; echo words >&2; echo 0.25 > /logs/verifier/reward.txt"})
+    write_task("no-verdict", 1, test={1: "echo said; true"})
+    write_task(
+        "artifacts",
+        2,
+        toml='artifacts = ["/app/log.txt", "/app/missing", '
+        '{ source = "/app/out", destination = "kept/out", exclude = ["*.tmp", "cache"] }]',
+        step={2: 'artifacts = ["/app/late.txt"]'},
+        solve={
+            1: "echo line-1 > log.txt; echo extra > /logs/artifacts/extra.txt; "
+            "mkdir -p out/sub out/cache; touch out/a.txt out/b.tmp out/sub/c.txt out/cache/d",
+            2: "echo line-2 >> log.txt; touch late.txt",
+        },
     )
+    write_task(
+        "leads-out",
+        1,
+        toml='artifacts = ["/app/out"]',
+        solve={1: "mkdir out; ln -s /etc/passwd out/link; touch log.txt"},
+    )
+    session = run_tasks("tasks")
+    check_records(session)
+    check_files(session)
+    check_artifacts(session)
 
 
-def test_reward_and_suite_output_are_as_the_suite_gave_them(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, test={1: "echo some; echo words >&2; echo 0.25 > /logs/verifier/reward.txt"})
-    verifier = run_tasks("tasks").attempt() / "steps/round-1/verifier"
-    assert (verifier / "reward.txt").read_text() == "0.25\n"
-    assert (verifier / "test-stdout.txt").read_text() == "some\nwords\n"
+def check_records(session: Session) -> None:
+    record = session.record("a")
+    assert [round_.outcome for round_ in record.rounds] == ["passed", "failed", "error", "not reached"]
+    assert record.declared_rounds == ("round-1", "round-2", "round-3", "round-4")
+    assert record.environment == "sandbox"
+    assert datetime.fromisoformat(record.started) <= datetime.fromisoformat(record.finished)
+    assert record.rewards == {"reward": 0.25}
+    # The other strategy takes the last round's.
+    assert session.record("final").rewards == {"reward": 1.0}
+    assert session.record("no-verdict").rounds[0].verdict is None
 
 
-def test_cases_are_whole(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2, solve={2: "sed -i /line-1/d log.txt; echo wrong >> log.txt"})
-    text = (run_tasks("tasks").attempt() / "steps/round-2/verifier/cases.json").read_text()
+def check_files(session: Session) -> None:
+    """Cases are whole, and reward and output are as the suite gave them; an error leaves what there is."""
+    text = (session.attempt("a") / "steps/round-2/verifier/cases.json").read_text()
     cases = TypeAdapter(list[Case]).validate_json(text)
     assert [(case.id, case.origin, case.status, case.failure) for case in cases] == [
         ("has-line-1", "round-1", "failed", "regression"),
         ("has-line-2", "round-2", "failed", "new miss"),
     ]
     assert (cases[0].intent, cases[0].expected, cases[0].actual) == ("line 1 is kept", "line-1", "wrong")
-
-
-def test_the_records_of_an_attempt_are_the_sessions_outcomes(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 4, solve={2: "true", 3: "exit 1"})
-    record = run_tasks("tasks").record()
-    assert [round_.outcome for round_ in record.rounds] == ["passed", "failed", "error", "not reached"]
-    assert record.declared_rounds == ("round-1", "round-2", "round-3", "round-4")
-    assert record.environment == "sandbox"
-    assert datetime.fromisoformat(record.started) <= datetime.fromisoformat(record.finished)
-    assert record.rewards == {"reward": 0.25}
-
-
-def test_the_final_strategy_takes_the_last_rounds_reward(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2, test={1: FAILS}, toml='multi_step_reward_strategy = "final"')
-    assert run_tasks("tasks").record().rewards == {"reward": 1.0}
-
-
-def test_a_run_names_its_attempts(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    write_task("b", 1)
-    session = run_tasks("--evocode-agent=nop", "--evocode-attempts=2", "tasks")
-    run = session.run
-    assert list(run.attempts) == [
-        f"{task}/harbor_jobs/{agent}/{run.run}/{task}__a{number}"
-        for task in ("a", "b")
-        for agent in ("oracle", "nop")
-        for number in (1, 2)
+    verifier = session.attempt("given") / "steps/round-1/verifier"
+    assert (verifier / "reward.txt").read_text() == "0.25\n"
+    assert (verifier / "test-stdout.txt").read_text() == "some\nwords\n"
+    assert files_below(session.attempt("no-verdict")) == [
+        "result.json",
+        "steps/round-1/round.json",
+        "steps/round-1/verifier/test-stdout.txt",
     ]
-    for attempt in run.attempts:
-        AttemptRecord.model_validate_json((session.results / attempt / "result.json").read_text())
 
 
-def test_a_run_says_how_it_was_called_and_ended(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    run = run_tasks("tasks").run
+def check_artifacts(session: Session) -> None:
+    """What was declared is collected, and what leads out is left out and said."""
+    steps = session.attempt("artifacts") / "steps"
+    common = ["extra.txt", "kept/out/a.txt", "kept/out/sub/c.txt", "log.txt"]
+    assert files_below(steps / "round-1/artifacts") == common
+    assert files_below(steps / "round-2/artifacts") == sorted([*common, "late.txt"])
+    assert (steps / "round-1/artifacts/log.txt").read_text() == "line-1\n"
+    said = "tasks/leads-out/task.toml::oracle::round-1: artifact left out: out/link: *"
+    session.has("*evocode notes on artifacts*", said)
+    assert [round_.passed for round_ in session.record("artifacts").rounds] == [True, True]
+    verdict = session.record("leads-out").rounds[0].verdict
+    assert verdict is not None
+    assert [flag for flag in verdict.flags if "artifact" in flag] == [
+        "artifact left out: out/link: neither a file nor a directory"
+    ]
+    assert files_below(session.attempt("leads-out") / "steps/round-1/artifacts") == []
+
+
+def test_a_run_has_harbors_tree_and_says_how_it_was_called_and_continued_and_what_it_ran_with(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("a", 2, toml='artifacts = ["/app/log.txt"]')
+    session = run_tasks("tasks")
+    run = session.run
+    datetime.strptime(run.run, STAMP)
+    verifier = ["cases.json", "reward.txt", "test-stdout.txt"]
+    attempt = [
+        "result.json",
+        *(f"steps/round-{index}/{name}" for index in (1, 2) for name in ("artifacts/log.txt", "round.json")),
+        *(f"steps/round-{index}/verifier/{name}" for index in (1, 2) for name in verifier),
+    ]
+    job = [f"a/harbor_jobs/oracle/{run.run}/{name}" for name in ("config.json", "result.json")]
+    assert files_below(session.results) == sorted(
+        [*(f"a/harbor_jobs/oracle/{run.run}/a__a1/{name}" for name in attempt), *job, f"runs/{run.run}.json"]
+    )
     assert "--evocode-agent=oracle" in run.arguments
     assert run.arguments[-1] == "tasks"
     assert (run.environment, run.exit_status) == ("sandbox", 0)
     assert run.finished is not None
     assert run.scores["oracle"]["perfect_tasks"] == 1
-
-
-def test_a_run_says_what_it_ran_with_and_what_it_was_continued_with(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    session = run_tasks("tasks")
-    run = session.run
     assert run.versions.keys() == {
         "pytest-evocode",
         "Python",
@@ -125,6 +148,7 @@ def test_a_run_says_what_it_ran_with_and_what_it_was_continued_with(write_task: 
     assert continued.versions == {**earlier, "Python": ("3.11.0", platform.python_version())}
 
 
+@pytest.mark.nightly
 def test_two_sessions_in_one_second_are_two_runs(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
     session = run_tasks("--evocode-fail-under=0", "tasks")
@@ -152,42 +176,8 @@ def test_results_go_where_they_are_told_to(
     assert not (pytester.path / "evocode-results").exists()
 
 
-def test_artifacts_are_collected_as_declared(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task(
-        "a",
-        2,
-        toml='artifacts = ["/app/log.txt", "/app/missing", '
-        '{ source = "/app/out", destination = "kept/out", exclude = ["*.tmp", "cache"] }]',
-        step={2: 'artifacts = ["/app/late.txt"]'},
-        solve={
-            1: "echo line-1 > log.txt; echo extra > /logs/artifacts/extra.txt; "
-            "mkdir -p out/sub out/cache; touch out/a.txt out/b.tmp out/sub/c.txt out/cache/d",
-            2: "echo line-2 >> log.txt; touch late.txt",
-        },
-    )
-    session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 2}
-    common = ["extra.txt", "kept/out/a.txt", "kept/out/sub/c.txt", "log.txt"]
-    assert files_below(session.attempt() / "steps/round-1/artifacts") == common
-    assert files_below(session.attempt() / "steps/round-2/artifacts") == sorted([*common, "late.txt"])
-    assert (session.attempt() / "steps/round-1/artifacts/log.txt").read_text() == "line-1\n"
-
-
-def test_an_artifact_that_leads_out_is_left_out_and_said(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task(
-        "a", 1, toml='artifacts = ["/app/out"]', solve={1: "mkdir out; ln -s /etc/passwd out/link; touch log.txt"}
-    )
-    session = run_tasks("tasks")
-    session.has("*evocode notes on artifacts*", "tasks/a/task.toml::oracle::round-1: artifact left out: out/link: *")
-    verdict = session.record().rounds[0].verdict
-    assert verdict is not None
-    assert [flag for flag in verdict.flags if "artifact" in flag] == [
-        "artifact left out: out/link: neither a file nor a directory"
-    ]
-    assert files_below(session.attempt() / "steps/round-1/artifacts") == []
-
-
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_artifacts_come_out_of_docker(write_task: WriteTask, run_tasks: RunTasks) -> None:
     toml = 'artifacts = [{ source = "/app", exclude = ["*.tmp"] }]'
     write_task("a", 1, toml=toml, solve={1: "echo line-1 > log.txt; touch x.tmp; ln -s / link"})
@@ -225,17 +215,6 @@ def test_a_trajectory_is_written_per_round(
         path = session.attempt(agent="talking") / f"steps/round-{index}/agent/trajectory.json"
         trajectory = Trajectory.model_validate_json(path.read_text())
         assert [step.message for step in trajectory.steps] == [f"Append line-{index} to log.txt.\n"]
-
-
-def test_an_error_leaves_what_there_is(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, test={1: "echo said; true"})
-    session = run_tasks("tasks")
-    assert files_below(session.attempt()) == [
-        "result.json",
-        "steps/round-1/round.json",
-        "steps/round-1/verifier/test-stdout.txt",
-    ]
-    assert session.record().rounds[0].verdict is None
 
 
 @pytest.mark.nightly

@@ -68,40 +68,47 @@ def attempt(pytester: pytest.Pytester) -> Path:
     return found
 
 
+def outcomes(directory: Path) -> list[str]:
+    return [record["outcome"] for record in json.loads((directory / "result.json").read_text())["rounds"]]
+
+
 @pytest.mark.parametrize("env", ENVIRONMENTS)
-def test_a_killed_run_goes_on_with_its_files_and_its_conversation(
+@pytest.mark.matrix
+def test_a_killed_run_goes_on_in_its_environment_with_its_files_and_its_conversation_until_it_has_ended(
     pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]], env: str
 ) -> None:
-    write_task("a", 4, test={4: 'grep -qx "[[]1, 2, 3, 4]" said && echo 1 > /logs/verifier/reward.txt'})
-    (pytester.path / "die-in-3").touch()
+    write_task("a", 3, test={3: 'grep -qx "[[]1, 2, 3]" said && echo 1 > /logs/verifier/reward.txt'})
+    (pytester.path / "die-in-2").touch()
     assert session("tasks", env=env, dies=True).returncode == -signal.SIGKILL
-    (pytester.path / "die-in-3").unlink()
+    (pytester.path / "die-in-2").unlink()
+    if env == "docker":
+        refused = session("--evocode-resume", "tasks", env="sandbox")
+        assert "begun in docker; continue it with --evocode-env=docker" in refused.stdout
+        assert turns(pytester.path) == [1, 2]
     done = session("--evocode-resume", "tasks", env=env)
-    assert "4 passed" in done.stdout, done.stdout
-    assert turns(pytester.path) == [1, 2, 3, 3, 4]
+    assert "3 passed" in done.stdout, done.stdout
+    assert turns(pytester.path) == [1, 2, 2, 3]
     assert len(list((pytester.path / "evocode-results/runs").glob("*.json"))) == 1
     assert not (attempt(pytester) / "state.json").exists()
-    result = json.loads((attempt(pytester) / "result.json").read_text())
-    assert [record["outcome"] for record in result["rounds"]] == ["passed"] * 4
-
-
-def test_a_run_that_has_ended_is_shown_again_and_nothing_is_run(
-    pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
-    write_task("a", 2)
-    assert "2 passed" in session("tasks").stdout
-    again = session("--evocode-resume", "tasks")
-    assert "2 passed" in again.stdout
-    assert turns(pytester.path) == [1, 2]
+    assert outcomes(attempt(pytester)) == ["passed"] * 3
+    # What has ended is shown again, and nothing is run.
+    again = session("--evocode-resume", "tasks", env=env)
+    assert "3 passed" in again.stdout, again.stdout
+    assert turns(pytester.path) == [1, 2, 2, 3]
 
 
 def test_a_verdict_that_was_missing_is_reached_without_another_turn(
-    pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]]
+    pytester: pytest.Pytester,
+    write_task: WriteTask,
+    session: Callable[..., subprocess.CompletedProcess[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    slow = "[ -e /app/slow ] && sleep 2; echo 1 > /logs/verifier/reward.txt"
-    write_task("a", 2, test={1: slow}, workdir={1: {"slow": ""}})
+    toml = '[verifier]\nenv = { SECONDS_TO_SLEEP = "${EVOCODE_TEST_SECONDS:-0}" }\n'
+    write_task("a", 2, toml=toml, test={1: "sleep $SECONDS_TO_SLEEP; echo 1 > /logs/verifier/reward.txt"})
     (pytester.path / "die-in-2").touch()
+    monkeypatch.setenv("EVOCODE_TEST_SECONDS", "600")
     session("tasks", dies=True)
+    monkeypatch.delenv("EVOCODE_TEST_SECONDS")
     assert not (attempt(pytester) / "steps/round-1/round.json").exists()
     (pytester.path / "die-in-2").unlink()
     assert "2 passed" in session("--evocode-resume", "tasks").stdout
@@ -126,6 +133,7 @@ def test_what_suites_keep_for_later_ones_is_there_when_a_run_goes_on(
     assert not (attempt(pytester) / "verifier-state").exists()
 
 
+@pytest.mark.nightly
 def test_an_attempt_of_other_task_contents_is_refused(
     pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
@@ -140,17 +148,6 @@ def test_an_attempt_of_other_task_contents_is_refused(
     assert refused.returncode == 1
     assert turns(pytester.path) == [1, 2]
     assert {path: path.read_bytes() for path in attempt(pytester).rglob("*") if path.is_file()} == before
-
-
-@pytest.mark.docker
-def test_an_attempt_goes_on_only_in_its_own_environment(
-    pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
-    write_task("a", 3)
-    (pytester.path / "die-in-2").touch()
-    session("tasks", dies=True)
-    refused = session("--evocode-resume", "tasks", env="docker")
-    assert "begun in sandbox; continue it with --evocode-env=sandbox" in refused.stdout
 
 
 @pytest.mark.nightly
@@ -228,17 +225,8 @@ def killed(
     return kill
 
 
-DAMAGES = pytest.mark.parametrize(
-    "text", ["", '{"task": "a", ', "[]", '{"version": 2}'], ids=["empty", "cut", "list", "other"]
-)
-
-
-def outcomes(directory: Path) -> list[str]:
-    return [record["outcome"] for record in json.loads((directory / "result.json").read_text())["rounds"]]
-
-
+@pytest.mark.nightly
 @pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.matrix
 def test_a_damaged_record_of_the_last_round_is_made_anew(
     killed: Callable[[str], Path],
     pytester: pytest.Pytester,
@@ -253,25 +241,32 @@ def test_a_damaged_record_of_the_last_round_is_made_anew(
     assert (directory / "steps/round-2/round.json.damaged").read_text() == '{"task": '
 
 
+DAMAGES = pytest.mark.parametrize(
+    "text", ["", '{"task": "a", ', "[]", '{"version": 2}'], ids=["empty", "cut", "list", "other"]
+)
+
+
 @DAMAGES
 @pytest.mark.matrix
-def test_a_damaged_record_of_an_earlier_round_is_dropped_and_the_attempt_goes_on(
+def test_a_damaged_record_is_made_anew_if_it_is_the_last_and_else_dropped_and_the_attempt_goes_on(
     killed: Callable[[str], Path],
     pytester: pytest.Pytester,
     session: Callable[..., subprocess.CompletedProcess[str]],
     text: str,
 ) -> None:
     directory = killed("sandbox")
-    record = directory / "steps/round-1/round.json"
-    record.write_text(text)
+    first, second = (directory / f"steps/round-{index}/round.json" for index in (1, 2))
+    first.write_text(text)
+    second.write_text(text)
     shown = CliRunner().invoke(main, ["results", str(pytester.path / "evocode-results")])
-    assert f"{record}: " in shown.stderr
+    assert f"{first}: " in shown.stderr
     assert "--evocode-resume sets it aside" in shown.stderr
     done = session("--evocode-resume", "tasks")
     assert "3 passed, 1 error" in done.stdout, done.stdout
-    assert f"the record of this round is lost, so it counts as not passed: {record}: " in done.stdout
+    assert f"the record of this round is lost, so it counts as not passed: {first}: " in done.stdout
     assert turns(pytester.path) == [1, 2, 3, 3, 4]
     assert outcomes(directory) == ["error", "passed", "passed", "passed"]
+    assert second.with_name("round.json.damaged").read_text() == text
     # What was lost stays so, and nothing is run again.
     again = session("--evocode-resume", "tasks")
     assert turns(pytester.path) == [1, 2, 3, 3, 4]

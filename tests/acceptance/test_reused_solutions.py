@@ -20,36 +20,53 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cache")]
 
-EITHER = pytest.mark.parametrize("env", ["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
 NO_NETWORK = 'environment.network_mode = "no-network"'
 NOTE = "the reference solution was not played again: the state that it leads to was kept"
 
 
-@EITHER
-@pytest.mark.matrix
-def test_a_second_run_takes_no_turn(write_task: WriteTask, play_tasks: RunTasks, env: str) -> None:
-    write_task("a", 3, toml=NO_NETWORK)
+@pytest.mark.parametrize("env", ["sandbox"])
+def test_turns_are_taken_again_only_from_where_nothing_is_kept(
+    write_task: WriteTask, play_tasks: RunTasks, pytester: pytest.Pytester, env: str
+) -> None:
+    pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.fixture(autouse=True)
+        def look(evocode_container):
+            print("LOG", evocode_container.exec("cat log.txt").output.split())
+        """
+    )
+    task = write_task("a", 3, toml=NO_NETWORK)
     for _ in range(2):  # By default turns are taken however much is kept.
         played = play_tasks("tasks", env=env)
         assert all(record.agent_seconds is not None for record in played.record().rounds)
-    session = play_tasks("--evocode-reuse", "tasks", env=env)
+    session = play_tasks("--evocode-reuse", "-rP", "tasks", env=env)
     assert session.outcomes == {"passed": 3}
     rounds = session.record().rounds
     assert [record.round for record in rounds] == ["round-1", "round-2", "round-3"]
     assert all(record.agent_seconds is None for record in rounds)
     assert all(record.verdict is not None and record.verdict.flags == (NOTE,) for record in rounds)
     session.has(f"a, oracle, round-1, round-2, round-3: {NOTE}")
-    # Nothing of it was used up.
-    assert play_tasks("--evocode-reuse", "tasks", env=env).record().rounds[2].agent_seconds is None
+    # The container is where the solutions led.
+    session.has("LOG ['line-1', 'line-2', 'line-3']")
+    # A round by itself takes no turn either.
+    session = play_tasks("--evocode-reuse", "tasks/a/task.toml::oracle::round-2", env=env)
+    assert session.outcomes == {"passed": 1, "skipped": 1}
+    assert session.record().rounds[0].agent_seconds is None
+    # Nothing of it was used up, and what comes after a change is played.
+    (task / "steps/round-2/solution/solve.sh").write_text("echo line-2 >> log.txt; touch new\n")
+    session = play_tasks("--evocode-reuse", "tasks", env=env)
+    assert session.outcomes == {"passed": 3}
+    assert [record.agent_seconds is None for record in session.record().rounds] == [True, False, False]
 
 
-def test_it_begins_to_play_where_nothing_is_kept(write_task: WriteTask, play_tasks: RunTasks) -> None:
-    task = write_task("a", 4)
-    play_tasks("tasks")
-    (task / "steps/round-3/solution/solve.sh").write_text("echo line-3 >> log.txt; touch new\n")
-    session = play_tasks("--evocode-reuse", "tasks")
-    assert session.outcomes == {"passed": 4}
-    assert [record.agent_seconds is None for record in session.record().rounds] == [True, True, False, False]
+@pytest.mark.docker
+@pytest.mark.nightly
+def test_no_turn_is_taken_again_in_docker_either(
+    write_task: WriteTask, play_tasks: RunTasks, pytester: pytest.Pytester
+) -> None:
+    test_turns_are_taken_again_only_from_where_nothing_is_kept(write_task, play_tasks, pytester, env="docker")
 
 
 @pytest.mark.nightly
@@ -65,31 +82,6 @@ def test_a_suite_that_has_changed_is_run_and_may_fail(write_task: WriteTask, pla
         "failed": 1,
         "skipped": 1,
     }
-
-
-def test_a_round_by_itself_takes_no_turn_either(write_task: WriteTask, play_tasks: RunTasks) -> None:
-    write_task("a", 3)
-    play_tasks("tasks")
-    session = play_tasks("--evocode-reuse", "tasks/a/task.toml::oracle::round-2")
-    assert session.outcomes == {"passed": 1, "skipped": 1}
-    assert session.record().rounds[0].agent_seconds is None
-
-
-def test_the_container_is_where_the_solutions_led(
-    write_task: WriteTask, play_tasks: RunTasks, pytester: pytest.Pytester
-) -> None:
-    write_task("a", 2)
-    play_tasks("tasks")
-    pytester.makeconftest(
-        """
-        import pytest
-
-        @pytest.fixture(autouse=True)
-        def look(evocode_container):
-            print("LOG", evocode_container.exec("cat log.txt").output.split())
-        """
-    )
-    play_tasks("--evocode-reuse", "-rP", "tasks").has("LOG ['line-1', 'line-2']")
 
 
 def test_a_state_in_use_is_not_dropped(write_task: WriteTask, cache: Path) -> None:
@@ -129,7 +121,7 @@ def test_a_state_in_use_is_not_dropped(write_task: WriteTask, cache: Path) -> No
     ],
 )
 @pytest.mark.matrix
-def test_options_that_do_not_go_with_it(pytester: pytest.Pytester, options: tuple[str, ...], said: str) -> None:
-    result = pytester.runpytest_subprocess("--evocode-reuse", *options, "-p", "no:cacheprovider")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*{said}*"])
+def test_options_that_do_not_go_with_it(play_tasks: RunTasks, options: tuple[str, ...], said: str) -> None:
+    session = play_tasks("--evocode-reuse", *options, agent=None)
+    assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+    session.result.stderr.fnmatch_lines([f"*{said}*"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from tests.acceptance.sessions import RunTasks
+    from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
 FAILS = "echo 0 > /logs/verifier/reward.txt"
@@ -15,100 +16,89 @@ FAILS = "echo 0 > /logs/verifier/reward.txt"
 BREAKS_ROUND_1 = "sed -i /line-1/d log.txt; echo line-2 >> log.txt"
 
 
-def test_a_passed_round_is_a_passed_test(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2)
-    session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 2}
-    assert session.exit_status == 0
+def told(session: Session, task: str, index: int) -> pytest.LineMatcher:
+    """What is printed of a failed round, below its headline."""
+    lines = session.result.outlines
+    (start,) = (at for at, line in enumerate(lines) if re.fullmatch(f"_+ {task} oracle round-{index} _+", line))
+    end = next(at for at, line in enumerate(lines) if at > start and re.match("___|===", line))
+    return pytest.LineMatcher(lines[start + 1 : end])
 
 
-def test_a_failed_round_names_its_cases(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_a_failed_round_names_its_cases_its_reward_and_its_suites_output(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
     write_task("a", 2, solve={2: "echo wrong >> log.txt"})
+    write_task("bare", 1, test={1: "echo what the suite says; echo 0.25 > /logs/verifier/reward.txt"})
+    write_task("contradicted", 1, test={1: f"echo 'CASE_RESULT case_id=x status=success'; {FAILS}"})
+    odd = "echo CASE_RESULT case_id=x status=failed; echo CASE_SUMMARY total_cases=2"
+    write_task("odd", 1, test={1: f"{odd}; echo 1 > /logs/verifier/reward.txt"})
     session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 1, "failed": 1}
-    assert session.exit_status == 1
+    assert session.outcomes == {"passed": 2, "failed": 3}
+    assert session.exit_status == session.run.exit_status == 1
+    told(session, "a", 2).fnmatch_lines(
+        [
+            "round-2 failed: 1 of 2 cases failed (1 new miss, 0 regressions)",
+            "new misses: first required in this round (1)",
+            "  has-line-2 [[]round-2 core]",
+            "      line 2 is kept",
+            "      expected: line-2",
+            "      actual: wrong",
+            "suite output: *",
+        ]
+    )
+    bare = told(session, "bare", 1)
+    bare.fnmatch_lines(["round-1 failed: reward 0.25, no failed case reported"])
+    (line,) = (line for line in bare.lines if line.startswith("suite output: "))
+    with open(line.removeprefix("suite output: "), encoding="utf-8") as file:
+        assert file.read() == "what the suite says\n"
+    # A reward that contradicts its cases is kept and flagged, and flags of passed rounds are printed too.
+    told(session, "contradicted", 1).fnmatch_lines(["note: the reward is 0, but none of 1 cases failed"])
     session.has(
-        "*a oracle round-2*",
-        "round-2 failed: 1 of 2 cases failed (1 new miss, 0 regressions)",
-        "new misses: first required in this round (1)",
-        "  has-line-2 [[]round-2 core]",
-        "      line 2 is kept",
-        "      expected: line-2",
-        "      actual: wrong",
-        "suite output: *",
+        "*= evocode notes on passed rounds =*",
+        "odd, oracle, round-1: CASE_SUMMARY says total_cases=2, its CASE_RESULT lines give 1",
+        "odd, oracle, round-1: the reward is 1, but 1 of 1 cases failed",
+        "*= evocode benchmark =*",
         "FAILED tasks/a/task.toml::oracle::round-2 - round-2 failed: 1 of 2 cases failed*",
     )
 
 
-def test_the_suite_output_that_a_failed_round_names_is_there(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, test={1: f"echo what the suite says; {FAILS}"})
+def test_new_misses_regressions_and_what_later_rounds_carry_are_told_apart(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    write_task("apart", 2, solve={2: "rm log.txt; touch log.txt"})
+    write_task("broken", 4, solve={2: BREAKS_ROUND_1, 4: "sed -i 1iline-1 log.txt; echo line-4 >> log.txt"})
+    write_task("never", 3, solve={1: "touch log.txt"})
     session = run_tasks("tasks")
-    (line,) = (line for line in session.result.outlines if line.startswith("suite output: "))
-    with open(line.removeprefix("suite output: "), encoding="utf-8") as file:
-        assert file.read() == "what the suite says\n"
-
-
-def test_a_broken_requirement_is_a_regression(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2, solve={2: BREAKS_ROUND_1})
-    session = run_tasks("tasks")
-    session.has(
-        "round-2 failed: 1 of 2 cases failed (0 new misses, 1 regression)",
-        "regressions: required since an earlier round (1)",
-        "  has-line-1 [[]round-1 core]",
+    # No failed round stops the chain.
+    assert session.outcomes == {"passed": 3, "failed": 6}
+    told(session, "apart", 2).fnmatch_lines(
+        [
+            "round-2 failed: 2 of 2 cases failed (1 new miss, 1 regression)",
+            "new misses: *(1)",
+            "  has-line-2*",
+            "regressions: *(1)",
+            "  has-line-1*",
+        ]
     )
-    session.lacks("new misses: *")
-
-
-def test_rounds_after_a_break_fail_with_the_same_regression(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 4, solve={2: BREAKS_ROUND_1, 4: "sed -i 1iline-1 log.txt; echo line-4 >> log.txt"})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 2, "failed": 2}
-    session.has(
-        "round-3 failed: 1 of 3 cases failed (0 new misses, 1 regression)",
-        "regressions: required since an earlier round (1)",
-        "  has-line-1 [[]round-1 core] (carried: *)",
+    broken = told(session, "broken", 2)
+    broken.fnmatch_lines(
+        [
+            "round-2 failed: 1 of 2 cases failed (0 new misses, 1 regression)",
+            "regressions: required since an earlier round (1)",
+            "  has-line-1 [[]round-1 core]",
+        ]
     )
-
-
-def test_a_requirement_never_met_is_carried_by_later_rounds(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 3, solve={1: "touch log.txt"})
-    session = run_tasks("tasks")
-    kinds = [[case.failure for case in record.verdict.cases] for record in session.record().rounds if record.verdict]
+    broken.no_fnmatch_line("new misses: *")
+    told(session, "broken", 3).fnmatch_lines(
+        [
+            "round-3 failed: 1 of 3 cases failed (0 new misses, 1 regression)",
+            "regressions: required since an earlier round (1)",
+            "  has-line-1 [[]round-1 core] (carried: *)",
+        ]
+    )
+    rounds = session.record("never").rounds
+    kinds = [[case.failure for case in record.verdict.cases] for record in rounds if record.verdict]
     assert kinds == [["new miss"], ["carried", None], ["carried", None, None]]
-
-
-def test_new_misses_and_regressions_of_one_round_are_apart(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2, solve={2: "rm log.txt; touch log.txt"})
-    run_tasks("tasks").has(
-        "round-2 failed: 2 of 2 cases failed (1 new miss, 1 regression)",
-        "new misses: *(1)",
-        "  has-line-2*",
-        "regressions: *(1)",
-        "  has-line-1*",
-    )
-
-
-def test_a_failed_round_without_cases_gives_its_reward(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, test={1: "echo 0.25 > /logs/verifier/reward.txt"})
-    run_tasks("tasks").has("round-1 failed: reward 0.25, no failed case reported")
-
-
-def test_a_reward_that_contradicts_its_cases_is_kept_and_flagged(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, test={1: f"echo 'CASE_RESULT case_id=x status=success'; {FAILS}"})
-    run_tasks("tasks").has("note: the reward is 0, but none of 1 cases failed")
-
-
-def test_the_flags_of_a_passed_round_are_printed(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    odd = "echo CASE_RESULT case_id=x status=failed; echo CASE_SUMMARY total_cases=2"
-    write_task("a", 2, test={1: f"{odd}; echo 1 > /logs/verifier/reward.txt"})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 2}
-    session.has(
-        "*= evocode notes on passed rounds =*",
-        "a, oracle, round-1: CASE_SUMMARY says total_cases=2, its CASE_RESULT lines give 1",
-        "a, oracle, round-1: the reward is 1, but 1 of 1 cases failed",
-        "*= evocode benchmark =*",
-    )
 
 
 def test_vv_shows_all_of_what_a_case_says(write_task: WriteTask, run_tasks: RunTasks) -> None:
@@ -118,12 +108,8 @@ def test_vv_shows_all_of_what_a_case_says(write_task: WriteTask, run_tasks: RunT
     run_tasks("-vv", "tasks").has("      3000", "suite output: *", "CASE_RESULT case_id=x *1500*")
 
 
-def test_a_failed_round_does_not_stop_the_chain(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 3, test={2: FAILS})
-    assert run_tasks("tasks").outcomes == {"passed": 2, "failed": 1}
-
-
-@pytest.mark.parametrize("style", ["auto", "long", "short", "native"])
+@pytest.mark.parametrize("style", ["native", "auto", "long", "short"])
+@pytest.mark.matrix
 def test_every_traceback_style_shows_the_cases_and_no_source(
     write_task: WriteTask, run_tasks: RunTasks, style: str
 ) -> None:
@@ -134,46 +120,42 @@ def test_every_traceback_style_shows_the_cases_and_no_source(
     session.lacks("*.py:[0-9]*")
 
 
-def test_tb_line_is_one_line_for_a_round(write_task: WriteTask, run_tasks: RunTasks) -> None:
+@pytest.mark.parametrize(
+    ("style", "line"),
+    [
+        ("line", "*round-1 failed: 1 of 1 cases failed*"),
+        ("no", "FAILED tasks/a/task.toml::oracle::round-1 - round-1 failed: 1 of 1 cases failed*"),
+    ],
+)
+@pytest.mark.matrix
+def test_tb_line_is_one_line_for_a_round_and_tb_no_the_summarys(
+    write_task: WriteTask, run_tasks: RunTasks, style: str, line: str
+) -> None:
     write_task("a", 1, solve={1: "echo wrong > log.txt"})
-    session = run_tasks("--tb=line", "tasks")
-    session.has("*round-1 failed: 1 of 1 cases failed*")
+    session = run_tasks(f"--tb={style}", "tasks")
+    session.has(line)
     session.lacks("*expected: line-1*")
 
 
-def test_tb_no_shows_the_summary_only(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, solve={1: "echo wrong > log.txt"})
-    session = run_tasks("--tb=no", "tasks")
-    session.has("FAILED tasks/a/task.toml::oracle::round-1 - round-1 failed: 1 of 1 cases failed*")
-    session.lacks("*expected: line-1*")
-
-
-def test_x_stops_at_the_first_failed_round(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 3, test={1: FAILS, 2: FAILS})
+@pytest.mark.parametrize(("option", "failures"), [("-x", 1), ("--maxfail=2", 2)])
+@pytest.mark.matrix
+def test_a_session_stops_at_so_many_failed_rounds(
+    write_task: WriteTask, run_tasks: RunTasks, option: str, failures: int
+) -> None:
+    write_task("a", 3, test={1: FAILS, 2: FAILS, 3: FAILS})
     write_task("b", 1)
-    session = run_tasks("-x", "tasks")
-    assert session.outcomes == {"failed": 1}
+    session = run_tasks(option, "tasks")
+    assert session.outcomes == {"failed": failures}
     assert session.exit_status == 1
-    session.has("*stopping after 1 failures*")
+    session.has(f"*stopping after {failures} failures*")
     assert not (session.results / "b").exists()
 
 
-def test_maxfail_counts_failed_rounds(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 3, test={1: FAILS, 2: FAILS, 3: FAILS})
-    session = run_tasks("--maxfail=2", "tasks")
-    assert session.outcomes == {"failed": 2}
-
-
-def test_v_lists_rounds_by_node_id(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2, test={2: FAILS})
-    run_tasks("-v", "tasks").has(
-        "tasks/a/task.toml::oracle::round-1 PASSED *50%*", "tasks/a/task.toml::oracle::round-2 FAILED *100%*"
-    )
-
-
-def test_q_leaves_out_header_and_grid(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_q_leaves_out_header_and_grid_of_passed_rounds(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 2)
     session = run_tasks("-q", "tasks")
+    assert session.outcomes == {"passed": 2}
+    assert session.exit_status == 0
     session.has("..*", "agent * Dataset Score*", "oracle * 100.0 *", "2 passed in *")
     session.lacks("evocode: *")
     session.lacks("round *1*2")
@@ -186,26 +168,23 @@ def test_qq_still_shows_failures_and_the_score(write_task: WriteTask, run_tasks:
     session.lacks("*in *s")
 
 
-def test_durations_are_the_rounds_own(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2, solve={2: "sleep 0.6; echo line-2 >> log.txt"})
-    session = run_tasks("--durations=5", "--durations-min=0.5", "tasks")
-    session.has("*slowest 5 durations*", "*s call * tasks/a/task.toml::oracle::round-2")
-
-
-def test_r_options_list_rounds_with_reasons(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2, test={1: FAILS}, step={1: "min_reward = 1.0"})
-    write_task("b", 1)
-    session = run_tasks("-rA", "tasks")
-    session.has(
-        "*short test summary info*",
-        "PASSED tasks/b/task.toml::oracle::round-1",
-        "SKIPPED [[]1[]] tasks/a/task.toml:1: not reached: round-1 stayed below its min_reward",
-        "FAILED tasks/a/task.toml::oracle::round-1 - round-1 failed: reward 0*",
-    )
-
-
-def test_rs_lists_the_rounds_that_were_not_reached(write_task: WriteTask, run_tasks: RunTasks) -> None:
+@pytest.mark.parametrize("option", ["-rA", "-rs"])
+@pytest.mark.matrix
+def test_rounds_are_listed_by_node_id_with_their_own_durations_and_with_reasons(
+    write_task: WriteTask, run_tasks: RunTasks, option: str
+) -> None:
     write_task("a", 3, test={1: FAILS}, step={1: "min_reward = 1.0"})
-    session = run_tasks("-rs", "tasks")
-    session.has("SKIPPED [[]2[]] tasks/a/task.toml:1: not reached: round-1 stayed below its min_reward")
-    session.lacks("FAILED *")
+    write_task("b", 1, solve={1: "sleep 0.6; echo line-1 >> log.txt"})
+    session = run_tasks("-v", option, "--durations=5", "--durations-min=0.5", "tasks")
+    session.has(
+        "tasks/a/task.toml::oracle::round-1 FAILED *25%*",
+        "tasks/b/task.toml::oracle::round-1 PASSED *100%*",
+        "*slowest 5 durations*",
+        "*s call * tasks/b/task.toml::oracle::round-1",
+        "*short test summary info*",
+        *(["PASSED tasks/b/task.toml::oracle::round-1"] if option == "-rA" else []),
+        "SKIPPED [[]2[]] tasks/a/task.toml:1: not reached: round-1 stayed below its min_reward",
+        *(["FAILED tasks/a/task.toml::oracle::round-1 - round-1 failed: reward 0*"] if option == "-rA" else []),
+    )
+    if option == "-rs":
+        session.lacks("FAILED *")

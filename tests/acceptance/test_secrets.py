@@ -181,6 +181,7 @@ def test_nothing_of_the_hosts_environment_is_in_the_container(
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_nothing_of_the_hosts_environment_is_in_a_docker_container(
     monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -212,32 +213,29 @@ def test_a_suite_gets_a_secret_and_the_agent_never_sees_it(write_task: WriteTask
 ASKS = f'[environment.env]\nSERVICE_KEY = "${{{NAME}}}"'
 
 
-def test_a_task_that_asks_for_a_secret_in_the_agents_container_is_told_what_to_do(
+def test_a_suite_and_a_solution_get_the_secrets_that_tasks_ask_for_and_the_agents_container_none(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
-    task = write_task("a", 2, toml=ASKS)
+    asks_in_place = (
+        '[metadata.evocode]\nverify_in = "place"\nkeep_processes = {keeps}\n'
+        f'[verifier.env]\nJUDGE_KEY = "${{{{{NAME}}}}}"'
+    )
+    judges = f'test -n "$JUDGE_KEY" && {PASSES}'
+    asks = write_task("asks", 2, toml=ASKS)
+    write_task("place", 1, toml=asks_in_place.format(keeps="false"), test={1: judges})
+    watched = write_task("watched", 1, toml=asks_in_place.format(keeps="true"), test={1: judges})
+    default = f'[environment.env]\nSERVICE_KEY = "${{{NAME}:-none}}"'
+    write_task("default", 1, toml=default, test={1: f'test "$SERVICE_KEY" = none && {PASSES}'})
+    says = f'[ ${{#SERVICE_KEY}} = {len(KEY)} ] && echo "has $SERVICE_KEY"; exit 3'
+    write_task("solution", 1, toml=ASKS.replace("environment.env", "solution.env"), solve={1: says})
     session = run_tasks("tasks")
-    assert session.outcomes == {"errors": 1, "skipped": 1}
-    session.has(f"*{task}/task.toml:2: SERVICE_KEY asks for {NAME}, a secret that the agent does not declare*")
-
-
-@pytest.mark.parametrize(("keeps", "outcomes"), [("false", {"passed": 1}), ("true", {"errors": 1})])
-def test_a_suite_gets_no_secret_where_the_agents_processes_watch_it(
-    write_task: WriteTask, run_tasks: RunTasks, keeps: str, outcomes: dict[str, int]
-) -> None:
-    place = f'[metadata.evocode]\nverify_in = "place"\nkeep_processes = {keeps}\n'
-    secret = f'[verifier.env]\nJUDGE_KEY = "${{{NAME}}}"'
-    task = write_task("a", 1, toml=place + secret, test={1: f'test -n "$JUDGE_KEY" && {PASSES}'})
-    session = run_tasks("tasks")
-    assert session.outcomes == outcomes
-    if "errors" in outcomes:
-        session.has(f"*{task}/task.toml:5: JUDGE_KEY asks for {NAME}, a secret that the agent does not declare*")
-
-
-def test_a_default_takes_the_place_of_a_secret(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    toml = f'[environment.env]\nSERVICE_KEY = "${{{NAME}:-none}}"'
-    write_task("a", 1, toml=toml, test={1: f'test "$SERVICE_KEY" = none && {PASSES}'})
-    assert run_tasks("tasks").outcomes == {"passed": 1}
+    assert session.outcomes == {"passed": 2, "errors": 3, "skipped": 1}
+    assert [session.record(name).rounds[0].passed for name in ("place", "default")] == [True, True]
+    undeclared = f"asks for {NAME}, a secret that the agent does not declare*"
+    for task, line, name in ((asks, 2, "SERVICE_KEY"), (watched, 5, "JUDGE_KEY")):
+        session.has(f"*{task}/task.toml:{line}: {name} {undeclared}")
+    session.has("*solve.sh: the reference solution ended with exit code 3*", f"*has [[]{NAME}[]]*")
+    assert leaks(session) == []
 
 
 def test_an_agent_gets_the_secret_that_it_declares(
@@ -264,14 +262,6 @@ def test_an_agent_gets_the_secret_that_it_declares(
     session = run_tasks("tasks", agent="inside")
     assert session.outcomes == {"passed": 1}, session.text
     assert (session.attempt(agent="inside") / "steps/round-1/verifier/test-stdout.txt").read_text() == f"[{NAME}]"
-    assert leaks(session) == []
-
-
-def test_a_solution_gets_the_secret_it_asks_for(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    toml = ASKS.replace("environment.env", "solution.env")
-    write_task("a", 1, toml=toml, solve={1: f'[ ${{#SERVICE_KEY}} = {len(KEY)} ] && echo "has $SERVICE_KEY"; exit 3'})
-    session = run_tasks("tasks")
-    session.has("*solve.sh: the reference solution ended with exit code 3*", f"*has [[]{NAME}[]]*")
     assert leaks(session) == []
 
 

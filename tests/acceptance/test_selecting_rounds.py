@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
+pytestmark = pytest.mark.every_python
+
 FAILS = "echo 0 > /logs/verifier/reward.txt"
 
 
@@ -19,78 +21,64 @@ def rounds_of(session: Session) -> list[str]:
     return [line.split()[0].partition("/task.toml::")[2] for line in lines]
 
 
-def test_round_three_brings_rounds_one_and_two(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def collected(session: Session) -> list[str]:
+    """The rounds that ``--collect-only -q`` listed, in order: the task and the round's number."""
+    lines = (line for line in session.result.outlines if "/task.toml::oracle::" in line)
+    return [line.removeprefix("tasks/").replace("/task.toml::oracle::round-", " ") for line in lines]
+
+
+def test_a_selected_round_brings_those_before_it_along_and_none_after_it(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
     write_task("a", 4)
     session = run_tasks("-v", "tasks/a/task.toml::oracle::round-3")
     assert rounds_of(session) == ["oracle::round-1", "oracle::round-2", "oracle::round-3"]
     assert session.exit_status == 0
-
-
-def test_rounds_after_the_last_selected_one_are_not_run(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 3)
-    session = run_tasks("tasks/a/task.toml::oracle::round-2")
-    assert [record.round for record in session.record().rounds] == ["round-1", "round-2"]
-    assert not (session.attempt() / "steps/round-3").exists()
-
-
-def test_a_partial_run_says_which_rounds_count(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 4)
-    session = run_tasks("tasks/a/task.toml::oracle::round-1")
-    session.has("oracle * 100.0 * 1/1 *", "Not all rounds were selected, only these count: a round-1")
-
-
-def test_k_brings_predecessors_along_in_every_attempt(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 3)
-    session = run_tasks("-v", "--evocode-attempts=2", "-k", "round-2", "tasks")
-    expected = ["oracle::round-1", "oracle::round-2", "oracle.2::round-1", "oracle.2::round-2"]
-    assert rounds_of(session) == expected
-    assert session.outcomes == {"passed": 4, "deselected": 2}  # What is brought along counts once.
-
-
-def test_k_can_pick_one_agent(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    session = run_tasks("-v", "--evocode-agent=nop", "-k", "nop", "tasks")
-    assert rounds_of(session) == ["nop::round-1"]
+    assert [record.round for record in session.record().rounds] == ["round-1", "round-2", "round-3"]
+    assert not (session.attempt() / "steps/round-4").exists()
+    session.has("oracle * 100.0 * 1/1 *", "Not all rounds were selected, only these count: a round-1 round-2 round-3")
 
 
 def test_two_selected_rounds_are_one_attempt(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 4)
-    session = run_tasks("-v", "tasks/a/task.toml::oracle::round-3", "tasks/a/task.toml::oracle::round-1")
-    assert rounds_of(session) == ["oracle::round-1", "oracle::round-2", "oracle::round-3"]
+    names = [f"tasks/a/task.toml::oracle::round-{index}" for index in (3, 1)]
+    assert collected(run_tasks("--collect-only", "-q", *names)) == ["a 1", "a 2", "a 3"]
 
 
-def test_a_deselected_round_comes_back_when_a_later_one_needs_it(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_k_brings_predecessors_along_in_every_attempt_of_the_agent_that_it_picks(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
     write_task("a", 3)
-    session = run_tasks("-v", "--deselect=tasks/a/task.toml::oracle::round-1", "tasks")
-    assert rounds_of(session) == ["oracle::round-1", "oracle::round-2", "oracle::round-3"]
+    session = run_tasks("-v", "--evocode-agent=nop", "--evocode-attempts=2", "-k", "oracle and round-2", "tasks")
+    expected = ["oracle::round-1", "oracle::round-2", "oracle.2::round-1", "oracle.2::round-2"]
+    assert rounds_of(session) == expected
+    assert session.outcomes == {"passed": 4, "deselected": 8}  # What is brought along counts once.
 
 
-def test_deselecting_the_last_round_shortens_the_attempt(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_a_deselected_round_comes_back_only_when_a_later_one_needs_it(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
     write_task("a", 3)
-    session = run_tasks("-v", "--deselect=tasks/a/task.toml::oracle::round-3", "tasks")
-    assert rounds_of(session) == ["oracle::round-1", "oracle::round-2"]
+    write_task("b", 3)
+    deselected = [f"--deselect=tasks/{task}/task.toml::oracle::round-{index}" for task, index in (("a", 1), ("b", 3))]
+    session = run_tasks("--collect-only", "-q", *deselected, "tasks")
+    assert collected(session) == ["a 1", "a 2", "a 3", "b 1", "b 2"]
 
 
-def test_last_failed_brings_predecessors_along(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 3, test={2: FAILS})
-    write_task("b", 2)
-    assert run_tasks("tasks").outcomes == {"passed": 4, "failed": 1}
-    session = run_tasks("-v", "--lf", "tasks")
-    assert rounds_of(session) == ["oracle::round-1", "oracle::round-2"]
-
-
-def test_failed_first_keeps_rounds_in_order(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_last_failed_brings_predecessors_along_and_failed_first_keeps_rounds_in_order(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
     write_task("a", 2)
     write_task("b", 3, test={2: FAILS})
-    run_tasks("tasks")
-    session = run_tasks("-v", "--ff", "tasks")
-    tasks = [line.split("/")[1] for line in session.result.outlines if line.startswith("tasks/") and "%]" in line]
-    assert tasks == ["b", "b", "b", "a", "a"]
-    assert rounds_of(session)[:3] == ["oracle::round-1", "oracle::round-2", "oracle::round-3"]
+    assert run_tasks("tasks").outcomes == {"passed": 4, "failed": 1}
+    assert collected(run_tasks("--collect-only", "-q", "--ff", "tasks")) == ["b 1", "b 2", "b 3", "a 1", "a 2"]
+    session = run_tasks("-v", "--lf", "tasks")
+    assert rounds_of(session) == ["oracle::round-1", "oracle::round-2"]
+    assert session.outcomes["failed"] == 1
 
 
 def test_stepwise_goes_on_from_the_start_of_the_failed_attempt(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2)
+    write_task("a", 1)
     task = write_task("b", 3, test={2: FAILS})
     assert run_tasks("--sw", "tasks").exit_status == pytest.ExitCode.INTERRUPTED
     (task / "steps/round-2/tests/test.sh").write_text("echo 1 > /logs/verifier/reward.txt")
@@ -133,5 +121,4 @@ def test_the_order_of_another_plugin_cannot_split_an_attempt(
     write_task("a", 3)
     write_task("b", 2)
     pytester.makeconftest("def pytest_collection_modifyitems(items): items.sort(key=lambda item: item.name)")
-    session = run_tasks("-v", "tasks")
-    assert rounds_of(session) == [f"oracle::round-{index}" for index in (1, 2, 3, 1, 2)]
+    assert collected(run_tasks("--collect-only", "-q", "tasks")) == ["a 1", "a 2", "a 3", "b 1", "b 2"]

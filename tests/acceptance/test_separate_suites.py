@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.acceptance.sessions import AtTerminal, RunTasks
+    from tests.acceptance.sessions import AtTerminal, RunTasks, Session
     from tests.acceptance.tasks import WriteNative
 
-ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 # Nothing in this image can run a suite.
 NO_PYTHON = """\
 FROM python:3.11-slim-bookworm
@@ -39,14 +38,21 @@ class WriteApart:
         self._write = write_native
 
     def __call__(
-        self, rounds: int, *, test: Mapping[int, str] = {}, toml: str = "", dockerfile: str = "", **how: object
+        self,
+        rounds: int,
+        name: str = "a",
+        *,
+        test: Mapping[int, str] = {},
+        toml: str = "",
+        dockerfile: str = "",
+        **how: object,
     ) -> Path:
         tests = {index: test.get(index, line_test(index)) for index in range(1, rounds + 1)}
         steps = [f'[[steps]]\nname = "round-{index}"' for index in range(1, rounds + 1)]
         files = {"task.toml": "\n\n".join([toml, *steps])}
         if dockerfile:
             files["environment/Dockerfile"] = dockerfile
-        return self._write("a", rounds, test=tests, files=files, **how)  # type: ignore[arg-type]
+        return self._write(name, rounds, test=tests, files=files, **how)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -55,12 +61,8 @@ def write_apart(write_native: WriteNative) -> WriteApart:
     return WriteApart(write_native)
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.matrix
-def test_verdicts_of_several_rounds(write_apart: WriteApart, run_tasks: RunTasks, env: str) -> None:
-    write_apart(3, solve={2: "echo line-2 > log.txt"})
-    session = run_tasks("tasks", env=env)
-    assert session.outcomes == {"passed": 1, "failed": 2}
+def tells_what_a_round_broke(session: Session) -> None:
+    """Assert that a session tells of a second round that lost the first one's line."""
     session.has(
         "round-2 failed: 1 of 2 cases failed (0 new misses, 1 regression)",
         "  round-1/test_line_1.py::test_line_1 [[]round-1 line-1*]",
@@ -70,57 +72,37 @@ def test_verdicts_of_several_rounds(write_apart: WriteApart, run_tasks: RunTasks
     )
 
 
-@pytest.mark.docker
-def test_an_image_without_python_needs_none(write_apart: WriteApart, run_tasks: RunTasks) -> None:
-    write_apart(2, dockerfile=NO_PYTHON)
-    assert run_tasks("tasks", env="docker").outcomes == {"passed": 2}
+def test_verdicts_of_several_rounds(write_apart: WriteApart, run_tasks: RunTasks) -> None:
+    write_apart(3, solve={2: "echo line-2 > log.txt"})
+    session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 1, "failed": 2}
+    tells_what_a_round_broke(session)
 
 
 @pytest.mark.docker
-def test_an_image_without_python_cannot_run_a_suite_in_the_fork(write_apart: WriteApart, run_tasks: RunTasks) -> None:
-    write_apart(1, dockerfile=NO_PYTHON, toml='[metadata.evocode]\nverify_in = "fork"')
-    run_tasks("tasks", env="docker").has("*the image has no Python, which a native suite needs*")
-
-
-@pytest.mark.docker
-def test_another_image_for_the_suite(write_apart: WriteApart, run_tasks: RunTasks) -> None:
-    test = """
+def test_in_docker_the_image_needs_python_for_suites_in_the_fork_alone(
+    write_apart: WriteApart, run_tasks: RunTasks
+) -> None:
+    where = """
 import os
 
 def test_where(workspace):
     assert os.path.exists("/.dockerenv")  # And so no sandbox with the system of this machine.
     assert workspace.run("command -v python3").exit_code != 0
 """
-    toml = '[verifier.environment]\ndocker_image = "python:3.11-slim-bookworm"'
-    write_apart(1, dockerfile=NO_PYTHON, toml=toml, test={1: test})
-    assert run_tasks("tasks", env="docker").outcomes == {"passed": 1}
+    another_image = '[verifier.environment]\ndocker_image = "python:3.11-slim-bookworm"'
+    write_apart(2, dockerfile=NO_PYTHON, solve={2: "echo line-2 > log.txt"})
+    write_apart(1, "b", dockerfile=NO_PYTHON, toml=another_image, test={1: where})
+    write_apart(1, "fork", dockerfile=NO_PYTHON, toml='[metadata.evocode]\nverify_in = "fork"')
+    session = run_tasks("tasks", env="docker")
+    assert session.outcomes == {"passed": 2, "failed": 1, "errors": 1}
+    tells_what_a_round_broke(session)
+    assert session.record("b").rounds[0].passed
+    assert session.record("fork").rounds[0].outcome == "error"
+    session.has("*the image has no Python, which a native suite needs*")
 
 
-def test_a_suite_that_never_asks_is_wrong(write_apart: WriteApart, run_tasks: RunTasks) -> None:
-    task = write_apart(1, test={1: "def test_nothing():\n    assert True\n"})
-    (task / "tests").mkdir(exist_ok=True)
-    (task / "tests" / "conftest.py").touch()
-    session = run_tasks("tasks")
-    assert session.outcomes == {"errors": 1}
-    session.has('no test of the suite used the fixture `workspace`*verify_in = ["]fork["]*')
-
-
-def test_a_mistyped_workspace_is_named(write_apart: WriteApart, run_tasks: RunTasks) -> None:
-    write_apart(1, test={1: "def test_a(workspce):\n    workspce.run('true')\n"})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"errors": 1}
-    session.has("*test_a*.py:1: a fixture failed: there is no fixture 'workspce'")
-
-
-def test_a_suite_that_dies_is_an_error_that_names_the_case(write_apart: WriteApart, run_tasks: RunTasks) -> None:
-    dies = "import os\n\ndef test_a(workspace):\n    workspace.run('true')\n    os._exit(3)\n"
-    write_apart(1, test={1: dies})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"errors": 1}
-    session.has("*the suite ended with exit code 3 and no report of its own in round-1/test_line_1.py::test_a*")
-
-
-def test_a_suite_has_one_limit_as_a_whole(write_apart: WriteApart, run_tasks: RunTasks) -> None:
+def test_a_suite_that_gives_no_verdict_is_an_error_that_says_why(write_apart: WriteApart, run_tasks: RunTasks) -> None:
     hangs = """
 import pytest
 
@@ -132,10 +114,28 @@ def test_b(workspace):
     import time
     time.sleep(600)
 """
-    write_apart(1, test={1: hangs}, toml="[verifier]\ntimeout_sec = 2")
-    run_tasks("tasks").has("*the suite was stopped at its limit of 2 s in round-1/test_line_1.py::test_b*")
+    task = write_apart(1, "idle", test={1: "def test_nothing():\n    assert True\n"})
+    (task / "tests").mkdir(exist_ok=True)
+    (task / "tests" / "conftest.py").touch()
+    write_apart(1, "mistyped", test={1: "def test_a(workspce):\n    workspce.run('true')\n"})
+    dies = "import os\n\ndef test_a(workspace):\n    workspace.run('true')\n    os._exit(3)\n"
+    write_apart(1, "dies", test={1: dies})
+    write_apart(1, "hangs", test={1: hangs}, toml="[verifier]\ntimeout_sec = 2")
+    session = run_tasks("tasks")
+    assert session.outcomes == {"errors": 4}
+    causes = {name: session.record(name).rounds[0].cause for name in ("idle", "mistyped", "dies", "hangs")}
+    assert "no test of the suite used the fixture `workspace`" in causes["idle"]
+    assert 'verify_in = "fork"' in causes["idle"]
+    assert "test_line_1.py:1: a fixture failed: there is no fixture 'workspce'" in causes["mistyped"]
+    died = "the suite ended with exit code 3 and no report of its own in round-1/test_line_1.py::test_a"
+    assert died in causes["dies"]
+    # One limit is for the suite as a whole.
+    assert "the suite was stopped at its limit of 2 s in round-1/test_line_1.py::test_b" in causes["hangs"]
+    for cause in causes.values():
+        assert cause.splitlines()[0] in session.text
 
 
+@pytest.mark.nightly
 def test_a_program_that_runs_when_the_suite_is_stopped_is_not_waited_for(
     write_apart: WriteApart, run_tasks: RunTasks
 ) -> None:
@@ -151,28 +151,14 @@ def test_a(workspace):
     session.has("*the suite was stopped at its limit of 2 s in round-1/test_line_1.py::test_a*")
 
 
-def test_a_program_that_hangs_fails_its_case_alone(write_apart: WriteApart, run_tasks: RunTasks) -> None:
+def test_what_programs_do_to_a_case_is_nothing_to_the_others(write_apart: WriteApart, run_tasks: RunTasks) -> None:
+    """One hangs, a server does not start in a fixture, and one is left running."""
     tests = """
 import pytest
 
 @pytest.mark.timeout(2)
 def test_hangs(workspace):
     assert workspace.run("sleep 1000").exit_code == 0
-
-def test_runs(workspace):
-    assert workspace.run("true").exit_code == 0
-"""
-    write_apart(1, test={1: tests})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"failed": 1}
-    session.has("round-1 failed: 1 of 2 cases failed*", "      sleep 1000", "*actual: killed at its timeout*")
-
-
-def test_a_server_that_does_not_start_in_a_fixture_fails_its_cases(
-    write_apart: WriteApart, run_tasks: RunTasks
-) -> None:
-    tests = """
-import pytest
 
 @pytest.fixture
 def server(workspace):
@@ -182,17 +168,6 @@ def server(workspace):
 def test_server(server):
     pass
 
-def test_runs(workspace):
-    assert workspace.run("true").exit_code == 0
-"""
-    write_apart(1, test={1: tests})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"failed": 1}
-    session.has("round-1 failed: 1 of 2 cases failed*", "*nobody listens at port 8123 of the workspace*")
-
-
-def test_what_a_case_leaves_running_is_gone_in_the_next(write_apart: WriteApart, run_tasks: RunTasks) -> None:
-    tests = """
 def test_starts(workspace):
     workspace.popen("echo ready; exec sleep 1234").read_until("ready")
     assert "1234" in workspace.run("cat /proc/[0-9]*/cmdline | tr '\\\\0' ' '").stdout
@@ -201,7 +176,16 @@ def test_looks(workspace):
     assert "1234" not in workspace.run("cat /proc/[0-9]*/cmdline | tr '\\\\0' ' '").stdout
 """
     write_apart(1, test={1: tests})
-    assert run_tasks("tasks").outcomes == {"passed": 1}
+    session = run_tasks("tasks")
+    assert session.outcomes == {"failed": 1}
+    session.has(
+        "round-1 failed: 2 of 4 cases failed*",
+        "  round-1/test_line_1.py::test_hangs *",
+        "      sleep 1000",
+        "*actual: killed at its timeout*",
+        "  round-1/test_line_1.py::test_server *",
+        "*nobody listens at port 8123 of the workspace*",
+    )
 
 
 def test_failing_cases_run_again_with_pdb(write_apart: WriteApart, person: AtTerminal) -> None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks, RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-ENVIRONMENTS = ["sandbox", pytest.param("docker", marks=pytest.mark.docker)]
 SEPARATE = '[verifier]\nenvironment_mode = "separate"\n'
 PASS = "echo 1 > /logs/verifier/reward.txt"
 FAIL = "echo 0 > /logs/verifier/reward.txt"
@@ -58,11 +57,11 @@ def write_mixed(write_task: WriteTask) -> None:
     work = judged("[ $(wc -l < log.txt) = $EVOCODE_ROUND_INDEX ] && [ ! -e /srv/side ] && [ ! -e /app/trace ]")
     write_task(
         "mixed",
-        4,
-        step={2: separate, 4: separate},
-        solve={index: f"echo {index} | tee -a log.txt >> /srv/side" for index in (1, 2, 3, 4)},
+        3,
+        step={1: separate, 3: separate},
+        solve={index: f"echo {index} | tee -a log.txt >> /srv/side" for index in (1, 2, 3)},
         # What a separate suite leaves behind is in no later one.
-        test={1: whole, 2: f"{work}; touch /app/trace", 3: whole, 4: work},
+        test={1: f"{work}; touch /app/trace", 2: whole, 3: work},
     )
 
 
@@ -107,15 +106,23 @@ def write_named_image(write_task: WriteTask) -> None:
     write_task("named-image", 1, toml='[verifier.environment]\ndocker_image = "python:3.11-slim-bookworm"\n')
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.matrix
-def test_suites_find_the_artifacts_and_nothing_else_of_the_agent(
-    write_task: WriteTask, run_tasks: RunTasks, env: str
+def test_suites_find_the_artifacts_and_nothing_else_of_the_agent(write_task: WriteTask, run_tasks: RunTasks) -> None:
+    run_all_kinds(write_task, run_tasks, "sandbox")
+
+
+@pytest.mark.docker
+@pytest.mark.nightly
+def test_suites_find_the_artifacts_and_nothing_else_of_the_agent_in_docker(
+    write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
+    run_all_kinds(write_task, run_tasks, "docker")
+
+
+def run_all_kinds(write_task: WriteTask, run_tasks: RunTasks, env: str) -> None:
     for write in (write_separate, write_mixed, write_own_image, write_collecting):
         write(write_task)
     session = run_tasks("tasks", env=env)
-    assert session.outcomes == {"passed": 7}
+    assert session.outcomes == {"passed": 6}
     assert flags(session, "separate") == [(MISSING.format("/app/missing"),)]
     assert flags(session, "own-image") == [()]
     (noted,) = flags(session, "collecting")
@@ -124,11 +131,11 @@ def test_suites_find_the_artifacts_and_nothing_else_of_the_agent(
         "the collect command 'echo broken >&2; exit 3' ended with exit code 3: broken",
     )
     verdicts = [round_.verdict for round_ in session.record("mixed").rounds]
-    assert [verdict and verdict.rests_on for verdict in verdicts] == ["fork", "artifacts", "fork", "artifacts"]
+    assert [verdict and verdict.rests_on for verdict in verdicts] == ["artifacts", "fork", "artifacts"]
     assert (session.attempt("separate") / "steps/round-1/artifacts/pub").read_text() == "pub\n"
     write_named_image(write_task)
     nothing = run_tasks("tasks", agent="nop", env=env)
-    assert nothing.outcomes == {"failed": 7, "errors": 1}
+    assert nothing.outcomes == {"failed": 6, "errors": 1}
     (told,) = nothing.record("named-image", "nop").rounds
     if env == "docker":
         assert told.cause.startswith("the verifier's image, python:3.11-slim-bookworm, has no /tests/test.sh; such an")
@@ -136,19 +143,21 @@ def test_suites_find_the_artifacts_and_nothing_else_of_the_agent(
         assert "this task needs Docker: docker_image names a finished image" in told.cause
 
 
+@pytest.mark.nightly
 def test_a_run_is_continued_and_verified_again(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_mixed(write_task)
     session = run_tasks("tasks/mixed", "--evocode-snapshots")
-    assert session.outcomes == {"passed": 4}
-    assert run_tasks("tasks/mixed", "--evocode-snapshots", "--evocode-resume").outcomes == {"passed": 4}
-    test = session.directory / "tasks/mixed/steps/round-2/tests/test.sh"
+    assert session.outcomes == {"passed": 3}
+    assert run_tasks("tasks/mixed", "--evocode-snapshots", "--evocode-resume").outcomes == {"passed": 3}
+    test = session.directory / "tasks/mixed/steps/round-3/tests/test.sh"
     test.write_text(judged("[ -e /app/log.txt ] && [ -e /srv/side ]"), encoding="utf-8")
     result = CliRunner().invoke(main, ["regrade"])
     assert result.exit_code == 0, result.output
-    assert [each.outcome for each in session.record("mixed").rounds] == ["passed", "failed", "passed", "passed"]
+    assert [each.outcome for each in session.record("mixed").rounds] == ["passed", "passed", "failed"]
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_its_checks_are_those_of_other_tasks(write_task: WriteTask, check_tasks: CheckTasks) -> None:
     write_task(
         "a",
@@ -187,10 +196,22 @@ NO_HARM = """
 """
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.matrix
 def test_hostile_artifacts_bring_nothing_but_files(
-    write_task: WriteTask, run_tasks: RunTasks, env: str, monkeypatch: pytest.MonkeyPatch
+    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring_hostile_artifacts(write_task, run_tasks, monkeypatch, "sandbox")
+
+
+@pytest.mark.docker
+@pytest.mark.nightly
+def test_hostile_artifacts_bring_nothing_but_files_in_docker(
+    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring_hostile_artifacts(write_task, run_tasks, monkeypatch, "docker")
+
+
+def bring_hostile_artifacts(
+    write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch, env: str
 ) -> None:
     monkeypatch.setattr(brought_artifacts, "SIZE_LIMIT", 2**22)
     sources = ["/app/out", "/app/linked", "/app/big", "/app/gone", "/app/shadowed/etc/passwd", "/logs"]

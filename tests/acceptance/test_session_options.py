@@ -20,20 +20,21 @@ def test_timeouts_are_multiplied(write_task: WriteTask, run_tasks: RunTasks) -> 
     write_task(
         "a",
         2,
-        step={1: "agent.timeout_sec = 100", 2: "verifier.timeout_sec = 100"},
+        step={1: "agent.timeout_sec = 100", 2: "verifier.timeout_sec = 50"},
         solve={1: "echo line-1 >> log.txt; sleep 600"},
         test={2: f"{PASS}; sleep 600"},
     )
     first, second = run_tasks("--evocode-timeout-multiplier=0.02", "tasks").record().rounds
     assert (first.timed_out, first.cause) == ("agent", "the agent was stopped at its timeout of 2 s")
-    assert "The suite's limit is 2 s (timeout_sec of [verifier])." in second.cause
+    assert "The suite's limit is 1 s (timeout_sec of [verifier])." in second.cause
     assert (first.outcome, second.outcome) == (
         "passed",
         "error",
     )  # Of an oracle a suite that hangs is the task's fault.
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf"])
+@pytest.mark.parametrize("value", ["nan", "0", "-1", "inf"])
+@pytest.mark.matrix
 def test_a_multiplier_that_is_none_is_refused(write_task: WriteTask, run_tasks: RunTasks, value: str) -> None:
     write_task("a", 1)
     session = run_tasks(f"--evocode-timeout-multiplier={value}", "tasks")
@@ -62,6 +63,7 @@ def test_changed_tools_are_in_the_verdict_and_fail_a_strict_round(
 
 
 @pytest.mark.parametrize("value", ["0", "two", "-1", "1.5"])
+@pytest.mark.matrix
 def test_a_number_of_verifiers_that_is_none_is_refused(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, value: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -12,10 +13,6 @@ import pytest
 if TYPE_CHECKING:
     from tests.acceptance.sessions import CheckTasks, RunTasks, Session
     from tests.acceptance.tasks import WriteTask
-
-WORKERS = pytest.mark.parametrize(
-    "workers", [pytest.param((), id="alone"), pytest.param(("-n2",), id="workers", marks=pytest.mark.slow)]
-)
 
 SPENDING_AGENT = """
     from pytest_evocode.agents import RoundTranscript
@@ -67,23 +64,42 @@ def annotated(session: Session) -> list[str]:
     return [line for line in session.result.outlines if line.startswith("::")]
 
 
-# JSON.
-
-
-@WORKERS
-@pytest.mark.matrix
-def test_a_json_report_has_the_run_with_scores_intervals_and_rounds(
-    write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
+def test_files_summaries_and_annotations_tell_the_same_of_a_mixed_run(
+    on_github: Path, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
+    look_at_all_outputs(on_github, write_task, run_tasks)
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_workers_change_nothing_in_files_summaries_and_annotations(
+    on_github: Path, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    look_at_all_outputs(on_github, write_task, run_tasks, "-n2")
+
+
+def look_at_all_outputs(on_github: Path, write_task: WriteTask, run_tasks: RunTasks, *workers: str) -> None:
+    on_github.write_text("# Before\n")
     write_mixed(write_task)
-    asked = ("--evocode-agent=nop", "--json-report", "--evocode-shard=1/1", *workers, "tasks")
-    session = run_tasks(*asked, subprocess=bool(workers))
-    block = session.json_report()["evocode"]
+    files = ("--json-report", "--junitxml=junit.xml", "--ctrf=ctrf.json")
+    session = run_tasks(*files, *workers, "tasks", subprocess=bool(workers))
+    assert session.exit_status == 1
+    check_json(session)
+    check_junit(session)
+    check_ctrf(session)
+    check_summary(session, on_github.read_text(encoding="utf-8").splitlines())
+    check_annotations(session)
+
+
+def check_json(session: Session) -> None:
+    report = session.json_report()
+    counts = {"passed": 2, "failed": 1, "error": 1, "skipped": 1}
+    assert report["summary"] == {**counts, "total": 5, "collected": 5}
+    block = report["evocode"]
     assert (block["run"], block["environment"]) == (session.run.run, "sandbox")
-    assert (block["mode"], block["from_round"], block["shard"]) == ("chain", None, [1, 1])
-    assert set(block["agents"]) == {"oracle", "nop"}
+    assert (block["mode"], block["from_round"], block["shard"]) == ("chain", None, None)
+    assert set(block["agents"]) == {"oracle"}
     oracle = block["agents"]["oracle"]
-    assert oracle["identity"] != block["agents"]["nop"]["identity"]
     assert oracle["scores"] == session.run.scores["oracle"]
     assert oracle["scores"]["dataset_score"] == (25 + 100) / 2
     assert oracle["without_faults"] is None
@@ -91,9 +107,89 @@ def test_a_json_report_has_the_run_with_scores_intervals_and_rounds(
     assert oracle["interval_notes"]["dataset_score"] == "no interval below 5 tasks"
     assert {task: group["dataset_score"] for task, group in oracle["tasks"].items()} == {"a": 25.0, "b": 100.0}
     rounds = [(each["task"], each["agent"], each["round"], each["outcome"]) for each in block["rounds"]]
-    assert len(rounds) == 2 * (4 + 1)
+    assert len(rounds) == 4 + 1
     assert ("a", "oracle", "round-2", "failed") in rounds
     assert all(each["verdict"] is None or not each["verdict"]["cases"] for each in block["rounds"])
+    tests = {test["nodeid"]: test for test in report["tests"]}
+    failed = tests["tasks/a/task.toml::oracle::round-2"]
+    (properties,) = (entry["evocode"] for entry in failed["user_properties"] if "evocode" in entry)
+    assert properties["outcome"] == "failed"
+    (cases,) = (entry["evocode_cases"] for entry in failed["user_properties"] if "evocode_cases" in entry)
+    assert [case["id"] for case in cases] == ["has-line-1", "has-line-2"]
+    assert failed["call"]["crash"]["message"].startswith("round-2 failed: 1 of 2 cases failed")
+    assert "expected: line-2" in failed["call"]["longrepr"]
+
+
+def check_junit(session: Session) -> None:
+    suite = ElementTree.parse(session.directory / "junit.xml").getroot()[0]
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "5",
+        "failures": "1",
+        "errors": "1",
+        "skipped": "1",
+    }
+    cases = {case.get("name"): case for case in suite.iter("testcase") if "tasks.a." in (case.get("classname") or "")}
+    assert list(cases) == ["round-1", "round-2", "round-3", "round-4"]
+    assert cases["round-2"].get("classname") == "tasks.a.task.toml.oracle"
+    failure = cases["round-2"].find("failure")
+    assert failure is not None
+    assert failure.get("message") == "round-2 failed: 1 of 2 cases failed (1 new miss, 0 regressions)"
+    assert "expected: line-2" in (failure.text or "")
+    found = junit_properties(session)
+    assert (found["a round-2"]["outcome"], found["a round-2"]["failed_cases"]) == ("failed", "has-line-2")
+    # Properties of an error say whose it is.
+    assert (found["a round-3"]["outcome"], found["a round-3"]["fault"]) == ("error", "agent")
+    assert "reward" not in found["a round-3"]
+    assert found["a round-4"]["outcome"] == "not reached"
+
+
+def check_ctrf(session: Session) -> None:
+    results = json.loads((session.directory / "ctrf.json").read_text())["results"]
+    found = {test["name"].removeprefix("tasks/"): test for test in results["tests"]}
+    statuses = {name.replace("/task.toml::oracle::", " "): test["status"] for name, test in found.items()}
+    assert statuses == {
+        "a round-1": "passed",
+        "a round-2": "failed",
+        "a round-3": "failed",
+        "a round-4": "skipped",
+        "b round-1": "passed",
+    }
+    failed = found["a/task.toml::oracle::round-2"]
+    assert failed["message"] == "round-2 failed: 1 of 2 cases failed (1 new miss, 0 regressions)"
+    assert "expected: line-2" in failed["trace"]
+    assert results["summary"]["failed"] == 2
+
+
+def check_summary(session: Session, lines: list[str]) -> None:
+    assert lines[:2] == ["# Before", "## Benchmark"]
+    assert f"Run {session.run.run}, environment sandbox".replace("_", "\\_") in lines
+    (head,) = (line for line in lines if line.startswith("| agent |"))
+    assert head.startswith("| agent | Dataset Score | Case Score |")
+    assert any(line.startswith("| oracle | 62.5 |") for line in lines)
+    assert any(line.startswith("95 %: no interval below 5 tasks") for line in lines)
+    assert "| a | ✅ | ❌ | ⚠️ | - |" in lines
+    assert "| b | ✅ |   |   |   |" in lines
+    # Errors first, for they are nobody's verdict.
+    titles = [line for line in lines if line.startswith("<details>")]
+    assert titles[0].startswith("<details><summary>a oracle round-3 error: ")
+    assert titles[1].startswith("<details><summary>a oracle round-2 failed: 1 of 2 cases failed")
+    assert any(line.endswith("expected: line-2") for line in lines), lines
+
+
+def check_annotations(session: Session) -> None:
+    """What did not pass is marked at its round in the task."""
+    steps = (session.directory / "tasks/a/task.toml").read_text().splitlines()
+    at = {name: steps.index(f'name = "{name}"') + 1 for name in ("round-2", "round-3")}
+    failed, broken = annotated(session)
+    assert failed.startswith(
+        f"::error file=tasks/a/task.toml,line={at['round-2']},title=a oracle round-2::"
+        "round-2 failed: 1 of 2 cases failed (1 new miss, 0 regressions)%0A"
+    )
+    assert broken.startswith("::error file=tasks/a/")
+    assert ",title=a oracle round-3::" in broken
+
+
+# JSON.
 
 
 def test_a_json_report_without_rounds_has_no_such_block(pytester: pytest.Pytester, run_tasks: RunTasks) -> None:
@@ -104,18 +200,32 @@ def test_a_json_report_without_rounds_has_no_such_block(pytester: pytest.Pyteste
 # JUnit.
 
 
-@WORKERS
-@pytest.mark.matrix
-def test_junit_properties_are_plain_values(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
+def test_junit_properties_are_plain_values_beside_those_of_others(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
-    pytester.makeconftest(SPENDING_AGENT)
+    look_at_junit_properties(pytester, write_task, run_tasks)
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_junit_properties_come_from_workers(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    look_at_junit_properties(pytester, write_task, run_tasks, "-n2")
+
+
+def look_at_junit_properties(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, *workers: str
+) -> None:
+    other = "\ndef pytest_runtest_setup(item):\n    item.user_properties.append(('machine', 'seven'))\n"
+    pytester.makeconftest(dedent(SPENDING_AGENT) + other)
     write_task("a", 2, test={2: "echo 'CASE_RESULT case_id=x status=fail'; echo 0.5 > /logs/verifier/reward.txt"})
     session = run_tasks("--junitxml=junit.xml", *workers, "tasks", agent="spending", subprocess=bool(workers))
     found = junit_properties(session)["a round-2"]
     assert float(found.pop("agent_seconds")) >= 0
     assert float(found.pop("verifier_seconds")) > 0
     assert found == {
+        "machine": "seven",
         "task": "a",
         "agent": "spending",
         "attempt": "1",
@@ -133,100 +243,14 @@ def test_junit_properties_are_plain_values(
     }
 
 
-def test_junit_properties_of_an_error_say_whose_it_is(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 3, solve={2: "exit 1"})
-    found = junit_properties(run_tasks("--junitxml=junit.xml", "tasks"))
-    assert (found["a round-2"]["outcome"], found["a round-2"]["fault"]) == ("error", "agent")
-    assert "reward" not in found["a round-2"]
-    assert found["a round-3"]["outcome"] == "not reached"
-
-
-def test_junit_keeps_the_properties_of_others(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
-) -> None:
-    pytester.makeconftest("def pytest_runtest_setup(item):\n    item.user_properties.append(('machine', 'seven'))")
-    write_task("a", 1)
-    session = run_tasks("--junitxml=junit.xml")
-    found = junit_properties(session)
-    assert found["a round-1"]["machine"] == "seven"
-
-
-# CTRF.
-
-
-@WORKERS
-@pytest.mark.matrix
-def test_ctrf_reports_work_beside_it(write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]) -> None:
-    write_mixed(write_task)
-    session = run_tasks("--ctrf=ctrf.json", "--json-report", *workers, "tasks", subprocess=bool(workers))
-    assert session.exit_status == 1
-    results = json.loads((session.directory / "ctrf.json").read_text())["results"]
-    found = {test["name"].removeprefix("tasks/"): test for test in results["tests"]}
-    statuses = {name.replace("/task.toml::oracle::", " "): test["status"] for name, test in found.items()}
-    assert statuses == {
-        "a round-1": "passed",
-        "a round-2": "failed",
-        "a round-3": "failed",
-        "a round-4": "skipped",
-        "b round-1": "passed",
-    }
-    failed = found["a/task.toml::oracle::round-2"]
-    assert failed["message"] == "round-2 failed: 1 of 2 cases failed (1 new miss, 0 regressions)"
-    assert "expected: line-2" in failed["trace"]
-    assert results["summary"]["failed"] == 2
-
-
 # GitHub.
 
 
-@WORKERS
-@pytest.mark.matrix
-def test_a_job_on_github_gets_a_summary(
-    on_github: Path, write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
-) -> None:
-    on_github.write_text("# Before\n")
-    write_mixed(write_task)
-    session = run_tasks(*workers, "tasks", subprocess=bool(workers))
-    text = on_github.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    assert lines[:2] == ["# Before", "## Benchmark"]
-    assert f"Run {session.run.run}, environment sandbox".replace("_", "\\_") in lines
-    (head,) = (line for line in lines if line.startswith("| agent |"))
-    assert head.startswith("| agent | Dataset Score | Case Score |")
-    assert any(line.startswith("| oracle | 62.5 |") for line in lines)
-    assert any(line.startswith("95 %: no interval below 5 tasks") for line in lines)
-    assert "| a | ✅ | ❌ | ⚠️ | - |" in lines
-    assert "| b | ✅ |   |   |   |" in lines
-    # Errors first, for they are nobody's verdict.
-    titles = [line for line in lines if line.startswith("<details>")]
-    assert titles[0].startswith("<details><summary>a oracle round-3 error: ")
-    assert titles[1].startswith("<details><summary>a oracle round-2 failed: 1 of 2 cases failed")
-    assert any(line.endswith("expected: line-2") for line in lines), lines
-
-
-@WORKERS
-@pytest.mark.matrix
-def test_what_did_not_pass_is_marked_at_its_round_in_the_task(
-    on_github: Path, write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
-) -> None:
-    write_mixed(write_task)
-    session = run_tasks(*workers, "tasks", subprocess=bool(workers))
-    steps = (session.directory / "tasks/a/task.toml").read_text().splitlines()
-    at = {name: steps.index(f'name = "{name}"') + 1 for name in ("round-2", "round-3")}
-    failed, broken = annotated(session)
-    assert failed.startswith(
-        f"::error file=tasks/a/task.toml,line={at['round-2']},title=a oracle round-2::"
-        "round-2 failed: 1 of 2 cases failed (1 new miss, 0 regressions)%0A"
-    )
-    assert broken.startswith("::error file=tasks/a/")
-    assert ",title=a oracle round-3::" in broken
-
-
-def test_failed_rounds_are_warnings_where_a_score_counts(
+def test_failed_rounds_are_warnings_where_a_score_counts_and_their_cases_are_not_marked(
     on_github: Path, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_mixed(write_task)
-    session = run_tasks("--evocode-fail-under=10", "tasks")
+    session = run_tasks("--evocode-fail-under=10", "-o", "evocode_cases=subtests", "tasks")
     assert [line.partition(" ")[0] for line in annotated(session)] == ["::error", "::warning"]
 
 
@@ -235,11 +259,6 @@ def test_a_broken_task_is_marked_at_its_line(on_github: Path, write_task: WriteT
     (mark,) = annotated(run_tasks("tasks"))
     assert mark.startswith("::error file=tasks/a/task.toml,line=2,title=tasks/a/task.toml::")
     assert "timeout_sec" in mark
-
-
-def test_failed_cases_are_not_marked_each(on_github: Path, write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2, solve={1: "true", 2: "true"})
-    assert len(annotated(run_tasks("-o", "evocode_cases=subtests", "tasks"))) == 2
 
 
 def test_failed_checks_are_marked(on_github: Path, write_task: WriteTask, check_tasks: CheckTasks) -> None:
@@ -263,7 +282,7 @@ def test_nothing_is_said_to_github_elsewhere(
     on_github: Path, monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     monkeypatch.delenv("GITHUB_ACTIONS")
-    write_mixed(write_task)
+    write_task("a", 1, solve={1: "true"})
     assert annotated(run_tasks("tasks")) == []
     assert not on_github.exists()
 

@@ -1,12 +1,13 @@
-"""What a session tells people and programs: header, table, grid, properties, JUnit and JSON files."""
+"""What a session tells people and programs: header, table, grid and properties."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
 import pytest
+
+from pytest_evocode.results.records import AttemptRecord
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
@@ -48,69 +49,60 @@ def table(session: Session) -> dict[str, list[str]]:
     return rows
 
 
-def test_the_header_names_agent_environment_and_results(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
+def test_the_table_and_the_grid_of_a_mixed_run_equal_a_calculation_by_hand(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    # long: round 2 misses its line for good, so 1/1, 1/2, 2/3 and 3/4 of the cases pass, and one round of four.
+    write_task("long", 4, solve={2: "true"})
+    # short: round 1 passes 1/1; round 2 passes 1/2 and ends the chain: its third round is not reached, 0.
+    write_task("short", 3, solve={2: "true"}, step={2: "min_reward = 1.0"})
+    # broken: round 2 fails without a case, and round 3 is an error, which counts as not passed; so does what follows.
+    write_task("broken", 4, test={2: FAILS}, solve={3: "exit 1"})
     session = run_tasks("tasks")
+    assert session.outcomes == {"passed": 3, "failed": 5, "errors": 1, "skipped": 2}
     session.has(
         "evocode: agent oracle",
         "evocode: environment sandbox (asked for; the host's * stands in for every FROM image*)",
         f"evocode: results evocode-results, run {session.run.run}",
     )
-
-
-def test_the_header_names_all_agents_and_how_often(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    session = run_tasks("--evocode-agent=nop", "--evocode-attempts=2", "--collect-only", "tasks")
-    session.has("evocode: agent oracle, nop (2 attempts each)")
-
-
-def test_the_table_of_a_mixed_run_equals_a_calculation_by_hand(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    # long: round 2 misses its line for good, so 1/1, 1/2, 2/3 and 3/4 of the cases pass, and one round of four.
-    write_task("long", 4, solve={2: "true"})
-    # short: round 1 passes 1/1; round 2 passes 1/2 and ends the chain: its third round is not reached, 0.
-    write_task("short", 3, solve={2: "true"}, step={2: "min_reward = 1.0"})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 2, "failed": 4, "skipped": 1}
-    dataset = 100 * (1 / 4 + 1 / 3) / 2
-    case = 100 * ((1 + 1 / 2 + 2 / 3 + 3 / 4) / 4 + (1 + 1 / 2 + 0) / 3) / 2
-    assert table(session) == {"oracle": [f"{dataset:.1f}", f"{case:.1f}", "n/a", "0/2"]}
+    dataset = 100 * (1 / 4 + 1 / 3 + 1 / 4) / 3
+    case = 100 * ((1 + 1 / 2 + 2 / 3 + 3 / 4) / 4 + (1 + 1 / 2 + 0) / 3 + (1 + 0 + 0 + 0) / 4) / 3
+    assert table(session) == {"oracle": [f"{dataset:.1f}", f"{case:.1f}", "n/a", "0/3"]}
     assert session.run.scores["oracle"]["dataset_score"] == pytest.approx(dataset)
     assert session.run.scores["oracle"]["case_score"] == pytest.approx(case)
-
-
-def test_the_table_has_a_row_per_agent(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2)
-    write_task("b", 1)
-    session = run_tasks("--evocode-agent=nop", "tasks")
-    assert table(session) == {"oracle": ["100.0", "100.0", "n/a", "2/2"], "nop": ["0.0", "0.0", "n/a", "0/2"]}
-
-
-def test_scores_are_means_over_attempts_inside_a_task(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 2)
-    session = run_tasks("--evocode-attempts=3", "tasks")
-    assert table(session) == {"oracle": ["100.0", "100.0", "n/a", "1/1"]}
-
-
-def test_an_error_counts_as_not_passed(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 4, solve={3: "exit 1"})
-    assert table(run_tasks("tasks")) == {"oracle": ["50.0", "50.0", "n/a", "0/1"]}
-
-
-def test_the_grid_has_a_mark_per_round(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("first", 4, test={2: FAILS}, solve={3: "exit 1"})
-    write_task("second", 2)
-    run_tasks("tasks").has(
+    session.has(
         "round   1  2  3  4",
-        "first   .  F  E  -",
-        "second  .  .",
+        "broken  .  F  E  -",
+        "long    .  F  F  F",
+        "short   .  F  -",
         ". passed   F failed   E error   - not reached",
     )
 
 
-def test_the_grid_tells_agents_and_attempts_apart(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_agents_and_attempts_are_told_apart_and_scores_are_means_over_attempts_inside_a_task(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
     write_task("a", 2)
-    session = run_tasks("--evocode-agent=nop", "--evocode-attempts=2", "tasks")
+    write_task("b", 1)
+    session = run_tasks("--evocode-agent=nop", "--evocode-attempts=2", "--evocode-shard=1/1", "--json-report", "tasks")
+    session.has("evocode: agent oracle, nop (2 attempts each), shard 1/1")
+    assert table(session) == {"oracle": ["100.0", "100.0", "n/a", "2/2"], "nop": ["0.0", "0.0", "n/a", "0/2"]}
     session.has("a oracle * . * .", "a oracle.2 * . * .", "a nop * F * F", "a nop.2 * F * F")
+    block = session.json_report()["evocode"]
+    assert block["shard"] == [1, 1]
+    assert set(block["agents"]) == {"oracle", "nop"}
+    assert block["agents"]["oracle"]["identity"] != block["agents"]["nop"]["identity"]
+    assert len(block["rounds"]) == 2 * 2 * (2 + 1)
+    # The record of the run names its attempts, all of which are there.
+    run = session.run
+    assert list(run.attempts) == [
+        f"{task}/harbor_jobs/{agent}/{run.run}/{task}__a{number}"
+        for task in ("a", "b")
+        for agent in ("oracle", "nop")
+        for number in (1, 2)
+    ]
+    for attempt in run.attempts:
+        AttemptRecord.model_validate_json((session.results / attempt / "result.json").read_text())
 
 
 def test_an_agent_of_a_conftest_gives_its_tool_calls(
@@ -154,40 +146,6 @@ def test_user_properties_are_json_builtins(
     assert [found[name]["evocode"]["outcome"] for name in sorted(found)] == ["passed", "failed", "not reached"]
     assert [len(found[name]["evocode_cases"]) for name in sorted(found)] == [1, 2, 0]
     assert found["round-2"]["evocode_cases"][1]["failure"] == "new miss"
-
-
-def test_a_junit_file_has_rounds_with_outcomes_and_cases(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 4, solve={2: "echo wrong >> log.txt", 3: "exit 1"})
-    session = run_tasks("--junitxml=junit.xml", "tasks")
-    suite = ElementTree.parse(session.directory / "junit.xml").getroot()[0]
-    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
-        "tests": "4",
-        "failures": "1",
-        "errors": "1",
-        "skipped": "1",
-    }
-    cases = {case.get("name"): case for case in suite.iter("testcase")}
-    assert list(cases) == ["round-1", "round-2", "round-3", "round-4"]
-    assert cases["round-2"].get("classname") == "tasks.a.task.toml.oracle"
-    failure = cases["round-2"].find("failure")
-    assert failure is not None
-    assert failure.get("message") == "round-2 failed: 1 of 2 cases failed (1 new miss, 0 regressions)"
-    assert "expected: line-2" in (failure.text or "")
-    properties = {node.get("name"): node.get("value") or "" for node in cases["round-2"].iter("property")}
-    assert (properties["outcome"], properties["failed_cases"]) == ("failed", "has-line-2")
-
-
-def test_a_json_report_has_rounds_with_outcomes_and_cases(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 4, solve={2: "echo wrong >> log.txt", 3: "exit 1"})
-    report = run_tasks("--json-report", "tasks").json_report()
-    assert report["summary"] == {"passed": 1, "failed": 1, "error": 1, "skipped": 1, "total": 4, "collected": 4}
-    tests = {test["nodeid"].rpartition("::")[2]: test for test in report["tests"]}
-    (properties,) = (entry["evocode"] for entry in tests["round-2"]["user_properties"] if "evocode" in entry)
-    assert properties["outcome"] == "failed"
-    (cases,) = (entry["evocode_cases"] for entry in tests["round-2"]["user_properties"] if "evocode_cases" in entry)
-    assert [case["id"] for case in cases] == ["has-line-1", "has-line-2"]
-    assert tests["round-2"]["call"]["crash"]["message"].startswith("round-2 failed: 1 of 2 cases failed")
-    assert "expected: line-2" in tests["round-2"]["call"]["longrepr"]
 
 
 def test_cases_can_be_shown_as_subtests(write_task: WriteTask, run_tasks: RunTasks) -> None:

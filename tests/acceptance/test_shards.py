@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from pytest_evocode.cli import main
 from pytest_evocode.metrics.scores import scores
 from pytest_evocode.results.loading import load_results
+from pytest_evocode.results.records import RunRecord
 
 if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
@@ -62,12 +63,15 @@ def test_shards_are_balanced_by_rounds_and_timeouts(write_task: WriteTask, run_t
     assert attempts_of(second) == {"b-short::oracle", "c-short::oracle", "d-short::oracle"}
 
 
-def test_what_an_attempt_took_before_does_not_move_it(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_what_an_attempt_took_before_does_not_move_it_and_a_whole_run_tells_what_it_makes(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
     for name in ("a", "b", "c"):
         write_task(name, 1)
     asked = ("--evocode-shard=1/2", "--collect-only", "-q")
     before = rounds_of(run_tasks(*asked, "tasks"))
-    run_tasks("tasks/b", "tasks/c")
+    run = run_tasks("tasks/b", "tasks/c").run
+    assert (run.shard, run.selected) == (None, {"b": {"oracle": (1,)}, "c": {"oracle": (1,)}})
     assert rounds_of(run_tasks(*asked, "tasks")) == before
 
 
@@ -88,49 +92,44 @@ def test_a_selection_is_what_is_shared_out(write_task: WriteTask, run_tasks: Run
     assert (attempts_of(first), attempts_of(second)) == ({"left::oracle"}, {"right::oracle"})
 
 
-def test_other_shards_rounds_are_deselected_and_other_tests_are_not(
-    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
+@pytest.mark.parametrize("workers", [(), ("-n1",)])
+@pytest.mark.matrix
+def test_a_run_tells_its_shard_and_what_all_make_and_other_shards_rounds_are_deselected_but_no_other_tests(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
 ) -> None:
     write_task("a", 2)
     write_task("b", 3)
     pytester.makepyfile(test_plain="def test_good(): pass")
-    session = run_tasks("--evocode-shard=1/2")
-    assert session.outcomes == {"passed": 3 + 1, "deselected": 2}
-    session.has("evocode: agent oracle, shard 1/2", "evocode: shard 1/2 made 1 of 2 attempts")
-
-
-@pytest.mark.parametrize("workers", [(), ("-n2",)])
-@pytest.mark.matrix
-def test_a_run_tells_its_shard_and_what_all_shards_make(
-    write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
-) -> None:
-    write_task("a", 1)
-    write_task("b", 2)
-    asked = ("--evocode-agent=nop", "--evocode-attempts=2", "--evocode-shard=2/3", "tasks")
+    asked = ("--evocode-agent=nop", "--evocode-attempts=2", "--evocode-shard=2/3")
     session = run_tasks(*asked, *workers, subprocess=bool(workers))
+    made = session.run.attempts
+    assert 0 < len(made) < 8
+    rounds = sum(2 if attempt.startswith("a/") else 3 for attempt in made)
+    counts = session.outcomes
+    assert counts["passed"] + counts.get("failed", 0) == rounds + 1
+    if not workers:  # Whose controller counts none.
+        assert counts["deselected"] == 2 * 2 * (2 + 3) - rounds
+    session.has("evocode: agent oracle, nop (2 attempts each), shard 2/3")
+    session.has(f"evocode: shard 2/3 made {len(made)} of 8 attempts")
     assert session.run.shard == (2, 3)
     both = {"nop": (1, 2), "oracle": (1, 2)}
     assert session.run.selected == {"a": both, "b": both}
-    assert 0 < len(session.run.attempts) < 8
 
 
-def test_a_whole_run_tells_what_it_makes(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    write_task("b", 1)
-    run = run_tasks("tasks/b").run
-    assert (run.shard, run.selected) == (None, {"b": {"oracle": (1,)}})
-
-
-def test_a_killed_run_tells_what_it_was_to_make(
+def test_what_a_run_is_to_make_is_on_disk_before_its_first_round_for_a_session_that_is_killed(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
-    pytester.makeconftest("import os\ndef pytest_runtest_setup(item):\n    os._exit(9)")
+    pytester.makeconftest(
+        "import shutil\ndef pytest_runtest_setup(item):\n    shutil.copytree('evocode-results/runs', 'runs-by-then')"
+    )
     write_task("a", 1)
-    session = run_tasks("tasks", subprocess=True)
-    assert (session.run.finished, session.run.selected) == (None, {"a": {"oracle": (1,)}})
+    assert run_tasks("tasks").outcomes == {"passed": 1}
+    (path,) = (pytester.path / "runs-by-then").glob("*.json")
+    run = RunRecord.model_validate_json(path.read_text())
+    assert (run.finished, run.selected) == (None, {"a": {"oracle": (1,)}})
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)])
+@pytest.mark.parametrize("workers", [(), ("-n1",)])
 @pytest.mark.matrix
 def test_a_shard_with_nothing_to_do_is_no_failure(
     write_task: WriteTask, run_tasks: RunTasks, workers: tuple[str, ...]
@@ -171,7 +170,9 @@ def test_two_shards_merge_to_the_table_of_one_run(
     shutil.rmtree(pytester.path / "merged")
 
 
-def test_a_third_shard_that_is_missing_is_named(write_task: WriteTask, run_tasks: RunTasks) -> None:
+def test_a_shard_is_resumed_as_the_shard_that_it_was_and_a_merge_names_one_that_is_missing(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
     for name in ("a", "b", "c"):
         write_task(name, 1)
     for number in (1, 2):
@@ -179,19 +180,15 @@ def test_a_third_shard_that_is_missing_is_named(write_task: WriteTask, run_tasks
     told = evocode("merge", "machine-1", "machine-2", "-o", "merged")
     assert "missing: shard 3 of 3" in told
     assert "c oracle attempt 1" in told
-
-
-def test_a_shard_is_resumed_as_the_shard_that_it_was(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    write_task("b", 1)
-    run_tasks("--evocode-shard=1/2", "tasks")
-    refused = run_tasks("--evocode-resume", "tasks")
+    resumed = ("--evocode-results=machine-1", "--evocode-resume", "tasks")
+    refused = run_tasks(*resumed)
     assert refused.exit_status == pytest.ExitCode.USAGE_ERROR
-    assert "was begun with --evocode-shard=1/2; continue it with that" in refused.text
-    assert run_tasks("--evocode-resume", "--evocode-shard=1/2", "tasks").outcomes == {"passed": 1, "deselected": 1}
+    assert "was begun with --evocode-shard=1/3; continue it with that" in refused.text
+    assert run_tasks(*resumed, "--evocode-shard=1/3").outcomes == {"passed": 1, "deselected": 2}
 
 
-@pytest.mark.parametrize("text", ["2", "0/2", "3/2", "a/b", "1/2/3", "-1/2", ""])
+@pytest.mark.parametrize("text", ["3/2", "2", "0/2", "a/b", "1/2/3", "-1/2", ""])
+@pytest.mark.matrix
 def test_what_names_no_shard_is_refused(write_task: WriteTask, run_tasks: RunTasks, text: str) -> None:
     write_task("a", 1)
     session = run_tasks(f"--evocode-shard={text}", "tasks")

@@ -48,12 +48,26 @@ def test_shards_are_balanced_by_measured_times(run_tasks: RunTasks) -> None:
 
 
 @pytest.mark.usefixtures("measured")
-@pytest.mark.parametrize("workers", [(), ("-n1",)])
-@pytest.mark.matrix
-def test_a_session_says_how_long_each_shard_is_expected_to_take(run_tasks: RunTasks, workers: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("workers", [()], ids=["one process"])
+def test_a_session_says_how_long_each_shard_is_expected_to_take_and_goes_on_with_the_times_it_was_made_by(
+    pytester: pytest.Pytester, run_tasks: RunTasks, workers: tuple[str, ...]
+) -> None:
     session = run_tasks("--evocode-shard=1/2", TIMES, *workers, "tasks", subprocess=bool(workers))
     assert session.text.count("evocode: shards are expected to take 1:00, 1:00 one attempt after the other") == 1
     assert "measured before: 4 of 4 attempts" in session.text
+    (run,) = (json.loads(path.read_text()) for path in pytester.path.glob("evocode-results/runs/*.json"))
+    assert len(run["shard_times"]) == 16
+    other = run_tasks("--evocode-shard=1/2", f"--evocode-resume={run['run']}", "tasks")
+    assert other.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert f"were made by other times ({run['shard_times']}, not None)" in other.text
+
+
+@pytest.mark.usefixtures("measured")
+@pytest.mark.nightly
+def test_with_workers_it_is_said_once(pytester: pytest.Pytester, run_tasks: RunTasks) -> None:
+    test_a_session_says_how_long_each_shard_is_expected_to_take_and_goes_on_with_the_times_it_was_made_by(
+        pytester, run_tasks, ("-n1",)
+    )
 
 
 @pytest.mark.usefixtures("measured")
@@ -81,13 +95,3 @@ def test_times_that_make_no_sense_are_refused(
     session = run_tasks(*options, "tasks")
     assert session.exit_status == pytest.ExitCode.USAGE_ERROR
     assert said in session.text
-
-
-@pytest.mark.usefixtures("measured")
-def test_a_shard_goes_on_with_the_times_that_it_was_made_by(pytester: pytest.Pytester, run_tasks: RunTasks) -> None:
-    run_tasks("--evocode-shard=1/2", TIMES, "tasks")
-    (run,) = (json.loads(path.read_text()) for path in pytester.path.glob("evocode-results/runs/*.json"))
-    assert len(run["shard_times"]) == 16
-    other = run_tasks("--evocode-shard=1/2", f"--evocode-resume={run['run']}", "tasks")
-    assert other.exit_status == pytest.ExitCode.USAGE_ERROR
-    assert f"were made by other times ({run['shard_times']}, not None)" in other.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from pathlib import Path
@@ -26,19 +27,26 @@ PROMPT = "bash-"
 
 @EITHER
 @pytest.mark.matrix
-def test_a_shell_opens_in_the_fork_of_each_failed_round(write_task: WriteTask, person: AtTerminal, env: str) -> None:
+def test_a_shell_opens_in_the_fork_of_each_failed_round_and_for_nothing_else(
+    write_task: WriteTask, person: AtTerminal, env: str
+) -> None:
+    """It has the suite's user and variables; without a verdict or without a fork there is none."""
     solve = {
-        1: "echo line-1 > log.txt; echo never read > untouched",
+        1: "echo line-1 > log.txt; chmod 666 log.txt; echo never read > untouched",
         2: "echo wrong > log.txt",
         3: "echo later > log.txt",
     }
-    write_task("a", 3, solve=solve, files={"tests/data": "shared"})
-    person.pytest("--evocode-shell", "tasks", env=env)
+    toml = '[verifier]\nuser = "nobody"\n[verifier.env]\nMINE = "${FROM_HOST:-nothing} at all"\n'
+    write_task("a", 3, toml=toml, solve=solve, files={"tests/data": "shared"})
+    write_task("b", 2, test={2: "true"})
+    write_task("c", 1, toml='[metadata.evocode]\nverify_in = "place"', test={1: FAIL})
+    person.pytest("--evocode-shell", "-n0", "tasks", env=env)
     shown = person.sees("the fork of round-2: tests in /tests, the suite's files in /logs/verifier")
     assert "round-2 failed: 2 of 2 cases failed" in shown
     assert "PASSED" not in shown
     script = "pwd; cat log.txt untouched /tests/data /logs/verifier/reward.txt; grep -c CASE_RESULT /tests/test.sh"
     assert person.asks(script) == "/app\nwrong\nnever read\nshared\n0\n1\n"
+    assert person.asks("id -u; echo $MINE; echo mine > /tests/mine; cat /tests/mine") == "65534\nnothing at all\nmine\n"
     person.type("echo line-2 >> log.txt; exit\n")
     person.sees("the session goes on")
     person.sees("the fork of round-3")
@@ -46,19 +54,10 @@ def test_a_shell_opens_in_the_fork_of_each_failed_round(write_task: WriteTask, p
     person.type("exit 7\n")
     code, rest = person.ends()
     assert code == 1
-    assert "2 failed, 1 passed" in rest
+    assert "3 failed, 2 passed, 1 error" in rest
     assert "has-line-1 [round-1" not in rest  # What was shown at the shell is not shown again.
-
-
-@EITHER
-@pytest.mark.matrix
-def test_the_shell_has_the_suites_user_and_variables(write_task: WriteTask, person: AtTerminal, env: str) -> None:
-    toml = '[verifier]\nuser = "nobody"\n[verifier.env]\nMINE = "${FROM_HOST:-nothing} at all"\n'
-    write_task("a", 1, toml=toml, test={1: FAIL})
-    person.pytest("--evocode-shell", "tasks", env=env)
-    assert person.asks("id -u; echo $MINE; echo mine > /tests/mine; cat /tests/mine") == "65534\nnothing at all\nmine\n"
-    person.type("exit\n")
-    assert person.ends()[0] == 1
+    assert "the fork of" not in rest
+    assert 'there is nothing to enter: with verify_in = "place" the suite ran where the agent goes on working' in rest
 
 
 @pytest.mark.nightly
@@ -75,17 +74,6 @@ def test_suites_of_later_rounds_run_while_a_shell_is_open(
         time.sleep(0.02)
     person.type("exit\n")
     assert "1 failed, 2 passed" in person.ends()[1]
-
-
-def test_no_shell_opens_for_what_has_passed_and_for_what_is_no_verdict(
-    write_task: WriteTask, person: AtTerminal
-) -> None:
-    write_task("a", 2, test={2: "true"})
-    person.pytest("--evocode-shell", "tasks")
-    code, shown = person.ends()
-    assert code == 1
-    assert "1 passed, 1 error" in shown
-    assert "the fork of" not in shown
 
 
 @pytest.mark.nightly
@@ -107,14 +95,7 @@ def test_a_shell_opens_after_every_round(write_task: WriteTask, person: AtTermin
     assert "1 failed, 1 passed, 1 error" in shown
 
 
-def test_a_shell_opens_for_nothing_else(write_task: WriteTask, person: AtTerminal) -> None:
-    write_task("a", 1)
-    person.pytest("--evocode-shell=sometimes", "tasks")
-    code, shown = person.ends()
-    assert code == pytest.ExitCode.USAGE_ERROR
-    assert "--evocode-shell=sometimes: it has to be failed, as without a value, or always" in shown
-
-
+@pytest.mark.nightly
 def test_there_is_one_shell_for_a_round_with_subtests(write_task: WriteTask, person: AtTerminal) -> None:
     write_task("a", 1, solve={1: "true"})
     person.pytest("--evocode-shell", "-o", "evocode_cases=subtests", "tasks")
@@ -124,14 +105,6 @@ def test_there_is_one_shell_for_a_round_with_subtests(write_task: WriteTask, per
     assert code == 1
     assert shown.count("the session goes on") == 1
     assert "the fork of" not in shown
-
-
-def test_a_suite_that_ran_in_place_has_no_fork_to_enter(write_task: WriteTask, person: AtTerminal) -> None:
-    write_task("a", 1, toml='[metadata.evocode]\nverify_in = "place"', test={1: FAIL})
-    person.pytest("--evocode-shell", "tasks")
-    code, shown = person.ends()
-    assert code == 1
-    assert 'there is nothing to enter: with verify_in = "place" the suite ran where the agent goes on working' in shown
 
 
 @pytest.mark.nightly
@@ -164,23 +137,29 @@ def test_a_shell_needs_a_terminal(write_task: WriteTask, run_tasks: RunTasks) ->
     assert "--evocode-shell needs a terminal, and standard input is none" in session.text
 
 
-def test_a_shell_needs_one_process(write_task: WriteTask, person: AtTerminal) -> None:
-    write_task("a", 1, test={1: FAIL})
-    person.pytest("--evocode-shell", "-n2", "tasks")
-    code, shown = person.ends()
-    assert code == pytest.ExitCode.USAGE_ERROR
-    assert "--evocode-shell needs one process with a terminal; leave out -n, or use -n0" in shown
-    person.pytest("--evocode-shell", "-n0", "tasks")
-    person.sees(PROMPT)
-    person.type("exit\n")
-    assert person.ends()[0] == 1
-
-
-@pytest.mark.parametrize("option", ["--evocode-shell", "--evocode-keep"])
-@pytest.mark.matrix
-def test_checks_have_no_rounds_to_enter(write_task: WriteTask, person: AtTerminal, option: str) -> None:
+def test_what_a_shell_does_not_go_with_is_refused(
+    write_task: WriteTask, run_tasks: RunTasks, person: AtTerminal
+) -> None:
     write_task("a", 1)
-    person.pytest(option, "tasks", what="--evocode-check")
-    code, shown = person.ends()
-    assert code == pytest.ExitCode.USAGE_ERROR
-    assert f"--evocode-check runs no agent and pins nothing; leave out {option}" in shown
+    run, check = "--evocode-agent=oracle", "--evocode-check"
+    left_out = "--evocode-check runs no agent and pins nothing; leave out"
+    refused = {
+        (
+            run,
+            "--evocode-shell=sometimes",
+        ): "--evocode-shell=sometimes: it has to be failed, as without a value, or always",
+        (run, "--evocode-shell", "-n2"): "--evocode-shell needs one process with a terminal; leave out -n, or use -n0",
+        (check, "--evocode-shell"): f"{left_out} --evocode-shell",
+        (check, "--evocode-keep"): f"{left_out} --evocode-keep",
+    }
+    # Standard input has to be a terminal, and a session in this process takes what that has.
+    before = os.dup(0)
+    os.dup2(person.terminal, 0)
+    try:
+        for options, message in refused.items():
+            session = run_tasks(*options, "tasks", agent=None)
+            assert session.exit_status == pytest.ExitCode.USAGE_ERROR
+            assert message in session.text
+    finally:
+        os.dup2(before, 0)
+        os.close(before)

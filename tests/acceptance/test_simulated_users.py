@@ -45,15 +45,20 @@ def asking(asked: Asked) -> Step:
     return [Say("Done. Anything else?"), counted]
 
 
-def test_what_the_agent_asks_is_answered_in_the_round_and_the_user_is_paid_apart(
+def test_what_the_agent_asks_is_answered_in_the_round_if_it_has_a_user_who_is_paid_apart(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_task("a", 1, toml=USER)
+    write_task("alone", 1)
     with ModelServer(asking) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         session = run_tasks(*at(server, GPT), "tasks", agent=None)
         assert [asked.model for asked in server.asked].count("gpt-5-mini") == 2  # No third answer.
-    assert session.outcomes == {"passed": 1}
+    assert session.outcomes == {"passed": 1, "failed": 1}
+    # Without a user nobody answers.
+    [alone] = session.record("alone", "gpt-5").rounds
+    assert alone.usage is not None
+    assert (alone.usage.requests, alone.user_usage) == (1, None)
     [record] = session.record(agent="gpt-5").rounds
     assert record.usage is not None
     assert record.user_usage is not None
@@ -67,6 +72,7 @@ def test_what_the_agent_asks_is_answered_in_the_round_and_the_user_is_paid_apart
     assert [step["message"] for step in steps if step["source"] == "user"][1:] == ["It is line-1.", "In log.txt."]
 
 
+@pytest.mark.nightly
 def test_a_round_that_ends_with_an_error_says_what_its_user_used(
     write_task: WriteTask, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,14 +84,6 @@ def test_a_round_that_ends_with_an_error_says_what_its_user_used(
     assert record.outcome == "error"
     assert record.user_usage is not None
     assert record.user_usage.requests == 1
-
-
-def test_without_a_user_nobody_answers(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1)
-    with ModelServer([Say("Which line do you mean?")]) as server:
-        session = run_tasks(*at(server, GPT), "tasks", agent=None)
-    assert session.outcomes == {"failed": 1}
-    assert session.record(agent="gpt-5").rounds[0].user_usage is None
 
 
 def test_a_user_that_cannot_be_asked_is_refused_before_a_container_starts(

@@ -23,6 +23,7 @@ from tests.inner_sessions import UNUSED
 from tests.terminals import HANGS
 
 if TYPE_CHECKING:
+    from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.slow
@@ -139,31 +140,61 @@ def start(pytester: pytest.Pytester) -> Iterator[Callable[..., Running]]:
             session.process.wait()
 
 
+#: As shells start background jobs, and some CI runners all jobs: with the signal of control-C ignored.
+IN_BACKGROUND = ("sh", "-c", "trap '' INT; exec \"$@\"", "sh")
+
+
 @pytest.mark.parametrize(
-    ("number", "status", "place"),
+    ("number", "place", "started_by", "workers"),
     [
-        (signal.SIGTERM, 128 + signal.SIGTERM, "solve"),
-        (signal.SIGINT, pytest.ExitCode.INTERRUPTED, "solve"),
-        (signal.SIGINT, pytest.ExitCode.INTERRUPTED, "test"),
+        (signal.SIGINT, "solve", IN_BACKGROUND, ()),
+        (signal.SIGINT, "solve", IN_BACKGROUND, ("-n1",)),
+        (signal.SIGINT, "solve", (), ()),
+        (signal.SIGINT, "test", (), ()),
+        (signal.SIGTERM, "solve", (), ()),
     ],
+    ids=["control-C ignored", "control-C ignored, a worker", "control-C", "control-C in a suite", "termination"],
 )
 @pytest.mark.matrix
-def test_a_signal_ends_a_session_and_leaves_nothing(
-    write_task: WriteTask, cache: Path, start: Callable[..., Running], number: int, status: int, place: str
+def test_a_signal_ends_a_session_which_keeps_what_it_recorded_and_leaves_nothing_else(
+    pytester: pytest.Pytester,
+    write_task: WriteTask,
+    cache: Path,
+    start: Callable[..., Running],
+    number: signal.Signals,
+    place: str,
+    started_by: Sequence[str],
+    workers: Sequence[str],
 ) -> None:
     scripts: dict[str, Any] = {place: {2: "sleep 4321"}}
     write_task("a", 3, **scripts)
-    session = start("--evocode-env=sandbox", "tasks")
+    session = start(*workers, "-v", "--evocode-env=sandbox", "tasks", started_by=started_by)
     session.wait_for_sleep(4321)
     assert any("launcher.py" in command_of(process) for process in session.seen)
     assert any("bwrap" in command_of(process) for process in session.seen)
-    assert session.stop(number) == status
+    results = pytester.path / "evocode-results"
+    wait_until(lambda: list(results.glob("a/**/round-1/round.json")), "the first round's record")
+    if not workers:
+        wait_until(lambda: "round-1 PASSED" in session.text(), "the first report")
+    status = pytest.ExitCode.INTERRUPTED if number == signal.SIGINT else 128 + number
+    if started_by:
+        os.killpg(session.process.pid, number)
+        assert session.process.wait(HANGS) == status
+    else:
+        assert session.stop(number) == status
     assert session.left() == {}
     assert sandboxes_left(cache) == []
+    (path,) = (results / "runs").iterdir()
+    run = RunRecord.model_validate_json(path.read_text())
+    assert (run.exit_status, len(run.attempts)) == (status, 1)
+    assert list(results.rglob(".*")) == []
+    assert not list(results.glob("a/**/result.json"))
+    said = "stopped by SIGTERM" if number == signal.SIGTERM else "continue with --evocode-resume="
+    assert said in session.text()
 
 
 @pytest.mark.parametrize(("number", "place"), [(signal.SIGTERM, "solve"), (signal.SIGINT, "test")])
-@pytest.mark.matrix
+@pytest.mark.nightly
 def test_a_signal_ends_checks_and_leaves_nothing(
     write_task: WriteTask, cache: Path, start: Callable[..., Running], number: int, place: str
 ) -> None:
@@ -176,7 +207,7 @@ def test_a_signal_ends_checks_and_leaves_nothing(
     assert sandboxes_left(cache) == []
 
 
-@pytest.mark.parametrize("option", ["--evocode-replay", "--evocode-check", "--evocode-warm"])
+@pytest.mark.parametrize("option", ["--evocode-check", "--evocode-replay", "--evocode-warm"])
 @pytest.mark.matrix
 def test_a_signal_ends_builds_and_leaves_nothing(
     write_task: WriteTask, cache: Path, start: Callable[..., Running], option: str
@@ -192,26 +223,8 @@ def test_a_signal_ends_builds_and_leaves_nothing(
     assert [path for path in (cache / "sandbox-images").iterdir() if path.is_dir()] == []
 
 
-def test_a_stopped_session_keeps_what_it_recorded(
-    pytester: pytest.Pytester, write_task: WriteTask, cache: Path, start: Callable[..., Running]
-) -> None:
-    write_task("a", 3, solve={2: "sleep 4321"})
-    session = start("-v", "--evocode-env=sandbox", "tasks")
-    session.wait_for_sleep(4321)
-    results = pytester.path / "evocode-results"
-    wait_until(lambda: list(results.glob("a/**/round-1/verifier/reward.txt")), "the first verdict")
-    wait_until(lambda: "round-1 PASSED" in session.text(), "the first report")
-    session.stop(signal.SIGTERM)
-    (path,) = (results / "runs").iterdir()
-    run = RunRecord.model_validate_json(path.read_text())
-    assert (run.exit_status, len(run.attempts)) == (128 + signal.SIGTERM, 1)
-    assert list(results.rglob(".*")) == []
-    assert not list(results.glob("a/**/result.json"))
-    assert "stopped by SIGTERM" in session.text()
-
-
-def test_a_killed_sessions_processes_die_and_the_next_session_clears_its_files(
-    write_task: WriteTask, cache: Path, start: Callable[..., Running]
+def test_of_a_killed_session_a_whole_record_of_its_run_stays_and_the_next_session_clears_its_files(
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, cache: Path, start: Callable[..., Running]
 ) -> None:
     write_task("a", 1, solve={1: "sleep 4321"})
     write_task("b", 1)
@@ -219,21 +232,12 @@ def test_a_killed_sessions_processes_die_and_the_next_session_clears_its_files(
     session.wait_for_sleep(4321)
     session.stop(signal.SIGKILL)
     wait_until(lambda: not session.left(), "the end of all processes")
-    assert len(sandboxes_left(cache)) == 1
-    assert start("--evocode-env=sandbox", "tasks/b").process.wait(HANGS) == 0
-    assert sandboxes_left(cache) == []
-
-
-def test_a_killed_session_leaves_a_whole_record_of_its_run(
-    pytester: pytest.Pytester, write_task: WriteTask, cache: Path, start: Callable[..., Running]
-) -> None:
-    write_task("a", 1, solve={1: "sleep 4321"})
-    session = start("--evocode-env=sandbox", "tasks")
-    session.wait_for_sleep(4321)
-    session.stop(signal.SIGKILL)
     (path,) = (pytester.path / "evocode-results/runs").iterdir()
     run = RunRecord.model_validate_json(path.read_text())
     assert (run.finished, run.exit_status) == (None, None)
+    assert len(sandboxes_left(cache)) == 1
+    assert run_tasks("tasks/b").exit_status == 0
+    assert sandboxes_left(cache) == []
 
 
 @pytest.mark.parametrize("option", ["--evocode-replay", "--evocode-check"])
@@ -250,27 +254,6 @@ def test_control_c_ends_a_session_with_workers_and_leaves_nothing(
     assert session.process.wait(HANGS) == pytest.ExitCode.INTERRUPTED
     assert session.left() == {}
     assert sandboxes_left(cache) == []
-
-
-@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["one process", "a worker"])
-@pytest.mark.matrix
-def test_control_c_ends_a_session_that_was_started_with_it_ignored(
-    pytester: pytest.Pytester, write_task: WriteTask, cache: Path, start: Callable[..., Running], workers: list[str]
-) -> None:
-    """As shells start background jobs, and some CI runners all jobs; what was done is there to be resumed."""
-    write_task("a", 3, solve={2: "sleep 4321"})
-    in_background = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
-    session = start(*workers, "--evocode-env=sandbox", "tasks", started_by=in_background)
-    session.wait_for_sleep(4321)
-    results = pytester.path / "evocode-results"
-    wait_until(lambda: list(results.glob("a/**/round-1/round.json")), "the first round's record")
-    os.killpg(session.process.pid, signal.SIGINT)
-    assert session.process.wait(HANGS) == pytest.ExitCode.INTERRUPTED
-    assert session.left() == {}
-    assert sandboxes_left(cache) == []
-    (path,) = (results / "runs").iterdir()
-    assert RunRecord.model_validate_json(path.read_text()).exit_status == pytest.ExitCode.INTERRUPTED
-    assert "continue with --evocode-resume=" in session.text()
 
 
 LOSES_THE_FIRST = """
@@ -295,8 +278,9 @@ def test_a_signal_that_is_lost_ends_the_session_all_the_same(
     assert sandboxes_left(cache) == []
 
 
+@pytest.mark.nightly
 def test_an_ordinary_end_leaves_nothing(write_task: WriteTask, cache: Path, start: Callable[..., Running]) -> None:
-    write_task("a", 2, solve={2: "(setsid sleep 4321 &); sleep 1; echo line-2 >> log.txt"})
+    write_task("a", 1, solve={1: "(setsid sleep 4321 &); sleep 1; echo line-1 >> log.txt"})
     session = start("--evocode-env=sandbox", "tasks")
     session.wait_for_sleep(4321)
     assert session.process.wait(HANGS) == 0
@@ -305,12 +289,11 @@ def test_an_ordinary_end_leaves_nothing(write_task: WriteTask, cache: Path, star
 
 
 def test_a_refused_session_leaves_nothing(
-    pytester: pytest.Pytester, write_task: WriteTask, cache: Path, start: Callable[..., Running]
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, cache: Path
 ) -> None:
     write_task("a", 1)
     (pytester.path / "file").touch()
-    session = start("--evocode-env=sandbox", "--evocode-results=file", "tasks")
-    assert session.process.wait(HANGS) == pytest.ExitCode.USAGE_ERROR
+    assert run_tasks("--evocode-results=file", "tasks").exit_status == pytest.ExitCode.USAGE_ERROR
     assert sandboxes_left(cache) == []
 
 

@@ -20,6 +20,7 @@ from tests.inner_sessions import UNUSED
 from tests.remembering_agent import turns
 
 if TYPE_CHECKING:
+    from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
 pytestmark = pytest.mark.slow
@@ -41,17 +42,19 @@ def end_of_turn(task, index):
                 os.killpg(0, signal.SIGKILL)
         time.sleep(0.05)
 """
-LAST = {4: 'grep -qx "[[]1, 2, 3, 4]" said && [ $(wc -l < log.txt) = 4 ] && echo 1 > /logs/verifier/reward.txt'}
+LAST = {3: 'grep -qx "[[]1, 2, 3]" said && [ $(wc -l < log.txt) = 3 ] && echo 1 > /logs/verifier/reward.txt'}
 
 
-def play(
-    pytester: pytest.Pytester, machine: str, storage: str, *options: str, env: str
-) -> subprocess.CompletedProcess[str]:
-    """Run a session on a machine, in a process group of its own."""
+def where(machine: str, storage: str) -> tuple[str, ...]:
+    """The arguments of a session on a machine."""
+    return (f"--evocode-results={machine}", "-o", f"evocode_storage={storage}", "tasks")
+
+
+def play_until_killed(pytester: pytest.Pytester, machine: str, storage: str, env: str) -> None:
+    """Run a session on a machine, in a process group of its own, which it kills."""
     of_session = (*UNUSED, f"--evocode-agent={remembering_agent.NAME}", f"--evocode-env={env}")
-    where = (f"--evocode-results={machine}", "-o", f"evocode_storage={storage}", "tasks")
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *of_session, *options, *where],
+    killed = subprocess.run(
+        [sys.executable, "-m", "pytest", *of_session, *where(machine, storage)],
         cwd=pytester.path,
         env={**os.environ, "EVOCODE_CACHE": str(pytester.path / f"cache-of-{machine}")},
         capture_output=True,
@@ -60,24 +63,33 @@ def play(
         start_new_session=True,
         check=False,
     )
+    assert killed.returncode == -signal.SIGKILL, killed.stdout + killed.stderr
 
 
-def kill_and_go_on(pytester: pytest.Pytester, write_task: WriteTask, storage: str, env: str) -> str:
+def kill_and_go_on(
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    write_task: WriteTask,
+    play_tasks: RunTasks,
+    storage: str,
+    env: str,
+) -> str:
     """Have a session killed in round 3 go on on another machine, and return what that prints."""
-    write_task("a", 4, test=LAST)
+    write_task("a", 3, test=LAST)
     pytester.makeconftest(inspect.getsource(remembering_agent) + DIES)
     die = pytester.path / "die"
     die.write_text(storage)
-    killed = play(pytester, "first", storage, env=env)
-    assert killed.returncode == -signal.SIGKILL, killed.stdout + killed.stderr
+    play_until_killed(pytester, "first", storage, env)
     die.unlink()
     (run,) = (pytester.path / "first" / "runs").glob("*.json")
     if env == "docker":
         lose_images(pytester.path / "first")
-    done = play(pytester, "second", storage, f"--evocode-resume={run.stem}", env=env)
-    assert "4 passed" in done.stdout, done.stdout
-    assert f"resuming {run.stem}: 2 rounds kept, 2 to go" in done.stdout
-    assert turns(pytester.path) == [1, 2, 3, 3, 4]
+    monkeypatch.setenv("EVOCODE_CACHE", str(pytester.path / "cache-of-second"))
+    resumed = (f"--evocode-resume={run.stem}", *where("second", storage))
+    done = play_tasks(*resumed, agent=remembering_agent.NAME, env=env)
+    assert done.outcomes == {"passed": 3}, done.text
+    assert f"resuming {run.stem}: 2 rounds kept, 1 to go" in done.text
+    assert turns(pytester.path) == [1, 2, 3, 3]
     for number in (1, 2):
         first, second = (
             json.loads(path.read_text())
@@ -87,7 +99,7 @@ def kill_and_go_on(pytester: pytest.Pytester, write_task: WriteTask, storage: st
         for record in (first, second):
             del record["verdict"]["flags"]  # What is said of artifacts comes after the verdict, and the upload.
         assert first == second
-    return done.stdout
+    return done.text
 
 
 def lose_images(results: Path) -> None:
@@ -104,13 +116,19 @@ def lose_images(results: Path) -> None:
 @pytest.mark.docker
 @pytest.mark.nightly
 def test_a_killed_session_in_docker_goes_on_on_another_machine(
-    pytester: pytest.Pytester, write_task: WriteTask
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, play_tasks: RunTasks
 ) -> None:
-    kill_and_go_on(pytester, write_task, str(pytester.path / "shared"), "docker")
+    kill_and_go_on(pytester, monkeypatch, write_task, play_tasks, str(pytester.path / "shared"), "docker")
 
 
-def test_a_killed_session_goes_on_from_a_bucket(pytester: pytest.Pytester, write_task: WriteTask, bucket: str) -> None:
-    shown = kill_and_go_on(pytester, write_task, bucket, "sandbox")
+def test_a_killed_session_goes_on_from_a_bucket(
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    write_task: WriteTask,
+    play_tasks: RunTasks,
+    bucket: str,
+) -> None:
+    shown = kill_and_go_on(pytester, monkeypatch, write_task, play_tasks, bucket, "sandbox")
     stored = [ObjectStore(bucket).read(name) or b"" for name in ObjectStore(bucket).tree("")]
     written = [path.read_bytes() for path in (pytester.path / "second").rglob("*") if path.is_file()]
     assert stored
@@ -127,14 +145,14 @@ def test_a_killed_session_goes_on_from_a_bucket(pytester: pytest.Pytester, write
 )
 @pytest.mark.matrix
 def test_a_storage_that_cannot_be_had_is_one_message(
-    pytester: pytest.Pytester, write_task: WriteTask, storage: str, message: str
+    pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks, storage: str, message: str
 ) -> None:
     write_task("a", 1)
     pytester.makeconftest(inspect.getsource(remembering_agent))
     (pytester.path / "file").touch()
-    ended = play(pytester, "first", storage.format(here=pytester.path), env="sandbox")
-    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "Traceback" not in ended.stderr
-    said = [line for line in (ended.stdout + ended.stderr).splitlines() if "the storage" in line]
+    ended = run_tasks(*where("first", storage.format(here=pytester.path)), agent=remembering_agent.NAME)
+    assert ended.exit_status == pytest.ExitCode.USAGE_ERROR
+    assert "Traceback" not in ended.text
+    said = [line for line in ended.text.splitlines() if "the storage" in line]
     assert len(said) == 1
     assert said[0].startswith(f"ERROR: evocode_storage: {message.format(here=pytester.path)}")

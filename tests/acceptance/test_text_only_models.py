@@ -33,11 +33,13 @@ def test_a_model_without_tool_calls_solves_a_task_and_its_failures_are_recorded(
         Say("It is there.\nDONE"),
         Say("```bash\nls\n```\n```bash\npwd\n```"),
         block("echo line-2 >> log.txt"),
-        Say("DONE"),
+        # A last reply that shows a script to the user ends the turn.
+        Say("Look:\n\n```console\n$ cat log.txt\n```\n\nDONE"),
     ]
     with ModelServer(script) as server:
         session = run_tasks(*at(server, SPEC), TEXT, "tasks", agent=None)
     assert session.outcomes == {"passed": 2}
+    assert len(server.asked) == len(script)
     assert all("tools" not in asked.body for asked in server.asked)
     assert "exactly one such block" in server.asked[0].system
     assert server.asked[1].said[1].startswith("[format: no block] Nothing was run.")
@@ -45,15 +47,6 @@ def test_a_model_without_tool_calls_solves_a_task_and_its_failures_are_recorded(
     first, second = (str(steps_of(session, round_, "small")) for round_ in ("round-1", "round-2"))
     assert "'format_error': 'no block'" in first
     assert "'format_error': '2 blocks'" in second
-
-
-def test_a_last_reply_that_shows_a_script_to_the_user_ends_the_turn(run_tasks: RunTasks, write_task: WriteTask) -> None:
-    write_task("a", 1)
-    script: list[Step] = [block("echo line-1 >> log.txt"), Say("Look:\n\n```console\n$ cat log.txt\n```\n\nDONE")]
-    with ModelServer(script) as server:
-        session = run_tasks(*at(server, SPEC), TEXT, "tasks", agent=None)
-    assert session.outcomes == {"passed": 1}
-    assert len(server.asked) == 2
 
 
 def test_a_model_that_never_keeps_to_it_is_stopped(run_tasks: RunTasks, write_task: WriteTask) -> None:

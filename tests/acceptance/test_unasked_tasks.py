@@ -52,6 +52,7 @@ def _run(run_tasks: RunTasks) -> RunTasks:
     ],
     ids=" ".join,
 )
+@pytest.mark.matrix
 def test_the_tests_beside_tasks_run(run: RunTasks, arguments: tuple[str, ...]) -> None:
     session = run(*arguments)
     assert session.outcomes == {"passed": 1}, session.text
@@ -60,6 +61,7 @@ def test_the_tests_beside_tasks_run(run: RunTasks, arguments: tuple[str, ...]) -
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_tests_beside_tasks_run_in_workers(run: RunTasks) -> None:
     session = run("-n1", subprocess=True)
     assert session.outcomes == {"passed": 1}, session.text
@@ -79,6 +81,7 @@ def test_a_task_named_like_a_test_directory_is_left_alone_as_well(
 
 
 @pytest.mark.parametrize("argument", ["tasks", "tasks/a", "tasks/single"])
+@pytest.mark.matrix
 def test_nothing_but_tasks_is_no_test_and_says_what_to_add(run: RunTasks, argument: str) -> None:
     session = run(argument)
     assert session.exit_status == pytest.ExitCode.NO_TESTS_COLLECTED
@@ -103,6 +106,7 @@ def test_pytest_can_be_started_in_a_task(run: RunTasks, monkeypatch: pytest.Monk
         ("tasks/a/task.toml", "tasks run with an agent only; add --evocode-agent=oracle (or another)*"),
     ],
 )
+@pytest.mark.matrix
 def test_a_round_without_its_agent_is_a_usage_error_that_says_which(run: RunTasks, argument: str, says: str) -> None:
     session = run(argument, "unit")
     assert session.exit_status == pytest.ExitCode.USAGE_ERROR
@@ -111,6 +115,7 @@ def test_a_round_without_its_agent_is_a_usage_error_that_says_which(run: RunTask
 
 
 @pytest.mark.parametrize("argument", [ROUND_TESTS, f"{ROUND_TESTS}/test_round.py::test_it", "tasks/a/test_root.py"])
+@pytest.mark.matrix
 def test_what_lies_in_a_task_is_refused_when_named(run: RunTasks, argument: str) -> None:
     session = run(argument)
     assert session.exit_status == pytest.ExitCode.USAGE_ERROR
@@ -129,7 +134,8 @@ def test_what_lies_in_a_task_is_refused_where_pytest_is_started_there(
     assert f"pytest --evocode-agent=oracle {os.path.relpath('../../..')}" in session.text
 
 
-@pytest.mark.parametrize("toml", ["[task]\ncmds = []", "version = 3", "", "[[steps]]\nrun = 'make'"])
+@pytest.mark.parametrize("toml", ["[[steps]]\nrun = 'make'", "[task]\ncmds = []", "version = 3", ""])
+@pytest.mark.matrix
 def test_a_task_file_of_another_tool_keeps_no_test_from_running(
     pytester: pytest.Pytester, run: RunTasks, toml: str
 ) -> None:
@@ -152,6 +158,7 @@ def test_a_task_file_of_another_tool_hides_no_task_from_an_agent(
     ]
 
 
+@pytest.mark.nightly  # It says that the tests above have something to find.
 def test_without_the_plugin_pytest_collects_what_it_finds(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("-p", "no:evocode", *UNUSED, str(Path(ROUND_TESTS, "test_round.py")))
     result.stderr.fnmatch_lines(["*imported on the host*"])

@@ -31,80 +31,77 @@ MESSAGES = {
 }
 
 
-@pytest.mark.parametrize("suite", MESSAGES)
-@pytest.mark.matrix
-def test_an_unusable_reward_is_an_error_that_says_what_to_do(
-    write_task: WriteTask, run_tasks: RunTasks, suite: str
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("env", "suites"),
+    [
+        ("sandbox", [*MESSAGES]),
+        pytest.param(
+            "docker",
+            [suite for suite in MESSAGES if suite.startswith("mk") or "ln -s" in suite],
+            marks=pytest.mark.docker,
+        ),
+    ],
+    ids=["sandbox", "docker"],
+)
+def test_every_unusable_reward_is_an_error_that_says_what_to_do(
+    write_task: WriteTask, run_tasks: RunTasks, env: str, suites: list[str]
 ) -> None:
-    write_task("a", 1, test={1: suite})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"errors": 1}
+    write_task("a", len(suites), test=dict(enumerate(suites, 1)))
+    session = run_tasks("tasks", env=env)
+    assert session.outcomes == {"errors": len(suites)}
     assert session.exit_status == 1
-    assert re.search(MESSAGES[suite], session.text)
+    for suite, record in zip(suites, session.record().rounds, strict=True):
+        assert record.outcome == "error"
+        assert re.search(MESSAGES[suite], record.cause)
+        assert re.search(MESSAGES[suite], session.text)
 
 
-@pytest.mark.docker
-@pytest.mark.parametrize("suite", [suite for suite in MESSAGES if suite.startswith("mk") or "ln -s" in suite])
-@pytest.mark.matrix
-def test_an_unusable_reward_is_the_same_error_in_docker(write_task: WriteTask, run_tasks: RunTasks, suite: str) -> None:
-    write_task("a", 1, test={1: suite})
-    session = run_tasks("tasks", env="docker")
-    assert session.outcomes == {"errors": 1}
-    assert re.search(MESSAGES[suite], session.text)
-
-
-def test_a_missing_reward_shows_how_the_suite_ended(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, test={1: "echo the suite broke down >&2; exit 3"})
-    run_tasks("tasks").has("*test.sh ended with exit code 3; its last lines:", "*the suite broke down")
-
-
-def test_the_suites_exit_code_does_not_matter(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, test={1: f"echo 1 > {REWARD}; exit 3"})
-    assert run_tasks("tasks").outcomes == {"passed": 1}
-
-
-def test_a_task_can_name_the_reward_that_decides(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    suite = """echo '{"style": 0, "speed": 1}' > /logs/verifier/reward.json"""
-    write_task("a", 1, test={1: suite}, toml='[metadata.evocode]\nreward_key = "speed"')
-    session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 1}
-    assert session.record().rewards == {"style": 0.0, "speed": 1.0}
-
-
-def test_an_error_does_not_stop_the_chain(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 3, test={2: "true"})
+def test_a_suite_without_a_usable_reward_is_an_error_that_says_what_to_do_and_rounds_after_it_are_played(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    unusable = ["true", f"echo passed > {REWARD}", f"mkfifo {REWARD}"]
+    suites = {
+        1: "echo the suite broke down >&2; exit 3",
+        2: f"echo 1 > {REWARD}; exit 3",  # The exit code does not matter.
+        3: f"echo building; echo 'CASE_RESULT case_id=x status=passes'; echo 1 > {REWARD}",
+        **dict(enumerate(unusable, 4)),
+    }
+    write_task("a", len(suites), test=suites)
+    # A task can name the reward that decides.
+    several = """echo '{"style": 0, "speed": 1}' > /logs/verifier/reward.json"""
+    write_task("b", 1, test={1: several}, toml='[metadata.evocode]\nreward_key = "speed"')
     session = run_tasks("-v", "tasks")
-    assert session.outcomes == {"passed": 2, "errors": 1}
-    session.has("tasks/a/task.toml::oracle::round-2 ERROR*", "tasks/a/task.toml::oracle::round-3 PASSED*")
+    assert session.outcomes == {"passed": 2, "errors": 5}
+    assert session.exit_status == 1
+    session.has("tasks/a/task.toml::oracle::round-1 ERROR*", "tasks/a/task.toml::oracle::round-2 PASSED*")
+    session.has("*test.sh ended with exit code 3; its last lines:", "*the suite broke down")
+    session.has("line 2 of the suite's output has the status 'passes', *: CASE_RESULT case_id=x status=passes")
+    rounds = session.record().rounds
+    assert [each.outcome for each in rounds] == ["error", "passed", *4 * ["error"]]
+    for suite, record in zip(unusable, rounds[3:], strict=True):
+        assert re.search(MESSAGES[suite], record.cause)
+        assert re.search(MESSAGES[suite], session.text)
+    assert session.record("b").rewards == {"style": 0.0, "speed": 1.0}
 
 
-def test_a_suite_that_hangs_is_stopped_and_the_round_fails(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    suite = "echo 'CASE_RESULT case_id=hangs status=fail'; sleep 600"
+def test_a_suite_that_hangs_is_stopped_and_is_a_failure_but_of_the_oracle_an_error(
+    write_task: WriteTask, run_tasks: RunTasks
+) -> None:
+    of_oracle = "echo 'CASE_RESULT case_id=starts status=ok'; printf 'CASE_RESULT case_id=ha'"
+    of_nop = "echo 'CASE_RESULT case_id=hangs status=fail'"
+    suite = f"if [ -e log.txt ]; then {of_oracle}; else {of_nop}; fi; sleep 600"
     write_task("a", 2, test={1: suite}, step={1: "verifier.timeout_sec = 1"})
-    session = run_tasks("tasks", agent="nop")
-    assert session.outcomes == {"failed": 2}
+    session = run_tasks("--evocode-agent=nop", "tasks")
+    assert session.outcomes == {"passed": 1, "failed": 2, "errors": 1}
+    assert [each.outcome for each in session.record(agent="nop").rounds] == ["failed", "failed"]
     session.has("round-1 failed: verifier timeout, 1 of 1 cases failed*", "the suite was stopped at its timeout of 1 s")
-
-
-def test_a_suite_that_hangs_under_the_oracle_is_an_error(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    suite = "echo 'CASE_RESULT case_id=starts status=ok'; printf 'CASE_RESULT case_id=ha'; sleep 600"
-    write_task("a", 2, test={1: suite}, step={1: "verifier.timeout_sec = 1"})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"passed": 1, "errors": 1}
     session.has(
         "the suite of round-1 hangs although the reference solution was played, so the task is at fault and no agent: "
         "test.sh was stopped after the case starts, the last that it reported; its last lines:",
         "CASE_RESULT case_id=ha",
         "The suite's limit is 1 s (timeout_sec of [[]verifier[]]). Give what may wait for ever a limit of its own,*",
     )
-
-
-def test_a_status_that_no_case_has_is_an_error_with_its_line(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    suite = f"echo building; echo 'CASE_RESULT case_id=x status=passes'; echo 1 > {REWARD}"
-    write_task("a", 1, test={1: suite})
-    session = run_tasks("tasks")
-    assert session.outcomes == {"errors": 1}
-    session.has("line 2 of the suite's output has the status 'passes', *: CASE_RESULT case_id=x status=passes")
 
 
 @pytest.mark.nightly

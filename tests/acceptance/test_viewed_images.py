@@ -99,6 +99,7 @@ def test_what_is_no_image_or_too_large_is_told_and_not_shown(write_task: WriteTa
     assert told[2] == "[c.png: there is no such file]"
 
 
+@pytest.mark.nightly
 def test_without_the_option_there_is_no_such_tool(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
     with ModelServer(in_rounds([DRAW, LOOK])) as server:

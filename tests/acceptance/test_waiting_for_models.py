@@ -24,13 +24,13 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-the-tests")
 
 
-def first_failing(*faults: Part, rounds: int = 2) -> Callable[[Asked], Step]:
-    """A script that solves the tiny tasks once it has failed in some ways."""
-    left, solve = iter(faults), solver(rounds)
+def first_failing(*faults: Part, then: Callable[[Asked], Step]) -> Callable[[Asked], Step]:
+    """A script that does as another once it has failed in some ways."""
+    left = iter(faults)
 
     def script(asked: Asked) -> Step:
         fault = next(left, None)
-        return fault if fault is not None else solve(asked)
+        return fault if fault is not None else then(asked)
 
     return script
 
@@ -38,9 +38,11 @@ def first_failing(*faults: Part, rounds: int = 2) -> Callable[[Asked], Step]:
 def test_a_wait_for_a_rate_limit_does_not_end_a_turn_that_has_less_time(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
-    write_task("a", rounds=2, toml="[agent]\ntimeout_sec = 3.0\n")
+    # Models say one thing in each round, for once one was refused the next requests wait for seconds.
+    passes = dict.fromkeys((1, 2), "echo 1 > /logs/verifier/reward.txt")
+    write_task("a", rounds=2, toml="[agent]\ntimeout_sec = 3.0\n", test=passes)
     faults = Fail(429, retry_after=2), Fail(429, retry_after=2), Fail(503, retry_after=0.2), HangUp()
-    with ModelServer(first_failing(*faults)) as server:
+    with ModelServer(first_failing(*faults, then=in_rounds([], []))) as server:
         session = run_tasks(*at(server, GPT), "--evocode-budget=minutes=0.1", "tasks", agent=None)
     assert session.outcomes == {"passed": 2}
     session.has("waiting for model providers: * s (rate limit *, provider *, network *), 4 retries; not counted*")

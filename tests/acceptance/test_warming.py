@@ -49,33 +49,26 @@ def warm(run_tasks: RunTasks, *arguments: str) -> Session:
     return run_tasks("--evocode-warm", *arguments, "tasks", agent=None)
 
 
-def test_a_second_call_plays_nothing_and_later_runs_find_all_of_it(
+def test_what_is_selected_and_not_there_is_made_once_and_later_runs_find_all_of_it(
     write_task: WriteTask, write_native: WriteNative, run_tasks: RunTasks, played: list[str]
 ) -> None:
-    write_task("a", 3)
+    task = write_task("a", 2)
     write_native("b", 1)
+    images = warm(run_tasks, "-k", "image")
+    assert images.outcomes == {"passed": 2, "deselected": 2}
+    assert played == []
+    assert images.text.count(" built in ") == 1, "the tasks have one image, which the first to need it builds"
     session = warm(run_tasks)
     assert session.outcomes == {"passed": 4}
-    assert sorted(played) == ["a round-1", "a round-2", "a round-3", "b round-1"]
-    session.has("*evocode warm*", "tasks/a *solutions *3 rounds played in *")
-    assert session.text.count(" built in ") == 1, "the tasks have one image, which the first to need it builds"
+    assert sorted(played) == ["a round-1", "a round-2", "b round-1"]
+    session.has("*evocode warm*", "tasks/a *solutions *2 rounds played in *")
     assert not session.results.exists()
     played.clear()
     again = warm(run_tasks, "-v")
     assert (again.outcomes, played) == ({"passed": 4}, [])
     again.has("tasks/a/task.toml::warm::image PASSED (was there)*", "evocode: all is there, *")
-    session = run_tasks("tasks/a/task.toml::oracle::round-3", replay=False)
-    assert (session.outcomes, played) == ({"passed": 1, "skipped": 2}, ["a round-3"])
-
-
-def test_only_what_is_selected_or_has_changed_is_made(
-    write_task: WriteTask, run_tasks: RunTasks, played: list[str]
-) -> None:
-    task = write_task("a", 2)
-    write_task("b", 1)
-    assert warm(run_tasks, "-k", "image").outcomes == {"passed": 2, "deselected": 2}
-    assert played == []
-    warm(run_tasks)
+    session = run_tasks("tasks/a/task.toml::oracle::round-2", replay=False)
+    assert (session.outcomes, played) == ({"passed": 1, "skipped": 1}, ["a round-2"])
     played.clear()
     with (task / "steps/round-2/tests/test.sh").open("a") as file:
         file.write("# Another suite may need other packages.\n")
@@ -87,6 +80,7 @@ def test_only_what_is_selected_or_has_changed_is_made(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_what_has_been_cleaned_away_is_made_again(
     write_task: WriteTask, run_tasks: RunTasks, played: list[str]
 ) -> None:
@@ -110,8 +104,9 @@ def test_what_cannot_be_made_ready_fails_at_its_own_task(
     write_task("b", 1, dockerfile=f"{DOCKERFILE}RUN echo last words; false\n")
     write_task("c", 3, solve={2: "echo no; exit 3"})
     write_task("d", 2, solve={2: "true"})
+    write_task("e", 1, solve={1: None})  # Without reference solutions there is only an image.
     session = warm(run_tasks, "-rs")
-    assert session.outcomes == {"passed": 4, "failed": 3, "skipped": 1}
+    assert session.outcomes == {"passed": 5, "failed": 3, "skipped": 1}
     session.has(
         "*b image*",
         "*b/environment/Dockerfile:3: replayed on *ended with exit code 1*",
@@ -125,9 +120,10 @@ def test_what_cannot_be_made_ready_fails_at_its_own_task(
     session.lacks("*all is there*")
     assert "c round-3" not in played
     again = warm(run_tasks, "-k", "b or d")
-    assert again.outcomes == {"passed": 1, "failed": 2, "skipped": 1, "deselected": 4}
+    assert again.outcomes == {"passed": 1, "failed": 2, "skipped": 1, "deselected": 5}
 
 
+@pytest.mark.nightly
 def test_what_an_agent_needs_in_the_image_is_installed_and_the_agent_is_not_played(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -142,11 +138,6 @@ def test_what_an_agent_needs_in_the_image_is_installed_and_the_agent_is_not_play
     failing = warm(run_tasks, "--evocode-agent=other:Somebody")
     assert failing.outcomes == {"passed": 2, "failed": 1}
     failing.has("a tool could not be installed in a sandbox*", "why")
-
-
-def test_a_task_without_reference_solutions_has_only_an_image(write_task: WriteTask, run_tasks: RunTasks) -> None:
-    write_task("a", 1, solve={1: None})
-    assert warm(run_tasks).outcomes == {"passed": 1}
 
 
 @pytest.mark.parametrize(
@@ -173,6 +164,7 @@ def test_workers_make_tasks_ready_beside_one_another(write_task: WriteTask, run_
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_first_failure_ends_it(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1, dockerfile=f"{DOCKERFILE}RUN false\n")
     write_task("b", 1, dockerfile=f"{DOCKERFILE}RUN sleep 4321\n")

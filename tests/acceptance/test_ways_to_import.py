@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.inner_sessions import UNUSED
+
 if TYPE_CHECKING:
     from tests.acceptance.tasks import WriteTask
+
+pytestmark = pytest.mark.every_python
 
 API = Path(__file__).parents[2] / "docs/api.md"
 HEAVY = ("pydantic", "docker", "click", "filelock", "platformdirs", "requests", "tomli", "dockerfile_parse", "xdist")
@@ -32,7 +36,7 @@ def imported_by(statement: str) -> set[str]:
 
 
 def test_a_script_of_ten_lines_drives_a_trial(write_task: WriteTask) -> None:
-    task = write_task("a", 3, solve={2: "echo wrong >> log.txt"})
+    task = write_task("a", 2, solve={2: "echo wrong >> log.txt"})
     shown = API.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
     assert len([line for line in shown.splitlines() if line]) <= 10
     script = shown.replace('"example_tasks/ledger"', repr(str(task))).replace('"auto"', '"sandbox"')
@@ -40,7 +44,6 @@ def test_a_script_of_ten_lines_drives_a_trial(write_task: WriteTask) -> None:
     assert [line.split()[:2] for line in rounds] == [
         ["round-1", "passed"],
         ["round-2", "failed"],
-        ["round-3", "failed"],
     ]
 
 
@@ -58,7 +61,7 @@ def test_a_session_without_an_agent_imports_none_of_its_machinery(pytester: pyte
             assert ours <= {"pytest_evocode.plugin", "pytest_evocode.plugin.options", "pytest_evocode.plugin.hookspecs"}
         """
     )
-    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*UNUSED).assert_outcomes(passed=1)
 
 
 def test_in_a_session_with_an_agent_only_tests_have_their_asserts_rewritten(
@@ -80,4 +83,5 @@ def test_in_a_session_with_an_agent_only_tests_have_their_asserts_rewritten(
             assert len(ours) > 50
         """
     )
-    pytester.runpytest_subprocess("--evocode-agent=nop", "-k", "test_loaders").assert_outcomes(passed=1, deselected=2)
+    options = ("--evocode-agent=nop", "--evocode-env=sandbox", "-k", "test_loaders")
+    pytester.runpytest_subprocess(*UNUSED, *options).assert_outcomes(passed=1, deselected=2)

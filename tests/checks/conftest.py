@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pytest
 
+import tests.property_tests  # noqa: F401 - the settings
 from pytest_evocode.checks.lint import lint
 from pytest_evocode.tasks import load_task
 

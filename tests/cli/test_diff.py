@@ -139,20 +139,21 @@ def test_a_task_that_is_wrong_is_trouble(evocode: Evocode) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("unwanted", "colours"), [("", {"green", "red", "cyan"}), ("1", {"default"})])
+@pytest.mark.matrix
 def test_there_are_colours_on_a_terminal_unless_nobody_wants_them(
-    parcels: Path, monkeypatch: pytest.MonkeyPatch
+    parcels: Path, monkeypatch: pytest.MonkeyPatch, unwanted: str, colours: set[str]
 ) -> None:
     argv = [*EVOCODE, "diff", str(parcels), "round-2", "--solution"]
     monkeypatch.setenv("TERM", "xterm")
-    for unwanted, colours in (("", {"green", "red", "cyan"}), ("1", {"default"})):
-        monkeypatch.setenv("NO_COLOR", unwanted)
-        with Person() as person:
-            person.resize(200, 120)
-            assert person.start(argv).wait(HANGS) == 1
-            person.seen()
-            screen = person.screen
-            signs = {"+": "green", "-": "red", "@": "cyan"}
-            lines = [(line, screen.colours(number, 1)) for number, line in enumerate(screen.shown) if line[:1] in signs]
-            body = [(line, shown) for line, shown in lines if not line.startswith(("---", "+++"))]
-            assert {colour for _, shown in body for colour in shown} == colours
-            assert all(unwanted or shown == {signs[line[0]]} for line, shown in body)
+    monkeypatch.setenv("NO_COLOR", unwanted)
+    with Person() as person:
+        person.resize(200, 120)
+        assert person.start(argv).wait(HANGS) == 1
+        person.seen()
+        screen = person.screen
+        signs = {"+": "green", "-": "red", "@": "cyan"}
+        lines = [(line, screen.colours(number, 1)) for number, line in enumerate(screen.shown) if line[:1] in signs]
+        body = [(line, shown) for line, shown in lines if not line.startswith(("---", "+++"))]
+        assert {colour for _, shown in body for colour in shown} == colours
+        assert all(unwanted or shown == {signs[line[0]]} for line, shown in body)

@@ -105,13 +105,14 @@ def test_the_tests_are_there_where_somebody_asks_for_them(person: AtShell, tmp_p
 
 
 def test_the_tests_of_a_suite_with_an_environment_for_itself_are_not_for_the_agents(
-    person: AtShell, tmp_path: Path
+    evocode: Evocode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("os.isatty", lambda descriptor: True)
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
     task_writer(tmp_path)("a", 1, toml='[verifier]\nenvironment_mode = "separate"\n')
-    person.evocode("tasks/a", "--suite")
-    status, said = person.ends()
-    assert status != 0
-    assert "the suite of round-1 has an environment for itself, and this is the agent's; leave out --suite" in said
+    ran = evocode("shell", "tasks/a", "--suite", "--env=sandbox")
+    assert ran.status != 0
+    assert "the suite of round-1 has an environment for itself, and this is the agent's; leave out --suite" in ran.err
 
 
 @pytest.mark.nightly

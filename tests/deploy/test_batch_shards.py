@@ -20,6 +20,8 @@ pytestmark = pytest.mark.slow
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SHARDS = 3
+#: A second round that takes a while.
+WAITING = "sleep 1\necho line-2 >> log.txt"
 
 
 @pytest.fixture
@@ -32,21 +34,22 @@ def cluster(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def variables(cluster: Path, **more: str) -> dict[str, str]:
+def variables(cluster: Path, attempts: str = "2", **more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "PYTEST_", "JOB_"))}
+    options = f"--evocode-env=sandbox --evocode-attempts={attempts} --evocode-replay -p no:cacheprovider"
     return {
         **kept,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "EVOCODE_SHARDS": str(SHARDS),
         "EVOCODE_OUTPUT": str(cluster / "run"),
         "EVOCODE_WORKERS": "0",
-        "EVOCODE_OPTIONS": "--evocode-env=sandbox --evocode-attempts=2 --evocode-replay -p no:cacheprovider",
+        "EVOCODE_OPTIONS": options,
         "SLURM_SUBMIT_DIR": str(cluster),
         **more,
     }
 
 
-def begin(cluster: Path, number: int) -> subprocess.Popen[str]:
+def begin(cluster: Path, number: int, attempts: int, shards: int) -> subprocess.Popen[str]:
     """Begin a task of the array as slurmd does: a copy of the script, elsewhere."""
     spool = cluster / "spool"
     spool.mkdir(exist_ok=True)
@@ -54,7 +57,7 @@ def begin(cluster: Path, number: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
         ["bash", script],
         cwd=cluster,
-        env=variables(cluster, SLURM_ARRAY_TASK_ID=str(number)),
+        env=variables(cluster, str(attempts), SLURM_ARRAY_TASK_ID=str(number), EVOCODE_SHARDS=str(shards)),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -76,8 +79,10 @@ def scores(directory: Path) -> str:
     return subprocess.run(asked, check=True, capture_output=True, text=True).stdout
 
 
-def test_a_killed_shard_is_submitted_again_and_the_merge_is_that_of_one_run(cluster: Path) -> None:
-    tasks = {number: begin(cluster, number) for number in range(1, SHARDS + 1)}
+def killed_and_submitted_again(cluster: Path, shards: int, attempts: int) -> None:
+    """Make all shards, of which the second is killed; make it again, and merge."""
+    given = {"EVOCODE_SHARDS": str(shards)}
+    tasks = {number: begin(cluster, number, attempts, shards) for number in range(1, shards + 1)}
     shard = cluster / "run" / "shard-2"
     deadline = time.monotonic() + 120
     while not list(shard.rglob("round-1/round.json")):
@@ -85,28 +90,44 @@ def test_a_killed_shard_is_submitted_again_and_the_merge_is_that_of_one_run(clus
         time.sleep(0.05)
     tasks[2].send_signal(signal.SIGKILL)
     said = {number: task.communicate(timeout=300)[0] for number, task in tasks.items()}
-    assert {number: task.returncode for number, task in tasks.items()} == {1: 0, 2: -signal.SIGKILL, 3: 0}, said
+    expected = {number: -signal.SIGKILL if number == 2 else 0 for number in tasks}
+    assert {number: task.returncode for number, task in tasks.items()} == expected, said
     kept = {path: path.read_bytes() for path in shard.rglob("round-1/round.json")}
 
-    assert run(cluster, "unfinished.sh").stdout == "2\n"
-    early = run(cluster, "merge.sh")
+    assert run(cluster, "unfinished.sh", **given).stdout == "2\n"
+    early = run(cluster, "merge.sh", **given)
     assert (early.returncode, "submit these shards again, which go on where they were: 2" in early.stderr) == (1, True)
 
-    again = begin(cluster, 2)
+    again = begin(cluster, 2, attempts, shards)
     told = again.communicate(timeout=300)[0]
     assert again.returncode == 0, told
     assert "evocode: resuming" in told
     assert {path: path.read_bytes() for path in kept} == kept
-    merged = run(cluster, "merge.sh")
+    merged = run(cluster, "merge.sh", **given)
     assert merged.returncode == 0, merged.stderr
     assert "nothing is missing" in merged.stdout
-    assert run(cluster, "unfinished.sh").stdout == "\n"
+    assert run(cluster, "unfinished.sh", **given).stdout == "\n"
 
+
+def made(cluster: Path) -> list[tuple[str, int]]:
+    """Return what attempts the merged results have."""
+    found = load_results([cluster / "run" / "merged"]).attempts
+    return sorted((each.record.task, each.record.attempt) for each in found)
+
+
+def test_a_killed_shard_is_submitted_again_and_goes_on_where_it_was(cluster: Path) -> None:
+    shutil.rmtree(cluster / "tasks/c")
+    killed_and_submitted_again(cluster, shards=2, attempts=1)
+    assert made(cluster) == [("a", 1), ("b", 1)]
+
+
+@pytest.mark.nightly
+def test_the_merge_of_shards_one_of_which_was_killed_is_that_of_one_run(cluster: Path) -> None:
+    killed_and_submitted_again(cluster, shards=SHARDS, attempts=2)
     whole = run(cluster, "shard.sh", EVOCODE_SHARDS="1", JOB_COMPLETION_INDEX="0", EVOCODE_OUTPUT=str(cluster / "one"))
     assert whole.returncode == 0, whole.stdout
     assert scores(cluster / "run" / "merged") == scores(cluster / "one")
-    made = [(each.record.task, each.record.attempt) for each in load_results([cluster / "run" / "merged"]).attempts]
-    assert sorted(made) == [(task, number) for task in "abc" for number in (1, 2)]
+    assert made(cluster) == [(task, number) for task in "abc" for number in (1, 2)]
 
 
 @pytest.mark.nightly

@@ -125,6 +125,7 @@ def test_what_is_listed_is_reached(guarded: Environment, outside: int) -> None:
     assert str(denied) == f"network: the agent was denied evil.test:{outside} once: the name is not listed"
 
 
+@pytest.mark.matrix
 def test_programs_find_the_proxy_by_their_variables(guarded: Environment) -> None:
     names = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
     for name in names:
@@ -152,6 +153,7 @@ def test_no_attempt_to_leave_by_another_way_succeeds(guarded: Environment, host:
     assert denied >= {"169.254.169.254", "127.0.0.1", "localhost", "evil.test", "[::1]", *host.own}
 
 
+@pytest.mark.matrix
 def test_the_proxy_outlives_what_an_agent_can_kill(guarded: Environment, outside: int) -> None:
     assert guarded.exec("kill -9 -1; exit 3", user="0").exit_code is not None
     assert fetch(guarded, f"http://good.test:{outside}/") != "403"
@@ -192,6 +194,7 @@ def test_a_fork_has_a_list_of_its_own_or_no_network_at_all(guarded: Environment,
         snapshot.discard()
 
 
+@pytest.mark.matrix
 def test_ports_inside_are_reached_as_ever(guarded: Environment) -> None:
     assert isinstance(guarded, ProgramEnvironment)
     serve = "import socket; s = socket.create_server(('127.0.0.1', 8123)); c = s.accept()[0]; c.sendall(b'inside')"
@@ -206,6 +209,7 @@ def test_ports_inside_are_reached_as_ever(guarded: Environment) -> None:
         assert connection.recv(100) == b"inside"
 
 
+@pytest.mark.matrix
 def test_nothing_is_left_of_it_once_it_has_stopped(engine: Engine, plain_task: Task, known_names: None) -> None:
     environment = engine.create(plain_task, env={}, network=LIST)
     before = set(_listening())
@@ -239,6 +243,7 @@ def _containers(docker: DockerEngine, owner: str) -> list[Any]:
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_another_container_is_out_of_reach(docker: DockerEngine, plain_task: Task, outside: int) -> None:
     docker.egress_proxy().resolve = resolve
     other = docker.create(plain_task, env={}, network="public")
@@ -260,6 +265,7 @@ def test_another_container_is_out_of_reach(docker: DockerEngine, plain_task: Tas
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_containers_of_a_killed_session_are_removed_by_the_next(docker: DockerEngine, plain_task: Task) -> None:
     from pytest_evocode.environments.docker.engine import DockerEngine as Engine
 

@@ -28,10 +28,10 @@ REFUSED = [
     ("volumes: ['~/.ssh:/ssh']", "there is no"),
     ("volumes: ['./link:/x']", "is outside of"),
     ("volumes: ['./nothing:/x']", "there is no"),
+    ("privileged: true", "reaches the host"),
     ("volumes: [{type: bind, source: ., target: /x, bind: {propagation: shared}}]", "reaches the host"),
     ("volumes: [{type: image, source: python, target: /x}]", "mount of the type image"),
     ("volumes_from: ['container:x']", "volumes_from"),
-    ("privileged: true", "reaches the host"),
     ("devices: ['/dev/kmsg:/dev/kmsg']", "not supported"),
     ("device_cgroup_rules: ['c 1:3 mr']", "not supported"),
     ("gpus: all", "not supported"),
@@ -90,6 +90,7 @@ def compose(make_task: MakeTask, service: str, more: str = "") -> Mapping[str, o
 
 
 @pytest.mark.parametrize(("service", "why"), REFUSED, ids=[each[0] for each in REFUSED])
+@pytest.mark.matrix("why")
 def test_what_reaches_the_host_is_refused_with_its_line(make_task: MakeTask, service: str, why: str) -> None:
     with pytest.raises(TaskError, match=why) as caught:
         compose(make_task, service)
@@ -136,6 +137,7 @@ def test_files_of_the_task_belong_to_root(make_task: MakeTask, given: str) -> No
         ("volumes: ['data:/logs/artifacts', 'own:/logs/verifier']", None),
     ],
 )
+@pytest.mark.matrix("refused")
 def test_no_service_writes_where_suites_keep_their_files(make_task: MakeTask, mounts: str, refused: str | None) -> None:
     other = "db: {image: python, volumes: ['data:/d']}"
     text = f"services:\n  main:\n    {mounts}\n  {other}\nvolumes: {{data: {{}}, own: {{}}}}\n"
@@ -230,13 +232,13 @@ def test_no_variable_of_a_task_says_what_docker_compose_runs_on_this_machine(
     assert project.sidecars["db"].settings["environment"]["A"] == "1"
 
 
-@pytest.mark.parametrize(
-    "value", ["a$b", "'\"", "end\\", "$${GIVEN}", "one\ntwo", "# x", " x ", "", "\\0134\\n", "`id`"]
-)
-def test_values_of_variables_arrive_as_they_are(make_task: MakeTask, value: str) -> None:
-    text = 'services:\n  db: {image: python, environment: {A: "${GIVEN}"}}\n'
-    project = read_project(make_task(files={"docker-compose.yaml": text}), {"GIVEN": value})
-    assert plain(project.sidecars["db"].settings["environment"]["A"]) == value
+def test_values_of_variables_arrive_as_they_are(make_task: MakeTask) -> None:
+    values = ["a$b", "'\"", "end\\", "$${GIVEN}", "one\ntwo", "# x", " x ", "", "\\0134\\n", "`id`"]
+    used = ", ".join(f'A{number}: "${{GIVEN_{number}}}"' for number in range(len(values)))
+    text = f"services:\n  db: {{image: python, environment: {{{used}}}}}\n"
+    given = {f"GIVEN_{number}": value for number, value in enumerate(values)}
+    arrived = read_project(make_task(files={"docker-compose.yaml": text}), given).sidecars["db"].settings["environment"]
+    assert [plain(arrived[f"A{number}"]) for number in range(len(values))] == values
 
 
 def test_the_env_file_beside_an_included_file_is_one_of_the_task(make_task: MakeTask) -> None:

@@ -20,6 +20,17 @@ pytestmark = pytest.mark.docker
 
 @pytest.fixture
 def container(docker: DockerEngine, make_task: MakeTask) -> Iterator[DockerEnvironment]:
+    """A container for a test that leaves it, or what it is made of, otherwise than it was."""
+    yield from started(docker, make_task)
+
+
+@pytest.fixture(scope="module")
+def lasting(docker: DockerEngine, make_task: MakeTask) -> Iterator[DockerEnvironment]:
+    """A container for tests that leave no more than files of their own."""
+    yield from started(docker, make_task)
+
+
+def started(docker: DockerEngine, make_task: MakeTask) -> Iterator[DockerEnvironment]:
     task = make_task(None, toml=f'[environment]\ndocker_image = "{BASE}"\n')
     environment = docker.create(task, env={}, network="no-network")
     environment.start()
@@ -42,40 +53,35 @@ def engine_commands(docker: DockerEngine, monkeypatch: pytest.MonkeyPatch) -> li
     return seen
 
 
-def test_roots_commands_cost_no_engine_call(container: DockerEnvironment, engine_commands: list[list[str]]) -> None:
+def test_roots_commands_cost_no_engine_call(lasting: DockerEnvironment, engine_commands: list[list[str]]) -> None:
     for index in range(20):
-        result = container.exec(f"echo said {index}; exit {index}", env={"A": "b c"})
+        result = lasting.exec(f"echo said {index}; exit {index}", env={"A": "b c"})
         assert (result.output, result.exit_code) == (f"said {index}\n", index)
     assert engine_commands == []
 
 
-@pytest.mark.parametrize(
-    ("options", "script", "output"),
-    [
-        ({"user": "nobody"}, "id -un", "nobody\n"),
-        ({"env": {"not-a.name": "x"}}, "env | grep not-a", "not-a.name=x\n"),
-        ({"env": {"UID": "7"}}, "env | grep ^UID", "UID=7\n"),
-        ({}, f"printf %s {'x' * 80_000} | wc -c", "80000\n"),
-    ],
-    ids=["another user", "a name that bash refuses", "a variable of bash's own", "a long script"],
-)
+BY_ENGINE: dict[str, tuple[dict[str, Any], str, str]] = {
+    "another user": ({"user": "nobody"}, "id -un", "nobody\n"),
+    "a name that bash refuses": ({"env": {"not-a.name": "x"}}, "env | grep not-a", "not-a.name=x\n"),
+    "a variable of bash's own": ({"env": {"UID": "7"}}, "env | grep ^UID", "UID=7\n"),
+    "a long script": ({}, f"printf %s {'x' * 80_000} | wc -c", "80000\n"),
+}
+
+
 def test_what_is_not_for_the_channel_goes_by_the_engine(
-    container: DockerEnvironment,
-    engine_commands: list[list[str]],
-    options: dict[str, Any],
-    script: str,
-    output: str,
+    lasting: DockerEnvironment, engine_commands: list[list[str]]
 ) -> None:
-    assert container.exec(script, **options).output == output
-    assert len(engine_commands) == 1
+    for number, (why, (options, script, output)) in enumerate(BY_ENGINE.items(), 1):
+        assert lasting.exec(script, **options).output == output, why
+        assert len(engine_commands) == number, why
 
 
-def test_two_commands_run_at_the_same_time(container: DockerEnvironment) -> None:
+def test_two_commands_run_at_the_same_time(lasting: DockerEnvironment) -> None:
     waiting = "echo $0 > $0; until [ -e $1 ]; do sleep 0.05; done; echo $0 saw $1"
     results = {}
 
     def run(mine: str, other: str) -> None:
-        results[mine] = container.exec(["bash", "-c", waiting, mine, other], timeout=60).output
+        results[mine] = lasting.exec(["bash", "-c", waiting, mine, other], timeout=60).output
 
     threads = [threading.Thread(target=run, args=names) for names in (("/tmp/a", "/tmp/b"), ("/tmp/b", "/tmp/a"))]
     for thread in threads:
@@ -85,16 +91,16 @@ def test_two_commands_run_at_the_same_time(container: DockerEnvironment) -> None
     assert results == {"/tmp/a": "/tmp/a saw /tmp/b\n", "/tmp/b": "/tmp/b saw /tmp/a\n"}
 
 
-def test_a_background_service_is_never_held_up_by_what_it_prints(container: DockerEnvironment) -> None:
-    started = container.exec("(head -c 20000000 /dev/zero; touch /tmp/through) & echo started")
+def test_a_background_service_is_never_held_up_by_what_it_prints(lasting: DockerEnvironment) -> None:
+    started = lasting.exec("(head -c 20000000 /dev/zero; touch /tmp/through) & echo started")
     assert started.ok
-    assert container.exec("until [ -e /tmp/through ]; do sleep 0.05; done", timeout=60).ok
-    assert container.exec("echo alone").output == "alone\n"
+    assert lasting.exec("until [ -e /tmp/through ]; do sleep 0.05; done", timeout=60).ok
+    assert lasting.exec("echo alone").output == "alone\n"
 
 
-def test_output_that_looks_like_the_end_is_output(container: DockerEnvironment) -> None:
+def test_output_that_looks_like_the_end_is_output(lasting: DockerEnvironment) -> None:
     fake = "printf '\\0%032d 0\\n' 0"
-    result = container.exec(f"{fake}; echo more; exit 3")
+    result = lasting.exec(f"{fake}; echo more; exit 3")
     assert result.exit_code == 3
     assert result.output == "\0" + "0" * 32 + " 0\nmore\n"
 
@@ -118,6 +124,7 @@ def test_a_pid_1_that_was_made_to_end_is_started_again_with_its_files(container:
     assert container.exec("cat /app-file").output == "kept\n"
 
 
+@pytest.mark.nightly
 def test_a_container_that_is_removed_under_a_command_is_a_fault(
     docker: DockerEngine, container: DockerEnvironment
 ) -> None:
@@ -128,11 +135,11 @@ def test_a_container_that_is_removed_under_a_command_is_a_fault(
     remover.join()
 
 
-def test_a_file_that_bash_cannot_hold_is_read_whole(container: DockerEnvironment) -> None:
-    container.exec("printf 'a\\0b' > /tmp/nul; printf '\\377\\n\\n' > /tmp/bytes; : > /tmp/empty")
-    assert read_environment_file(container, "/tmp/nul", 100) == b"a\0b"
-    assert read_environment_file(container, "/tmp/bytes", 100) == b"\377\n\n"
-    assert read_environment_file(container, "/tmp/empty", 100) == b""
+def test_a_file_that_bash_cannot_hold_is_read_whole(lasting: DockerEnvironment) -> None:
+    lasting.exec("printf 'a\\0b' > /tmp/nul; printf '\\377\\n\\n' > /tmp/bytes; : > /tmp/empty")
+    assert read_environment_file(lasting, "/tmp/nul", 100) == b"a\0b"
+    assert read_environment_file(lasting, "/tmp/bytes", 100) == b"\377\n\n"
+    assert read_environment_file(lasting, "/tmp/empty", 100) == b""
 
 
 def test_an_image_without_tar_is_uploaded_to(container: DockerEnvironment, make_task: MakeTask) -> None:

@@ -72,6 +72,7 @@ def keeper() -> Iterator[Keeper]:
 
 
 @pytest.mark.parametrize("first", [":", PAUSE], ids=["at first", "after a pause"])
+@pytest.mark.matrix
 def test_no_signal_from_inside_ends_it_while_it_waits_for_a_request(keeper: Keeper, first: str) -> None:
     keeper.send(first)
     for number in SIGNALS:
@@ -82,6 +83,7 @@ def test_no_signal_from_inside_ends_it_while_it_waits_for_a_request(keeper: Keep
 
 
 @pytest.mark.parametrize("first", [":", PAUSE], ids=["at first", "after a pause"])
+@pytest.mark.matrix
 def test_no_signal_from_inside_ends_it_while_it_waits_for_a_program(keeper: Keeper, first: str) -> None:
     keeper.send(first)
     for number in SIGNALS:

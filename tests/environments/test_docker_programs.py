@@ -54,20 +54,20 @@ ABOUT = (
 ABOUT += "; grep -E '^(Cap|Sig(Ign|Blk)|NoNew)' /proc/self/status; exit 5"
 
 
-@pytest.mark.parametrize("user", ["nobody", "1234", "made"])
-def test_a_program_of_another_user_costs_no_engine_call_and_is_as_one_of_the_engines(
-    container: DockerEnvironment, engine_commands: list[list[str]], user: str
+def test_programs_of_other_users_cost_no_engine_call_and_are_as_the_engines_own(
+    container: DockerEnvironment, engine_commands: list[list[str]]
 ) -> None:
     container.exec("useradd --uid 777 --groups games,mail --create-home made")
-    command = Command(("bash", "-c", ABOUT), user=user, cwd="/usr", env={"A": "b  'c'"})
-    by_channel = container.run_program(command, input=b"in\n", timeout=WAIT)
-    assert by_channel.exit_code == 5
-    assert by_channel.stderr == b"err\n"
+    users = ("nobody", "1234", "made")
+    commands = [Command(("bash", "-c", ABOUT), user=user, cwd="/usr", env={"A": "b  'c'"}) for user in users]
+    by_channel = [container.run_program(command, input=b"in\n", timeout=WAIT) for command in commands]
+    assert [(each.exit_code, each.stderr) for each in by_channel] == [(5, b"err\n")] * 3
     assert engine_commands == []
     container.exec("rm /usr/bin/setpriv")
-    by_engine = container.run_program(command, input=b"in\n", timeout=WAIT)
-    assert len(engine_commands) == 1
-    assert (by_engine.exit_code, by_engine.stdout, by_engine.stderr) == (5, by_channel.stdout, b"err\n")
+    by_engine = [container.run_program(command, input=b"in\n", timeout=WAIT) for command in commands]
+    assert len(engine_commands) == 3
+    assert [each.stdout for each in by_engine] == [each.stdout for each in by_channel]
+    assert [(each.exit_code, each.stderr) for each in by_engine] == [(5, b"err\n")] * 3
 
 
 def test_a_setpriv_of_the_agents_own_is_passed_by(container: DockerEnvironment) -> None:
@@ -92,25 +92,19 @@ def assert_well(container: DockerEnvironment) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, b"well\n", b"")
 
 
-@pytest.mark.parametrize(
-    ("script", "exit_code"),
-    [
-        ("printf 'rubbish ( \" ' > /proc/1/fd/0; exit 3", 3),
-        ("printf 'exit 0\\0' > /proc/1/fd/0; exit 3", 3),
-        ("for i in {1..20}; do kill -USR1 1; sleep 0.02; done; exit 3", 3),
-        ("printf '\\0%032d 1 0\\n' 0; printf '\\0%032d 1 0\\n' 0 >&2; exit 3", 3),
-        ("head -c 3000000 /dev/zero > /proc/1/fd/3; exit 3", 3),
-        ('for fd in 1 3; do python3 -c "import os; os.set_blocking(1, False)" >&$fd; done; exit 3', 3),
-    ],
-    ids=["rubbish", "exit", "wakes it", "forged ends", "a flood", "non-blocking"],
-)
-def test_what_is_done_to_pid_1s_streams_does_not_change_how_a_run_ends(
-    container: DockerEnvironment, script: str, exit_code: int
-) -> None:
-    result = container.run_program(bash(script), timeout=WAIT)
-    if "exit 0" not in script:  # Which ends PID 1 as soon as it looks for requests.
-        assert result.exit_code == exit_code
-    assert_well(container)
+def test_what_is_done_to_pid_1s_streams_does_not_change_how_a_run_ends(container: DockerEnvironment) -> None:
+    scripts = [
+        "printf 'rubbish ( \" ' > /proc/1/fd/0",
+        "for i in {1..20}; do kill -USR1 1; sleep 0.02; done",
+        "printf '\\0%032d 1 0\\n' 0; printf '\\0%032d 1 0\\n' 0 >&2",
+        "head -c 3000000 /dev/zero > /proc/1/fd/3",
+        'for fd in 1 3; do python3 -c "import os; os.set_blocking(1, False)" >&$fd; done',
+    ]
+    for script in scripts:
+        assert container.run_program(bash(f"{script}; exit 3"), timeout=WAIT).exit_code == 3, script
+        assert_well(container)
+    container.run_program(bash("printf 'exit 0\\0' > /proc/1/fd/0; exit 3"), timeout=WAIT)
+    assert_well(container)  # Though PID 1 ends as soon as it looks for requests.
 
 
 def test_a_flood_of_signals_to_pid_1_costs_at_most_the_exit_code(container: DockerEnvironment) -> None:
@@ -129,6 +123,7 @@ def test_a_pid_1_that_does_not_answer_is_started_anew(container: DockerEnvironme
     assert_well(container)
 
 
+@pytest.mark.nightly
 def test_what_ended_with_pid_1_says_so_and_the_next_program_runs(container: DockerEnvironment) -> None:
     server = container.open_program(Command(("sleep", "300")), lambda *_: None)
     container.run_program(bash("printf 'exit 137\\0' > /proc/1/fd/0"), timeout=WAIT, alongside=[server])
@@ -151,6 +146,7 @@ CALLS: dict[str, Callable[[DockerEnvironment], object]] = {
 
 
 @pytest.mark.parametrize("call", list(CALLS))
+@pytest.mark.matrix
 def test_a_container_that_somebody_removed_is_a_fault_that_names_it(
     docker: DockerEngine, container: DockerEnvironment, call: str
 ) -> None:
@@ -161,6 +157,7 @@ def test_a_container_that_somebody_removed_is_a_fault_that_names_it(
 
 
 @pytest.mark.parametrize("call", ["run", "open", "end", "write"])
+@pytest.mark.matrix
 def test_a_container_that_somebody_killed_is_a_fault_that_names_it(
     docker: DockerEngine, container: DockerEnvironment, call: str
 ) -> None:
@@ -170,10 +167,10 @@ def test_a_container_that_somebody_killed_is_a_fault_that_names_it(
         CALLS[call](container)
 
 
-@pytest.mark.parametrize(
-    "number", ["\u00b2", "\u0661", "1_0", "9" * 5000], ids=["superscript", "Arabic", "underscore", "long"]
-)
-def test_a_user_whose_number_is_none_is_a_user_that_is_not_there(container: DockerEnvironment, number: str) -> None:
-    container.exec(["bash", "-c", 'echo "odd:x:$1:$1::/:/bin/sh" >> /etc/passwd', "bash", number], user="0")
-    with pytest.raises(OSError, match="no user odd"):
-        container.write_files("/opt", {"a": b"a"}, user="odd")
+def test_a_user_whose_number_is_none_is_a_user_that_is_not_there(container: DockerEnvironment) -> None:
+    numbers = {"superscript": "\u00b2", "arabic": "\u0661", "underscore": "1_0", "long": "9" * 5000}
+    for name, number in numbers.items():
+        add = 'echo "$1:x:$2:$2::/:/bin/sh" >> /etc/passwd'
+        container.exec(["bash", "-c", add, "bash", name, number], user="0")
+        with pytest.raises(OSError, match=f"no user {name}"):
+            container.write_files("/opt", {"a": b"a"}, user=name)

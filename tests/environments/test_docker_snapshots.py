@@ -92,7 +92,9 @@ def test_every_fork_has_what_the_container_had_then(
     assert listing_in_fork(environment, taken[3]) == expected[3]
     taken[3].discard()
     taken[4].discard()
+    layer = os.path.dirname(upper_layer(environment))
     environment.stop()
+    assert subprocess.run(["test", "-e", layer], check=False).returncode == 1, "what was copied is still there"
     names = [name for image in docker._client.images(all=True) for name in image["RepoTags"] or ()]
     assert not {each.source.name for each in taken} & set(names)
 
@@ -105,6 +107,7 @@ def test_every_fork_has_what_the_container_had_then(
         "threading.Thread(target=time.sleep, args=(1000,)).start(); ctypes.CDLL(None).pthread_exit(None)",
     ],
 )
+@pytest.mark.matrix
 def test_a_file_that_a_process_shares_in_memory_is_known(environment: DockerEnvironment, wait_for_ever: str) -> None:
     script = (
         "import ctypes, mmap, threading, time; file = open('/srv/mapped', 'w+b'); file.write(bytes(4096));"
@@ -121,6 +124,7 @@ def test_a_file_that_a_process_shares_in_memory_is_known(environment: DockerEnvi
     assert mapped_inodes(environment._id, os.getpid(), top) is None
 
 
+@pytest.mark.nightly
 def test_what_the_engine_alone_can_copy_is_committed_by_it(environment: DockerEnvironment) -> None:
     environment.exec("echo 1 > /srv/file")
     environment.snapshot()
@@ -175,10 +179,3 @@ def upper_layer(environment: DockerEnvironment) -> str:
     """The directory of a container's upper layer."""
     container = environment._client.inspect_container(environment._id)
     return str(container["GraphDriver"]["Data"]["UpperDir"])
-
-
-def test_what_is_copied_goes_with_the_container(environment: DockerEnvironment) -> None:
-    layer = os.path.dirname(upper_layer(environment))
-    environment.snapshot()
-    environment.stop()
-    assert subprocess.run(["test", "-e", layer], check=False).returncode == 1

@@ -70,38 +70,45 @@ def test_env_in_both_forms_with_variables_put_in(build: Build) -> None:
     assert output(environment, "echo $PATH").startswith("/opt/bin:/usr/local/sbin:/usr/local/bin:")
 
 
+@pytest.mark.matrix
 def test_arg_is_there_for_the_build_only(build: Build) -> None:
     environment = build('ARG NAME=app\nARG EMPTY\nENV KEPT=${NAME}\nWORKDIR /$NAME\nRUN echo "$NAME|$EMPTY" > built\n')
     assert environment.workdir == "/app"
     assert output(environment, 'cat built; echo "$NAME|$KEPT"') == "app|\n|app\n"
 
 
+@pytest.mark.matrix
 def test_arg_before_from(sandbox_engine: Engine, make_task: MakeTask) -> None:
     task = make_task("ARG TAG=3.11-slim-bookworm\nFROM python:${TAG}\nWORKDIR /ok\n")
     assert sandbox_engine.create(task, env={}, network=None).workdir == "/ok"
 
 
+@pytest.mark.matrix
 def test_run_in_shell_and_exec_form(build: Build) -> None:
     environment = build('RUN echo "$0" > /shell && \\\n    # a comment between\n    echo more >> /shell\n'
                         'RUN ["touch", "/exec $HOME"]\n')  # fmt: skip
     assert output(environment, "cat /shell; ls -d /exec*") == "/bin/sh\nmore\n/exec $HOME\n"
 
 
+@pytest.mark.matrix
 def test_shell_changes_the_shell_form(build: Build) -> None:
     environment = build('SHELL ["/bin/bash", "-o", "pipefail", "-c"]\nRUN [[ -o pipefail ]] && echo $0 > /shell\n')
     assert output(environment, "cat /shell") == "/bin/bash\n"
 
 
+@pytest.mark.matrix
 def test_user_holds_for_later_runs_and_for_commands(build: Build) -> None:
     environment = build("RUN id -u > /before\nUSER nobody:nogroup\nRUN id -un > /tmp/after\n")
     assert output(environment, "cat /before /tmp/after; id -un") == "0\nnobody\nnobody\n"
 
 
+@pytest.mark.matrix
 def test_a_user_made_by_the_dockerfile(build: Build) -> None:
     environment = build("RUN echo 'dev:x:4321:4321::/home/dev:/bin/bash' >> /etc/passwd && mkdir /home/dev\nUSER dev\n")
     assert output(environment, "id -u; echo $HOME") == "4321\n/home/dev\n"
 
 
+@pytest.mark.matrix
 def test_useradd_gives_a_user_a_group_of_its_own(build: Build) -> None:
     environment = build("RUN useradd --create-home worker\nUSER worker\n")
     numbers = "grep ^worker: /etc/passwd | cut -d: -f3-; grep ^worker: /etc/group | cut -d: -f3"
@@ -113,10 +120,12 @@ def test_useradd_gives_a_user_a_group_of_its_own(build: Build) -> None:
     ]
 
 
+@pytest.mark.matrix
 def test_volume_makes_directories(build: Build) -> None:
     assert output(build('VOLUME /data /more\nVOLUME ["/json"]\n'), "ls -d /data /more /json") == "/data\n/json\n/more\n"
 
 
+@pytest.mark.matrix
 def test_instructions_for_running_change_nothing(build: Build) -> None:
     environment = build(
         'LABEL a="b c"\nEXPOSE 80\nMAINTAINER x\nSTOPSIGNAL SIGINT\n'
@@ -125,11 +134,13 @@ def test_instructions_for_running_change_nothing(build: Build) -> None:
     assert environment.exec(["true"]).ok
 
 
+@pytest.mark.matrix
 def test_lower_case_instructions_and_a_comment_on_top(sandbox_engine: Engine, make_task: MakeTask) -> None:
     task = make_task("# syntax=docker/dockerfile:1\nfrom python:3.11-slim-bookworm\nworkdir /low\n")
     assert sandbox_engine.create(task, env={}, network=None).workdir == "/low"
 
 
+@pytest.mark.matrix
 def test_an_image_named_python_has_python(build: Build) -> None:
     assert output(build(""), "python -c 'print(1)'; python3 -c 'print(2)'") == "1\n2\n"
 
@@ -139,35 +150,39 @@ def test_an_image_named_python_has_python(build: Build) -> None:
 CONTEXT = {"a.txt": "a", "b.txt": "b", "dir__c": "c", "dir__sub__d": "d", ".hidden": "h"}
 
 
-@pytest.mark.parametrize(
-    ("copy", "found"),
-    [
-        ("COPY a.txt /new/name", "name"),
-        ("COPY a.txt /new/", "a.txt"),
-        ("RUN mkdir /new\nCOPY a.txt /new", "a.txt"),
-        ("WORKDIR /new\nCOPY a.txt .", "a.txt"),
-        ("WORKDIR /new\nCOPY a.txt ./name", "name"),
-        ("COPY a.txt b.txt /new/", "a.txt b.txt"),
-        ("COPY *.txt /new/", "a.txt b.txt"),
-        ("COPY ?.txt /new", "a.txt b.txt"),
-        ("COPY dir /new", "c sub sub/d"),
-        ("COPY dir/ /new/", "c sub sub/d"),
-        ("COPY ./dir/sub/.. /new", "c sub sub/d"),
-        ("COPY a.txt dir /new/", "a.txt c sub sub/d"),
-        ("COPY . /new", ".hidden Dockerfile a.txt b.txt dir dir/c dir/sub dir/sub/d"),
-        ("WORKDIR /new\nCOPY / ./", ".hidden Dockerfile a.txt b.txt dir dir/c dir/sub dir/sub/d"),
-        ('COPY ["a.txt", "/new/with space"]', "with space"),
-        ("ARG WHAT=a\nCOPY $WHAT.txt /new/${WHAT}", "a"),
-        ("ADD a.txt /new/", "a.txt"),
-    ],
-)
-def test_copy_follows_dockers_rules(build: Build, copy: str, found: str) -> None:
-    environment = build(f"{copy}\n", **CONTEXT)
-    listed = output(environment, "cd /new && find . -mindepth 1 | cut -c3- | LC_ALL=C sort")
-    assert " ".join(listed.splitlines()) == found
-    assert set(output(environment, "cd /new && find . -mindepth 1 -exec stat -c %u {} +").split()) == {"0"}
+#: Instructions that copy into one directory, and what it has then.
+COPIES = [
+    ("COPY a.txt NEW/name", "name"),
+    ("COPY a.txt NEW/", "a.txt"),
+    ("RUN mkdir NEW\nCOPY a.txt NEW", "a.txt"),
+    ("WORKDIR NEW\nCOPY a.txt .", "a.txt"),
+    ("WORKDIR NEW\nCOPY a.txt ./name", "name"),
+    ("COPY a.txt b.txt NEW/", "a.txt b.txt"),
+    ("COPY *.txt NEW/", "a.txt b.txt"),
+    ("COPY ?.txt NEW", "a.txt b.txt"),
+    ("COPY dir NEW", "c sub sub/d"),
+    ("COPY dir/ NEW/", "c sub sub/d"),
+    ("COPY ./dir/sub/.. NEW", "c sub sub/d"),
+    ("COPY a.txt dir NEW/", "a.txt c sub sub/d"),
+    ("COPY . NEW", ".hidden Dockerfile a.txt b.txt dir dir/c dir/sub dir/sub/d"),
+    ("WORKDIR NEW\nCOPY / ./", ".hidden Dockerfile a.txt b.txt dir dir/c dir/sub dir/sub/d"),
+    ('COPY ["a.txt", "NEW/with space"]', "with space"),
+    ("ARG WHAT=a\nCOPY $WHAT.txt NEW/${WHAT}", "a"),
+    ("ADD a.txt NEW/", "a.txt"),
+]
 
 
+@pytest.mark.matrix
+def test_copy_follows_dockers_rules(build: Build) -> None:
+    lines = [copy.replace("NEW", f"/new-{number}") for number, (copy, _) in enumerate(COPIES)]
+    environment = build("\n".join(lines) + "\n", **CONTEXT)
+    for number, (copy, found) in enumerate(COPIES):
+        listed = output(environment, f"cd /new-{number} && find . -mindepth 1 | cut -c3- | LC_ALL=C sort")
+        assert " ".join(listed.splitlines()) == found, copy
+    assert set(output(environment, "find /new-* -mindepth 1 -exec stat -c %u {} +").split()) == {"0"}
+
+
+@pytest.mark.matrix
 def test_copy_keeps_exec_bits_and_links(build: Build, make_task: MakeTask, sandbox_engine: Engine) -> None:
     task = make_task(f"{FROM}COPY . /new\n", files={"script": "#!/bin/sh\necho ran\n", "dir/file": "text"})
     (task.environment_directory / "script").chmod(0o755)
@@ -178,6 +193,7 @@ def test_copy_keeps_exec_bits_and_links(build: Build, make_task: MakeTask, sandb
     environment.stop()
 
 
+@pytest.mark.matrix
 def test_dockerignore_leaves_files_out(build: Build) -> None:
     ignore = "# comment\n*.txt\n!b.txt\ndir/sub\n.dockerignore\nDockerfile\n\n"
     environment = build("COPY . /new\n", **CONTEXT, **{".dockerignore": ignore})
@@ -185,6 +201,7 @@ def test_dockerignore_leaves_files_out(build: Build) -> None:
     assert listed.split() == [".hidden", "b.txt", "dir", "dir/c"]
 
 
+@pytest.mark.matrix
 def test_copy_gives_owner_and_mode(build: Build, sandbox_engine: Engine) -> None:
     environment = build(
         "RUN mkdir /there && touch /there/before\n"
@@ -205,16 +222,22 @@ def test_copy_gives_owner_and_mode(build: Build, sandbox_engine: Engine) -> None
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["files.tar", "files.tar.gz", "files.tar.xz"])
-def test_add_unpacks_a_tar_and_copy_does_not(build: Build, name: str) -> None:
-    stream = io.BytesIO()
-    mode: Any = f"w:{name.rpartition('.')[2].replace('tar', '')}"
-    with tarfile.open(fileobj=stream, mode=mode) as archive:
-        info = tarfile.TarInfo("inner/file")
-        info.size, info.mode = 4, 0o755
-        archive.addfile(info, io.BytesIO(b"text"))
-    environment = build(f"ADD {name} /unpacked\nCOPY {name} /whole/\n", **{name: stream.getvalue()})
-    assert output(environment, "cat /unpacked/inner/file; ls /whole") == f"text{name}\n"
+@pytest.mark.matrix
+def test_add_unpacks_a_tar_and_copy_does_not(build: Build) -> None:
+    archives: dict[str, bytes] = {}
+    modes: dict[str, Any] = {"files.tar": "w:", "files.tar.gz": "w:gz", "files.tar.xz": "w:xz"}
+    for name, mode in modes.items():
+        stream = io.BytesIO()
+        with tarfile.open(fileobj=stream, mode=mode) as archive:
+            info = tarfile.TarInfo("inner/file")
+            info.size, info.mode = 4, 0o755
+            archive.addfile(info, io.BytesIO(b"text"))
+        archives[name] = stream.getvalue()
+    lines = "".join(f"ADD {name} /unpacked/{name}\nCOPY {name} /whole/\n" for name in archives)
+    environment = build(lines, **archives)
+    for name in archives:
+        assert output(environment, f"cat /unpacked/{name}/inner/file") == "text"
+    assert output(environment, "ls /whole").split() == list(archives)
 
 
 @pytest.mark.parametrize("kind", ["../evil", "/evil", "link"])

@@ -30,6 +30,7 @@ def inside(sandbox_engine: Engine, plain_task: Task) -> Iterator[Environment]:
     environment.stop()
 
 
+@pytest.mark.matrix
 def test_home_directories_and_the_state_of_the_host_are_empty(inside: Environment) -> None:
     assert inside.exec("ls -A /home /root /run /srv /mnt /media /opt | grep -v : | grep .").output == ""
     assert inside.exec("find /var -type f | wc -l").output == "0\n"

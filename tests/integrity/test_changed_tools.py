@@ -43,7 +43,14 @@ CHANGED_TOOLS = [
         for tool in ("python3", "awk", "seq")
     ),
     # The shell that runs test.sh, and every turn after it.
-    Attack("bash", _tool("/usr/bin/bash.new") + "; mv /usr/bin/bash.new /usr/bin/bash", changes=("/usr/bin/bash",)),
+    Attack(
+        "bash",
+        _tool("/usr/bin/bash.new") + "; mv /usr/bin/bash.new /usr/bin/bash",
+        changes=("/usr/bin/bash",),
+        unsolved=dict.fromkeys(
+            ("sandbox-separate", "docker-separate"), "a fork whose bash is gone does not start: an error, no failed round"
+        ),
+    ),
     # A library for every program; one of the system's own, which does no harm but for being there.
     Attack("preloaded-library", "ls /lib/*/libm.so.6 /lib64/libm.so.6 | head -n1 > /etc/ld.so.preload",
            changes=("/etc/ld.so.preload",)),
@@ -63,7 +70,7 @@ CHANGED_TOOLS = [
 ]  # fmt: skip
 
 
-@in_all_places([replace(attack, options=("--evocode-strict",)) for attack in CHANGED_TOOLS])
+@in_all_places([replace(attack, options=("--evocode-strict",)) for attack in CHANGED_TOOLS], by_day=3)
 def test_a_changed_tool_fails_a_strict_round(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     expected = honest(attack, place)

@@ -64,7 +64,7 @@ CHANGES = {
 }
 
 
-@in_all_places(CHANGED_TOOLS, CLEAN)
+@in_all_places(CHANGED_TOOLS, CLEAN, by_day=3)
 def test_a_changed_tool_changes_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

@@ -76,7 +76,7 @@ ESCAPES = [
 ]  # fmt: skip
 
 
-@in_all_places(ESCAPES, also=AWAY)
+@in_all_places(ESCAPES, also=AWAY, by_day=3)
 def test_nothing_of_the_host_is_reached(
     attack: Attack, place: Place, play: Play, honest: Honest, pytester: pytest.Pytester
 ) -> None:

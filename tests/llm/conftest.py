@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,8 +43,16 @@ def _clients_are_closed() -> Iterator[None]:
         _made.pop().close()
 
 
+@pytest.fixture(scope="session")
+def no_authorities(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty directory: each client would read all certificates of the machine, and speaks to no server by TLS."""
+    return tmp_path_factory.mktemp("no-authorities")
+
+
 @pytest.fixture(autouse=True)
-def _nothing_of_the_machines_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_of_the_machines_own(monkeypatch: pytest.MonkeyPatch, no_authorities: Path) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(no_authorities))
     for provider in ("OPENAI", "ANTHROPIC"):
         for name in ("API_KEY", "AUTH_TOKEN", "BASE_URL"):
             monkeypatch.delenv(f"{provider}_{name}", raising=False)

@@ -174,17 +174,13 @@ def test_an_error_of_google_is_read_as_the_others_are(fail: Fail, error: type[Ex
 
 
 @each_provider
-def test_a_failure_that_passes_is_repeated(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_that_passes_is_repeated_and_a_closed_client_leaves_no_connection(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pytest_evocode.llm.retries._FIRST_WAIT", 0.01)
     with ModelServer([Fail(503), Fail(429, retry_after=0.01), Say("Done.")]) as server:
-        assert client(provider, server).complete(ASK, [BASH], timeout=SECONDS).text == "Done."
-
-
-@each_provider
-def test_a_closed_client_leaves_no_connection(provider: str) -> None:
-    with ModelServer([Say("Done.")]) as server:
         asked = client(provider, server)
-        asked.complete(ASK, [BASH], timeout=SECONDS)
+        assert asked.complete(ASK, [BASH], timeout=SECONDS).text == "Done."
         asked.close()
         assert server.is_left()
 

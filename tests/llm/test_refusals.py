@@ -139,6 +139,7 @@ def test_what_helps_against_an_error_in_an_answer(body: dict[str, object], kind:
 @pytest.mark.parametrize(
     "body", ["<html>Welcome</html>", "{}", "[]", '{"choices": [], "output": null, "content": "x"}']
 )
+@pytest.mark.matrix("body")
 def test_an_answer_in_no_form_of_the_api_is_asked_for_again_and_then_shown_with_a_hint(
     api: str, body: str, naps: list[float]
 ) -> None:
@@ -155,6 +156,7 @@ def test_an_answer_in_no_form_of_the_api_is_asked_for_again_and_then_shown_with_
 
 @each_api
 @pytest.mark.parametrize("body", ["<html>Bad gateway</html>", '{"choices": [nul', "{}", '{"content": [null]}'])
+@pytest.mark.matrix("api")
 def test_a_broken_answer_with_status_200_is_asked_for_again(api: str, body: str, naps: list[float]) -> None:
     with ModelServer([Answer(body), Say("Done.")]) as server:
         assert client_for(api, server).complete(ASK, [BASH], timeout=SECONDS).text == "Done."

@@ -133,6 +133,7 @@ def test_a_model_that_is_at_it_for_too_long_is_a_timeout(api: str, busy: Part) -
 
 
 @each_api
+@pytest.mark.matrix
 def test_blanks_before_an_answer_that_comes_in_time_do_no_harm(api: str) -> None:
     with ModelServer([[Trickle(0.3), Say("Done.")]]) as server:
         assert client_for(api, server).complete(ASK, [BASH], timeout=SECONDS).text == "Done."

@@ -11,6 +11,8 @@ from pytest_evocode.plugin.kept_rounds import KeptProperties, KeptRound, KeptRou
 from pytest_evocode.plugin.report_properties import read_record, report_properties
 from pytest_evocode.results.records import Case, RoundRecord, Verdict
 
+pytestmark = pytest.mark.every_python
+
 
 def record(attempt: int = 1, *, agent: str = "gpt", cases: int = 2) -> RoundRecord:
     found = (

@@ -17,6 +17,8 @@ from pytest_evocode.plugin.live_block import LiveBlock
 from tests.screens import Screen
 from tests.terminals import Person
 
+pytestmark = pytest.mark.every_python
+
 LINES, COLUMNS = 24, 80
 #: What is done to a block: something is written below which it is, or so many lines are shown.
 STEPS = st.lists(

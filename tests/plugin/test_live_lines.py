@@ -8,6 +8,8 @@ from pytest_evocode.plugin.live_lines import round_line, status_lines
 from pytest_evocode.results.records import Case, RoundRecord, Usage, Verdict
 from pytest_evocode.trial.progress import Doing, Progress
 
+pytestmark = pytest.mark.every_python
+
 NOW = 1_000_000.0
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.every_python
+
 TITLE = "multi-round coding benchmarks (pytest-evocode):"
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from pytest_evocode.plugin.kept_rounds import RoundPlace
 from pytest_evocode.plugin.session import as_recorded, not_reached
 from pytest_evocode.results.directory import AttemptDirectory
 from pytest_evocode.results.selection import SelectedAttempt, read_selected, selected_as_json
 from pytest_evocode.results.task_facts import TaskFacts
 from tests.result_trees import write_attempt
+
+pytestmark = pytest.mark.every_python
 
 FACTS = TaskFacts(rounds=("round-1", "round-2", "round-3"), change_types=(("conflict",), (), ()), activity="Migration")
 CHAIN = SelectedAttempt("a", "gpt", 1, FACTS, (1, 2, 3), Path("tasks/a"))

@@ -9,6 +9,7 @@ import hashlib
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,12 @@ def precision_and_recall(events: Iterable[LabelledEvent]) -> tuple[float, float]
 def _recorded(event: LabelledEvent) -> RoundActivity:
     """Return the activity in a round of an attempt recorded at an example task."""
     task_name, attempt, name = event.table["recorded"].split("/")
+    return _recorded_attempt(task_name, attempt)[name]
+
+
+@cache
+def _recorded_attempt(task_name: str, attempt: str) -> Mapping[str, RoundActivity]:
+    """Return the activity in each round; many events are of one attempt."""
     place = EXAMPLES / task_name
     task = load_task(place)
     files = TaskTexts(task)
@@ -127,9 +134,10 @@ def _recorded(event: LabelledEvent) -> RoundActivity:
     purposes = purposes_of(task.process, recognise_project(files.context))
     roles = roles_of(task.process)
     context = TaskContext(roles, purposes, workdir_of(task), files.originals, files.matching)
-    activity = next(each for each in read_rounds(rounds, context) if each.name == name)
-    activity.used = used_files(activity, roles, written_tests(activity, roles))
-    return activity
+    activities = {each.name: each for each in read_rounds(rounds, context)}
+    for activity in activities.values():
+        activity.used = used_files(activity, roles, written_tests(activity, roles))
+    return activities
 
 
 def _activity(event: LabelledEvent) -> RoundActivity:

@@ -19,9 +19,13 @@ from pytest_evocode.process.scores.round_scores import RoundDeclaration, score_r
 from pytest_evocode.process.scores.summary import as_json, by_task, summarise_agent
 from pytest_evocode.report.process import process_lines
 from pytest_evocode.tasks import Abstention, DeclaredRequirement
+from tests.cli.test_process import Store, process, recording, store, task
+from tests.llm.conftest import no_authorities
 from tests.model_scripts import Asked, Fail, Say, Step, Tokens, Use
 from tests.model_server import ModelServer
 from tests.process.trajectories import BUDGET, PLAN, TESTS, Recording, activity_of
+
+__all__ = ["no_authorities", "store", "task"]
 
 REQUIREMENTS = (
     DeclaredRequirement(id="limits", text="Monthly limits are read"),
@@ -30,7 +34,9 @@ REQUIREMENTS = (
 
 
 @pytest.fixture(autouse=True)
-def _nothing_of_the_machines_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_of_the_machines_own(monkeypatch: pytest.MonkeyPatch, no_authorities: Path) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(no_authorities))
     for name in ("API_KEY", "AUTH_TOKEN", "BASE_URL"):
         monkeypatch.delenv(f"ANTHROPIC_{name}", raising=False)
 
@@ -144,6 +150,29 @@ def test_questions_about_a_request_are_judged_on_ambiguous_tasks_only(tmp_path: 
         process = score_round(activity_of(played), None, declared, None, judge_at(server, tmp_path, votes=1))
         assert "Is the monthly budget a limit" in server.asked[0].said[0]
     assert process.extended["CBS"].value == 1
+
+
+def test_the_command_asks_a_judge_that_it_is_told(
+    task: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is here and not with the command's other tests because loading the provider's SDK takes seconds."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path / "cache"))
+    results = store("careful", recording())
+
+    def script(asked: Asked) -> Step:
+        wants_level = "level" in str(asked.body["tools"])
+        return Use(
+            "verdict", {"reason": "r", "level": 3} if wants_level else {"reason": "r", "requirements": ["limits"]}
+        )
+
+    with ModelServer(script) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+        shown = process(str(results), "--judge=anthropic/claude-sonnet-4-5", "--votes=1")
+        assert len(server.asked) == 3
+    assert shown.exit_code == 0, shown.output
+    assert "Judged by anthropic/claude-sonnet-4-5, at $" in shown.output
 
 
 #: Stops and asks nothing, in words of which no rule says what they are.

@@ -11,18 +11,17 @@ EVENTS = list(labelled_events())
 TARGET = (0.9, 0.9)
 
 
-@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("half", [each for each in HALVES if each != "tuned"])
 @pytest.mark.parametrize("extractor", EXTRACTORS)
 def test_an_extractor_is_right_as_often_as_the_documentation_says(extractor: str, half: str) -> None:
     events = [each for each in EVENTS if each.extractor == extractor and each.half == half]
     precision, recall = precision_and_recall(events)
     # Of what is held back only the shares are told, so that nobody tunes a rule on it.
-    why = "held back" if half != "tuned" else "\n".join(misread(events))
-    assert precision >= TARGET[0], why
-    assert recall >= TARGET[1], why
+    assert precision >= TARGET[0], "held back"
+    assert recall >= TARGET[1], "held back"
 
 
-def test_tuned_events_are_read_as_labelled() -> None:
+def test_all_tuned_events_are_read_as_labelled() -> None:
     lines = list(misread(each for each in EVENTS if each.half == "tuned"))
     assert not lines, "\n".join(lines)
 

@@ -168,6 +168,7 @@ def test_records_are_sorted_out_by_agent() -> None:
     assert list(by_agent(records)) == ["b", "a"]
 
 
+@pytest.mark.nightly
 def test_a_thousand_tasks_of_ten_rounds_are_summed_up() -> None:
     records = [record for number in range(1_000) for record in rounds(f"task-{number}", "." * 10, of=11)]
     lines = list(benchmark_lines(records, grid=True))

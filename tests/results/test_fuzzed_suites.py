@@ -140,13 +140,13 @@ def test_any_text_as_any_file(name: str, text: str) -> None:
 
 
 @given(CTRF)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_nearly_ctrf(report: object) -> None:
     read_file("ctrf.json", json.dumps(report))
 
 
 @given(JSON_REPORT)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_nearly_a_json_report(report: object) -> None:
     read_file("report.json", json.dumps(report))
 

@@ -15,6 +15,8 @@ from pytest_evocode.results.records import SelectedTask
 from pytest_evocode.results.task_facts import TaskFacts
 from tests.result_trees import RUN, write_attempt, write_files, write_session
 
+pytestmark = pytest.mark.every_python
+
 FACTS = TaskFacts(rounds=("round-1", "round-2"), change_types=(("extension",), ()), category="tools")
 
 

@@ -7,6 +7,8 @@ from pydantic import BaseModel, ValidationError
 
 from pytest_evocode.results.records import AttemptRecord, Case, RoundRecord, RunRecord, Verdict
 
+pytestmark = pytest.mark.every_python
+
 CASE = Case(
     id="r2-sum",
     status="failed",

@@ -14,6 +14,8 @@ from pytest_evocode.results.schema import FILES, SCHEMA_FILE, as_text
 from tests.result_trees import write_attempt, write_session
 from tests.results.test_parsing import ATTEMPT_1, ROUND_1, RUN_1
 
+pytestmark = pytest.mark.every_python
+
 SCHEMA: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 
 

@@ -17,6 +17,8 @@ from pytest_evocode.cli.new_task import write_task
 from pytest_evocode.tasks.model import TaskConfig
 from pytest_evocode.tasks.schema import SCHEMA_FILE, as_text
 
+pytestmark = pytest.mark.every_python
+
 EXAMPLES = Path(__file__).parents[2] / "example_tasks"
 TASKS = sorted(EXAMPLES.glob("*/task.toml"))
 SCHEMA: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))

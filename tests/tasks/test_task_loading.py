@@ -9,6 +9,8 @@ import pytest
 
 from pytest_evocode.tasks import load_task
 
+pytestmark = pytest.mark.every_python
+
 WriteTask = Callable[..., Path]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import tests.property_tests  # noqa: F401 - the settings
 from pytest_evocode.environments import Environment
 from pytest_evocode.trajectories.workspace_changes import WorkspaceChanges
 from tests.environments.conftest import (

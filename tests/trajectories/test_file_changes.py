@@ -70,7 +70,7 @@ def tree_of(environment: Environment) -> Tree:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=trees(), new=trees())
-@pytest.mark.matrix
+@pytest.mark.nightly
 def test_what_was_recorded_leads_from_one_tree_to_the_other(shared_sandbox: Environment, old: Tree, new: Tree) -> None:
     put(shared_sandbox, old)
     workspace = WorkspaceChanges(shared_sandbox)
@@ -105,6 +105,7 @@ def test_actions_one_after_the_other_are_applied_at_once(act: Act, environment: 
     assert tree_of(environment) == after
 
 
+@pytest.mark.matrix
 def test_a_directory_of_sources_becomes_a_symlink_to_itself(act: Act, environment: Environment) -> None:
     act("mkdir c.py; echo 1 > c.py/c.py")
     changes = act("rm -r c.py; ln -s c.py c.py")
@@ -113,6 +114,7 @@ def test_a_directory_of_sources_becomes_a_symlink_to_itself(act: Act, environmen
     assert environment.exec("readlink c.py").output == "c.py\n"
 
 
+@pytest.mark.matrix
 def test_files_belong_to_whom_it_is_said(environment: Environment) -> None:
     environment.exec("mkdir open; chmod 777 open")
     added = {"path": "open/new/a", "kind": "added", "mode": "0640", "diff": "", "sha256": sha256(b"")}

@@ -81,6 +81,7 @@ def test_what_tools_leave_behind_does_not_count(tmp_path: Path) -> None:
     assert patch_of(old, new) == ""
 
 
+@pytest.mark.matrix
 def test_a_workspace_is_read_as_a_directory_of_the_host_is(tmp_path: Path, environment: Environment) -> None:
     files = write(tmp_path, {**OLD, "large": b"\n" * (4 * 2**20 + 1)})
     environment.upload([files], environment.workdir)

@@ -279,7 +279,7 @@ class TestInSandboxes:
         return "sandbox"
 
     @pytest.mark.parametrize("is_behind", [False, True])
-    @pytest.mark.matrix
+    @pytest.mark.nightly
     def test_a_results_directory_that_both_machines_see_needs_the_snapshots_alone(
         self,
         machines: tuple[Machine, Machine],
@@ -300,6 +300,7 @@ class TestInSandboxes:
         assert [each.outcome for each in records] == ["passed"] * 3
         assert [".replaced" in note for note in second.notes] == [True] * is_behind
 
+    @pytest.mark.nightly
     def test_an_upload_that_was_killed_leaves_the_state_before(
         self,
         machines: tuple[Machine, Machine],

@@ -109,6 +109,7 @@ def test_a_solution_that_breaks_off_leaves_something_to_look_at(engine: Engine, 
         look(3)
 
 
+@pytest.mark.nightly
 def test_a_solution_that_does_not_end_in_time_too(engine: Engine, make_task: MakeTask, moment: str) -> None:
     script = f"echo one > log; sleep {moment}"
     task = make_task(PASS, PASS, steps={1: "agent.timeout_sec = 0.5"}, files=solutions(script, "true"))

@@ -211,6 +211,7 @@ with ThreadPoolExecutor(4) as pool:
 """
 
 
+@pytest.mark.nightly
 def test_processes_never_hold_more_slots_together_than_there_are_and_all_get_theirs(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.touch()

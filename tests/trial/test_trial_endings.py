@@ -42,6 +42,7 @@ def fail_with(error: BaseException) -> Callable[[RoundContext], None]:
     ("error", "fault"),
     [(AgentFault("there is no such tool"), "agent"), (ModelFault("the model cannot be reached"), "infrastructure")],
 )
+@pytest.mark.matrix
 def test_an_agents_fault_ends_the_attempt_with_its_message(
     engine: Engine,
     make_task: MakeTask,
@@ -274,6 +275,7 @@ def test_an_exception_in_the_callers_block_ends_the_attempt(
     assert processes(moment) == []
 
 
+@pytest.mark.nightly
 def test_ten_lines_of_a_script_drive_an_attempt(engine: Engine, make_task: MakeTask, tmp_path: Path) -> None:
     """As in the README: nothing of pytest is imported."""
     import os

@@ -20,27 +20,27 @@ FAIL = "echo seen by the suite > /tests/note; echo 0 > /logs/verifier/reward.txt
 HOLD = TrialOptions(hold_forks=True)
 
 
-def test_the_fork_of_a_failed_round_lives_until_it_is_dropped(
+def test_the_fork_of_a_failed_round_lives_with_its_snapshot_until_it_is_dropped(
     engine: Engine, make_task: MakeTask, scripted: type[Scripted], tmp_path: Path
 ) -> None:
     agent = scripted("echo one > work; echo one > untouched", "echo two > work", "echo three > work")
     directory = AttemptDirectory(tmp_path / "attempt")
-    with Trial(make_task(FAIL, PASS, PASS), agent, engine, directory=directory, options=HOLD) as trial:
-        assert [trial.wait(index).outcome for index in (1, 2, 3)] == ["failed", "passed", "passed"]
+    with Trial(make_task(FAIL, FAIL, PASS), agent, engine, directory=directory, options=HOLD) as trial:
+        assert [trial.wait(index).outcome for index in (1, 2, 3)] == ["failed", "failed", "passed"]
+        turns = trial._checkpoints._snapshots
+        references = {index: turns[index].reference for index in (1, 2, 3)}
         fork = trial.fork_of(1)
         assert fork is not None
         assert fork.environment.exec("cat work untouched /tests/note").output == "one\none\nseen by the suite\n"
-        trial.drop_fork(1)
-        assert trial.fork_of(1) is None
+        for index in (1, 2):
+            assert engine.find_snapshot(references[index]) is not None
+            trial.drop_fork(index)
+            assert trial.fork_of(index) is None
+            assert engine.find_snapshot(references[index]) is None
         with pytest.raises(EnvironmentFault):
             fork.environment.exec(["true"])
         trial.drop_fork(1)
-
-
-def test_only_failed_rounds_have_one(engine: Engine, make_task: MakeTask, scripted: type[Scripted]) -> None:
-    with Trial(make_task(PASS, "true", FAIL), scripted(), engine, options=HOLD) as trial:
-        assert [trial.wait(index).outcome for index in (1, 2, 3)] == ["passed", "error", "failed"]
-        assert [trial.fork_of(index) is not None for index in (1, 2, 3)] == [False, False, True]
+        assert engine.find_snapshot(references[3]) is not None, "it is for a later session"
 
 
 def test_nothing_is_held_unless_it_is_asked_for(engine: Engine, make_task: MakeTask, scripted: type[Scripted]) -> None:
@@ -49,36 +49,15 @@ def test_nothing_is_held_unless_it_is_asked_for(engine: Engine, make_task: MakeT
         assert trial.fork_of(1) is None
 
 
-def test_the_verifiers_slot_is_free_while_a_fork_is_held(
+def test_forks_of_failed_rounds_alone_are_held_in_no_slot_until_the_attempt_ends(
     engine: Engine, make_task: MakeTask, scripted: type[Scripted]
 ) -> None:
     options = TrialOptions(hold_forks=True, verifiers=1)
-    with Trial(make_task(FAIL, FAIL, FAIL), scripted(), engine, options=options) as trial:
-        assert [trial.wait(index).outcome for index in (1, 2, 3)] == ["failed"] * 3
-        forks = [trial.fork_of(index) for index in (1, 2, 3)]
-        assert all(fork is not None and fork.environment.exec(["true"]).ok for fork in forks)
-
-
-def test_a_dropped_forks_snapshot_goes_with_it_and_the_last_is_for_a_later_session(
-    engine: Engine, make_task: MakeTask, scripted: type[Scripted], tmp_path: Path
-) -> None:
-    directory = AttemptDirectory(tmp_path / "attempt")
-    trial = Trial(make_task(FAIL, FAIL, PASS), scripted(), engine, directory=directory, options=HOLD)
-    with trial:
-        trial.wait(3)
-        turns = trial._checkpoints._snapshots
-        references = {index: turns[index].reference for index in (1, 2, 3)}
-        for index in (1, 2):
-            assert engine.find_snapshot(references[index]) is not None
-            trial.drop_fork(index)
-            assert engine.find_snapshot(references[index]) is None
-        assert engine.find_snapshot(references[3]) is not None
-
-
-def test_the_end_of_an_attempt_drops_them(engine: Engine, make_task: MakeTask, scripted: type[Scripted]) -> None:
-    with Trial(make_task(FAIL), scripted(), engine, options=HOLD) as trial:
-        trial.wait(1)
-        fork = trial.fork_of(1)
-    assert fork is not None
-    with pytest.raises(EnvironmentFault):
-        fork.environment.exec(["true"])
+    with Trial(make_task(PASS, "true", FAIL, FAIL), scripted(), engine, options=options) as trial:
+        assert [trial.wait(index).outcome for index in (1, 2, 3, 4)] == ["passed", "error", "failed", "failed"]
+        forks = [trial.fork_of(index) for index in (1, 2, 3, 4)]
+        assert [fork is not None and fork.environment.exec(["true"]).ok for fork in forks] == [False, False, True, True]
+    for fork in forks[2:]:
+        assert fork is not None
+        with pytest.raises(EnvironmentFault):
+            fork.environment.exec(["true"])

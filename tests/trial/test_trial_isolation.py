@@ -40,9 +40,11 @@ def test_an_agent_finds_its_own_logs_and_a_place_for_artifacts(
     assert finish(Trial(make_task(PASS), agent, engine))[0].passed
 
 
-def test_the_oracle_has_its_rounds_solution_during_its_turn_only(engine: Engine, make_task: MakeTask) -> None:
+def test_the_oracle_has_its_rounds_solution_during_its_turn_only_and_no_suite_sees_one(
+    engine: Engine, make_task: MakeTask
+) -> None:
     look = f"{{ {LOOK}; }} >> /app/seen.txt; ls /solution >> /app/seen.txt"
-    suite = f"echo 'in suite:'; {LOOK}; cat seen.txt; {PASS}"
+    suite = f"[ -e /solution ] && exit; {PASS}"
     files = {
         "steps/round-1/solution/solve.sh": look,
         "steps/round-1/solution/one.txt": "",
@@ -59,12 +61,6 @@ def test_the_oracle_has_its_rounds_solution_during_its_turn_only(engine: Engine,
             *("/solution", "one.txt", "solve.sh"),
             *("/solution", "solve.sh", "two.txt"),
         ]
-
-
-def test_no_suite_sees_a_solution(engine: Engine, make_task: MakeTask, finish: Finish) -> None:
-    suite = f"[ -e /solution ] && exit; {PASS}"
-    task = make_task(suite, files={"steps/round-1/solution/solve.sh": "ls /solution"})
-    assert finish(Trial(task, OracleAgent(), engine))[0].passed
 
 
 def test_a_solution_that_fails_is_gone_all_the_same(engine: Engine, make_task: MakeTask) -> None:
@@ -150,36 +146,28 @@ def test_an_agent_of_the_images_own_user_can_edit_what_a_round_brings(
     assert record.outcome == "passed", record.cause
 
 
-def test_an_agents_timeout_kills_the_whole_tree_and_its_work_counts(
+def test_an_agents_timeout_kills_all_that_it_left_running_and_its_work_counts(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], moment: str
 ) -> None:
     left: list[str] = []
-    agent = scripted(
-        f"echo done > work.txt; sleep {moment} & setsid sleep {moment} & sleep {moment}",
-        lambda context: left.append(context.environment.exec("cat /proc/[0-9]*/comm | grep -c sleep").output.strip()),
-    )
-    task = make_task(f"grep -q done work.txt && {PASS}", PASS, toml="[agent]\ntimeout_sec = 0.5")
-    first, second = finish(Trial(task, agent, engine))
-    assert (first.outcome, first.timed_out) == ("passed", "agent")
-    assert first.cause == "the agent was stopped at its timeout of 0.5 s"
-    assert (second.outcome, second.timed_out, left) == ("passed", None, ["0"])
 
+    def look(context: RoundContext) -> None:
+        left.append(context.environment.exec("cat /proc/[0-9]*/comm | grep -c sleep").output.strip())
 
-def test_what_an_agent_that_ran_out_of_time_left_running_is_killed(
-    engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], moment: str
-) -> None:
-    def run_out_of_time(context: RoundContext) -> RoundTranscript:
+    def run_out_of_its_own_time(context: RoundContext) -> RoundTranscript:
+        look(context)
         context.environment.exec(f"setsid sleep {moment} >/dev/null 2>&1 &")
         return RoundTranscript(timed_out=True)
 
-    left: list[str] = []
-    agent = scripted(
-        run_out_of_time,
-        lambda context: left.append(context.environment.exec("cat /proc/[0-9]*/comm | grep -c sleep").output.strip()),
-    )
-    task = make_task(PASS, PASS, toml="[agent]\ntimeout_sec = 600")
-    assert [record.outcome for record in finish(Trial(task, agent, engine))] == ["passed", "passed"]
-    assert left == ["0"]
+    killed = f"echo done > work.txt; sleep {moment} & setsid sleep {moment} & sleep {moment}"
+    suite = f"grep -q done work.txt && {PASS}"
+    steps = {1: "agent = { timeout_sec = 0.5 }", 2: "agent = { timeout_sec = 600 }"}
+    task = make_task(suite, PASS, PASS, steps=steps)
+    first, second, third = finish(Trial(task, scripted(killed, run_out_of_its_own_time, look), engine))
+    assert (first.outcome, first.timed_out) == ("passed", "agent")
+    assert first.cause == "the agent was stopped at its timeout of 0.5 s"
+    assert (second.outcome, second.timed_out) == ("passed", "agent")
+    assert (third.outcome, third.timed_out, left) == ("passed", None, ["0", "0"])
 
 
 def test_an_agent_that_gave_up_without_a_deadline_is_no_reason_to_fail(

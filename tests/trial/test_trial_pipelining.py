@@ -33,26 +33,10 @@ def wait_for(process: str, processes: FindProcesses) -> list[int]:
     return found
 
 
-def test_the_next_turn_begins_while_the_suite_still_runs(
+def test_turns_begin_while_suites_run_beside_one_another(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], moment: str, processes: FindProcesses
 ) -> None:
-    """The first suite sleeps for ten minutes; only the second turn of the agent wakes it."""
-    woken: list[int] = []
-
-    def wake_suite_one(context: RoundContext) -> None:
-        woken.extend(wait_for(moment, processes))
-        for process in woken:
-            os.kill(process, signal.SIGKILL)
-
-    task = make_task(f"sleep {moment}\n{PASS}", PASS, toml=BOUND)
-    records = finish(Trial(task, scripted("true", wake_suite_one), engine))
-    assert len(woken) == 1
-    assert [record.outcome for record in records] == ["passed", "passed"]
-
-
-def test_suites_run_beside_one_another(
-    engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], moment: str, processes: FindProcesses
-) -> None:
+    """The first two suites sleep for ten minutes; only the third turn of the agent wakes them."""
     both: list[int] = []
 
     def wake_both(context: RoundContext) -> None:

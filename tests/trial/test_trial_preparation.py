@@ -22,9 +22,10 @@ PASS = "echo 1 > /logs/verifier/reward.txt"
 # Variables.
 
 
-def test_templates_are_filled_from_the_given_environment_phase_by_phase(
-    engine: Engine, make_task: MakeTask, finish: Finish
+def test_templates_are_filled_phase_by_phase_from_the_given_environment_and_nothing_of_the_host_is_there_unasked(
+    engine: Engine, make_task: MakeTask, finish: Finish, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("EVOCODE_TEST_SECRET", "of the host")
     toml = """
 [environment]
 env = { SHARED = "${TOKEN}", PORT = "${PORT:-80}" }
@@ -33,21 +34,14 @@ env = { JUDGE = "judge of ${TOKEN}" }
 [solution]
 env = { HINT = "${TOKEN}!" }
 """
-    task = make_task(
-        f'[ "$SHARED $PORT $JUDGE$HINT" = "abc 80 judge of abc" ] && [ "$(cat said)" = "abc 80  abc!" ] && {PASS}',
-        toml=toml,
-        files={"steps/round-1/solution/solve.sh": 'echo "$SHARED $PORT $JUDGE $HINT" > said'},
-    )
+    suite = f"""
+        env | grep -q EVOCODE_TEST_SECRET && exit
+        [ "$SHARED $PORT $JUDGE$HINT" = "abc 80 judge of abc" ] && [ "$(cat said)" = "abc 80  abc!" ] && {PASS}
+    """
+    solution = 'echo "$SHARED $PORT $JUDGE $HINT" > said; ! env | grep EVOCODE_TEST_SECRET'
+    task = make_task(suite, toml=toml, files={"steps/round-1/solution/solve.sh": solution})
     (record,) = finish(Trial(task, OracleAgent(), engine, options=TrialOptions(environ={"TOKEN": "abc"})))
     assert record.outcome == "passed", record.cause
-
-
-def test_no_variable_of_the_host_is_there_unasked(
-    engine: Engine, make_task: MakeTask, finish: Finish, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EVOCODE_TEST_SECRET", "abc")
-    task = make_task(f"env | grep -q EVOCODE_TEST_SECRET || {PASS}")
-    assert finish(Trial(task, NopAgent(), engine))[0].passed
 
 
 @pytest.mark.parametrize("section", ["environment", "solution"])
@@ -95,35 +89,23 @@ def test_an_image_that_cannot_be_built_is_an_error_of_the_first_round(
 # Files and set-up.
 
 
-def test_a_rounds_files_are_laid_over_the_workspace_before_its_turn(
+def test_a_rounds_files_are_laid_over_the_workspace_and_its_setup_runs_there_before_its_turn(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted]
 ) -> None:
     files = {
         "steps/round-1/workdir/a.txt": "a1\n",
         "steps/round-1/workdir/deep/b.txt": "b1\n",
+        "steps/round-1/workdir/setup.sh": 'echo "setup $PWD $(cat a.txt)" > log.txt',
         "steps/round-2/workdir/a.txt": "a2\n",
     }
+    log = '[ "$(cat log.txt)" = "$(printf "setup /app a1\\nagent")" ]'
     task = make_task(
-        f'[ "$(cat a.txt deep/b.txt)" = "$(printf \'a1\\nedited\')" ] && {PASS}',
-        f'[ "$(cat a.txt deep/b.txt)" = "$(printf \'a2\\nedited\')" ] && {PASS}',
+        f'[ "$(cat a.txt deep/b.txt)" = "$(printf \'a1\\nedited\')" ] && {log} && {PASS}',
+        f'[ "$(cat a.txt deep/b.txt)" = "$(printf \'a2\\nedited\')" ] && {log} && {PASS}',
         files=files,
     )
-    records = finish(Trial(task, scripted("echo edited > deep/b.txt"), engine))
-    assert [record.outcome for record in records] == ["passed", "passed"]
-
-
-def test_setup_runs_in_the_working_directory_before_the_turn(
-    engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted]
-) -> None:
-    task = make_task(
-        f'[ "$(cat log.txt)" = "$(printf "setup /app data\\nagent")" ] && {PASS}',
-        files={
-            "steps/round-1/workdir/setup.sh": 'echo "setup $PWD $(cat data.txt)" > log.txt',
-            "steps/round-1/workdir/data.txt": "data",
-        },
-    )
-    (record,) = finish(Trial(task, scripted("echo agent >> log.txt"), engine))
-    assert record.outcome == "passed", record.cause
+    records = finish(Trial(task, scripted("echo edited > deep/b.txt; echo agent >> log.txt"), engine))
+    assert [(record.outcome, record.cause) for record in records] == [("passed", "")] * 2
 
 
 def test_a_setup_that_fails_is_the_tasks_error_and_shows_its_last_lines(
@@ -160,7 +142,8 @@ def test_a_healthcheck_is_repeated_until_it_passes(
     assert record.outcome == "passed", record.cause
 
 
-@pytest.mark.parametrize("retries", [1, 2])
+@pytest.mark.parametrize("retries", [2, 1])
+@pytest.mark.matrix
 def test_so_many_failures_in_a_row_are_the_tasks_error(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], retries: int
 ) -> None:
@@ -173,6 +156,7 @@ def test_so_many_failures_in_a_row_are_the_tasks_error(
     assert first.cause.endswith("\n" + ".\n" * retries + "not ready\n")
 
 
+@pytest.mark.nightly
 def test_failures_in_the_start_period_do_not_count(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted]
 ) -> None:

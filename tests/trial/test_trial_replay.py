@@ -89,14 +89,14 @@ def replayed(attempt: Path) -> list[dict[str, Any]]:
     return [action.get("replayed", {}) for action in actions]
 
 
-def test_a_replay_ends_in_the_same_verdicts_and_pays_nothing(
+def test_a_replay_ends_in_the_same_verdicts_for_the_same_reasons_and_says_what_it_replays_and_pays_nothing(
     make_task: MakeTask, scripted: type[Scripted], play: Play
 ) -> None:
     task = make_task(BY_CHANCE, BY_CHANCE)
     first = records("date +%N > chance; echo same > same", "cat chance; false", "mkdir d; mv same d; printf '\\0' > b")
-    original, recorded = play(
-        task, scripted(first, records("date +%N >> chance; tr -d '\\n' < chance > x; mv x chance"))
-    )
+    stopped = "budget: turns 1 of 1 used"
+    second = records("date +%N >> chance; tr -d '\\n' < chance > x; mv x chance", stopped=stopped)
+    original, recorded = play(task, scripted(first, second))
     again, played = play(task, ReplayAgent(recorded))
     assert [record.verdict for record in again] == [record.verdict for record in original]
     assert original[0].verdict is not None
@@ -106,17 +106,14 @@ def test_a_replay_ends_in_the_same_verdicts_and_pays_nothing(
     assert [record.usage for record in again] == [None, None]
     assert [record.tool_calls for record in again] == [record.tool_calls for record in original]
     assert replayed(played) == [{"put_right": ["chance"]}, {}, {}]
+    assert again[1].stopped == original[1].stopped == stopped
+    assert again[1].cause == original[1].cause
 
-
-def test_a_replay_says_what_it_replays(make_task: MakeTask, scripted: type[Scripted], play: Play) -> None:
-    task = make_task(PASSING)
-    _, recorded = play(task, scripted(records("echo 1 > a")))
-    _, played = play(task, ReplayAgent(recorded))
     trajectory = trajectory_of(played)
     agent = trajectory["agent"]
     assert (agent["name"], agent["model_name"]) == ("replay", "a-model")
-    original = {"name": "original", "version": "7", "session_id": trajectory_of(recorded)["session_id"]}
-    assert agent["extra"]["evocode"]["replayed"] == original
+    made_by = {"name": "original", "version": "7", "session_id": trajectory_of(recorded)["session_id"]}
+    assert agent["extra"]["evocode"]["replayed"] == made_by
     step = trajectory["steps"][1]
     assert (step["message"], step["reasoning_content"], "metrics" in step) == ("I act.", "I think.", False)
     taken = {"prompt_tokens": 100, "cached_tokens": 10, "completion_tokens": 10, "cost_usd": 0.5}
@@ -124,6 +121,7 @@ def test_a_replay_says_what_it_replays(make_task: MakeTask, scripted: type[Scrip
     assert "total_cost_usd" not in trajectory["final_metrics"]
 
 
+@pytest.mark.nightly
 def test_files_that_chance_named_are_as_they_were(make_task: MakeTask, scripted: type[Scripted], play: Play) -> None:
     task = make_task(PASSING)
     commands = ("echo 1 > of-$(date +%N); echo old > kept", "rm of-*; [ -e once ] || echo $RANDOM$RANDOM > kept")
@@ -134,6 +132,7 @@ def test_files_that_chance_named_are_as_they_were(make_task: MakeTask, scripted:
     assert made in replayed(played)[0]["put_right"]
 
 
+@pytest.mark.nightly
 def test_edits_by_other_tools_are_made_from_what_they_changed(
     make_task: MakeTask, scripted: type[Scripted], play: Play
 ) -> None:
@@ -168,11 +167,12 @@ def test_a_command_that_was_killed_is_killed_again_and_services_live_on(
 ) -> None:
     def waits(context: RoundContext) -> None:
         context.recorder.say("user", context.instruction)
-        scripts = ("(while sleep 0.1; do :; done) >/dev/null 2>&1 & echo $! > pid", "sleep 60", "kill -0 $(cat pid)")
-        for number, script in enumerate(scripts):
+        service = "(while sleep 0.1; do :; done) >/dev/null 2>&1 & echo $! > pid"
+        scripts: list[tuple[str, float]] = [(service, 60), ("sleep 60", 0.3), ("kill -0 $(cat pid)", 60)]
+        for number, (script, seconds) in enumerate(scripts):
             call = ToolCall(tool_call_id=str(number), function_name="bash", arguments={"command": script})
             context.recorder.reply("", [call])
-            shown, action = run_script(script, context, Deadline(None), seconds=1, limit=1000)
+            shown, action = run_script(script, context, Deadline(None), seconds=seconds, limit=1000)
             context.recorder.observe(call.tool_call_id, shown, action)
 
     task = make_task(PASSING)
@@ -184,14 +184,6 @@ def test_a_command_that_was_killed_is_killed_again_and_services_live_on(
     steps = trajectory_of(played)["steps"]
     actions = [step["extra"]["evocode"]["actions"][0] for step in steps if step["source"] == "agent"]
     assert [(action["timed_out"], action["exit_code"]) for action in actions] == [(False, 0), (True, None), (False, 0)]
-
-
-def test_how_a_turn_ended_is_how_its_replay_ends(make_task: MakeTask, scripted: type[Scripted], play: Play) -> None:
-    task = make_task("true; echo 0 > /logs/verifier/reward.txt")
-    original, recorded = play(task, scripted(records("true", stopped="budget: turns 1 of 1 used")))
-    again, _ = play(task, ReplayAgent(recorded))
-    assert again[0].stopped == original[0].stopped == "budget: turns 1 of 1 used"
-    assert again[0].cause == original[0].cause
 
 
 def test_what_changed_by_no_action_is_there_again(make_task: MakeTask, scripted: type[Scripted], play: Play) -> None:
@@ -242,6 +234,7 @@ def test_commands_of_a_foreign_trajectory_are_run(make_task: MakeTask, play: Pla
     assert [result["content"] for result in results] == ["[exit code 0]", "[exit code 0]"]
 
 
+@pytest.mark.nightly
 def test_a_recording_that_was_broken_off_is_replayed_as_far_as_it_goes(
     make_task: MakeTask, scripted: type[Scripted], play: Play
 ) -> None:
@@ -271,6 +264,7 @@ def test_what_secrets_were_taken_out_of_is_left_as_it_is(
     assert replayed(played) == [{"different": {"a": "with the recorded diff it would not be what it was"}}]
 
 
+@pytest.mark.nightly
 def test_what_is_put_right_is_the_agents_own(make_task: MakeTask, scripted: type[Scripted], play: Play) -> None:
     task = make_task(
         PASSING,

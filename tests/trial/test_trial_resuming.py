@@ -69,19 +69,7 @@ def test_a_smaller_selection_changes_nothing_of_an_attempt_that_has_ended(
     assert (directory.path / "result.json").read_bytes() == before
 
 
-def test_a_partial_attempt_that_has_ended_is_made_whole(
-    engine: Engine, task: Task, directory: AttemptDirectory, finish: Finish, scripted: type[Scripted]
-) -> None:
-    finish(Trial(task, NopAgent(), engine, directory=directory, rounds=FIRST))
-    agent = scripted("true", "true", "true")
-    finish(Trial(task, agent, engine, directory=directory, options=RESUME))
-    assert indices(agent) == [1, 2, 3]
-    record = directory.read_attempt()
-    assert record is not None
-    assert [each.index for each in record.rounds] == [1, 2, 3]
-
-
-def test_what_goes_on_has_not_ended_as_it_did_before(
+def test_a_partial_attempt_that_has_ended_is_made_whole_and_meanwhile_has_not_ended(
     engine: Engine, task: Task, directory: AttemptDirectory, finish: Finish, scripted: type[Scripted]
 ) -> None:
     """Or else the partial attempt would count for the whole one that is killed in its place."""
@@ -91,8 +79,13 @@ def test_what_goes_on_has_not_ended_as_it_did_before(
         there.append((directory.path / "result.json").exists())
 
     finish(Trial(task, NopAgent(), engine, directory=directory, rounds=FIRST))
-    finish(Trial(task, scripted(look, "true", look), engine, directory=directory, options=RESUME))
+    agent = scripted(look, "true", look)
+    finish(Trial(task, agent, engine, directory=directory, options=RESUME))
     assert (there, (directory.path / "result.json").exists()) == ([False, False], True)
+    assert indices(agent) == [1, 2, 3]
+    record = directory.read_attempt()
+    assert record is not None
+    assert [each.index for each in record.rounds] == [1, 2, 3]
 
 
 def test_a_refusal_is_the_error_of_the_first_round_that_the_attempt_has(
@@ -115,6 +108,7 @@ def test_a_refusal_is_the_error_of_the_first_round_that_the_attempt_has(
         (3, {"spec": "cli"}, "error"),
     ],
 )
+@pytest.mark.matrix("outcome")
 def test_an_attempt_goes_on_with_the_same_version_of_the_harness(
     engine: Engine,
     task: Task,

@@ -89,6 +89,7 @@ def test_a_bound_that_no_reward_falls_short_of_is_not_waited_for(
 
 
 @pytest.mark.parametrize("mode", ["chain", "fail-stop"])
+@pytest.mark.matrix
 def test_the_next_turn_begins_ahead_of_a_verdict_that_may_end_the_chain(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], moment: str, wake: Wake, mode: Any
 ) -> None:
@@ -144,6 +145,7 @@ def test_of_what_was_ahead_nothing_is_left_but_the_reason(
 
 
 @pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.matrix
 def test_a_fork_is_removed_before_its_round_counts(
     engine: Engine,
     make_task: MakeTask,
@@ -212,7 +214,8 @@ def test_what_a_dropped_turn_used_is_told_and_counted(
     assert spending.cost_usd == 0.5
 
 
-@pytest.mark.parametrize("passes", [True, False])
+@pytest.mark.parametrize("passes", [False, True])
+@pytest.mark.matrix
 def test_a_fault_of_a_turn_counts_only_if_the_turn_does(
     engine: Engine,
     make_task: MakeTask,
@@ -326,6 +329,7 @@ def test_a_session_that_is_stopped_before_the_verdict_has_not_played_what_was_ah
     assert directory.read_state() is None
 
 
+@pytest.mark.nightly
 def test_a_round_whose_fork_failed_is_gone_on_from_without_what_was_ahead(
     engine: Engine,
     make_task: MakeTask,

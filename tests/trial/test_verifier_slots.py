@@ -93,6 +93,7 @@ def test_there_is_a_slot_for_every_core_unless_told_otherwise() -> None:
     assert VerifierSlots().count == os.cpu_count()
 
 
+@pytest.mark.nightly
 def test_a_slot_of_another_process_counts_until_it_dies() -> None:
     program = (
         "import threading, time\n"

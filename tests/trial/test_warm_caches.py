@@ -67,22 +67,17 @@ def kept() -> list[str]:
     return sorted(each.round for each in CacheArchives("sandbox").oldest_first())
 
 
-def test_suites_of_any_agent_find_what_the_oracles_had_downloaded(make_task: MakeTask, play: Play) -> None:
-    task = make_task(downloading("pytest"), toml=ONLINE, files=SOLVED)
-    assert "downloaded pytest" in play(task, OracleAgent())[0]
-    assert kept() == ["round-1"]
-    for agent in (OracleAgent(), NopAgent()):
-        assert "found pytest" in play(task, agent)[0]
-
-
-def test_an_agents_own_caches_are_neither_found_nor_kept(
+def test_suites_of_any_agent_find_what_the_oracles_had_downloaded_and_nothing_of_an_agents_own(
     make_task: MakeTask, play: Play, scripted: type[Scripted]
 ) -> None:
     task = make_task(downloading("pytest"), toml=ONLINE, files=SOLVED)
     poison = f"touch solved; mkdir -p {HTTP} /root/.cache/pip/wheels; echo evil | tee {HTTP}/pytest {HTTP}/other"
     assert "found pytest" in play(task, scripted(poison))[0]
     assert kept() == []
-    play(task, OracleAgent())
+    assert "downloaded pytest" in play(task, OracleAgent())[0]
+    assert kept() == ["round-1"]
+    for agent in (OracleAgent(), NopAgent()):
+        assert "found pytest" in play(task, agent)[0]
     assert "files: ./http-v2/pytest \n" in play(task, scripted(poison))[0]
 
 
@@ -90,11 +85,8 @@ def test_an_agents_own_caches_are_neither_found_nor_kept(
     "planted",
     [
         "mkdir -p /root elsewhere/pip/http-v2; ln -s /app/elsewhere /root/.cache; echo evil > elsewhere/pip/http-v2/x",
-        pytest.param(
-            "mkdir -p /root elsewhere/http-v2; mkdir /root/.cache; ln -s /app/elsewhere /root/.cache/pip",
-            marks=pytest.mark.nightly,
-        ),
-        pytest.param("mkdir -p /root elsewhere; echo file > /root/.cache", marks=pytest.mark.nightly),
+        "mkdir -p /root elsewhere/http-v2; mkdir /root/.cache; ln -s /app/elsewhere /root/.cache/pip",
+        "mkdir -p /root elsewhere; echo file > /root/.cache",
         "rm -rf /root; ln -s /app/elsewhere /root; mkdir -p elsewhere",
     ],
 )
@@ -117,10 +109,12 @@ def test_round_two_of_the_oracle_finds_what_round_one_had_downloaded(make_task: 
     outputs = play(task, OracleAgent())
     assert "found pytest\n" in outputs[1]
     assert "downloaded hypothesis" in outputs[1]
-    assert "found hypothesis" in play(task, NopAgent())[1]
-    assert "hypothesis" not in play(task, NopAgent())[0]
+    outputs = play(task, NopAgent())
+    assert "found hypothesis" in outputs[1]
+    assert "hypothesis" not in outputs[0]
 
 
+@pytest.mark.nightly
 def test_a_later_round_without_downloads_of_its_own_has_those_of_the_nearest_before(
     make_task: MakeTask, play: Play
 ) -> None:
@@ -169,10 +163,11 @@ def test_software_of_an_agents_is_of_no_trust(make_task: MakeTask, play: Play) -
         ('[metadata.evocode]\nwarm_caches = "unless-strict"\n' + ONLINE, replace(WARM, strict=True)),
         ('[metadata.evocode]\nstate = ["/root"]\n' + ONLINE, WARM),
         ("", WARM),
-        pytest.param(ONLINE, TrialOptions(), marks=pytest.mark.nightly),
+        (ONLINE, TrialOptions()),
     ],
     ids=["never", "strict", "state", "no network", "not asked for"],
 )
+@pytest.mark.matrix
 def test_nothing_is_kept_where_it_must_not(make_task: MakeTask, play: Play, toml: str, options: TrialOptions) -> None:
     play(make_task(downloading("pytest"), toml=toml, files=SOLVED), OracleAgent(), options)
     assert kept() == []
@@ -182,10 +177,11 @@ def test_nothing_is_kept_where_it_must_not(make_task: MakeTask, play: Play, toml
     "changed",
     [
         "steps/round-1/solution/solve.sh",
-        pytest.param("steps/round-1/tests/more", marks=pytest.mark.nightly),
-        pytest.param("task.toml", marks=pytest.mark.nightly),
+        "steps/round-1/tests/more",
+        "task.toml",
     ],
 )
+@pytest.mark.matrix
 def test_another_task_finds_nothing(make_task: MakeTask, play: Play, changed: str) -> None:
     task = make_task(downloading("pytest"), toml=ONLINE, files=SOLVED)
     play(task, OracleAgent())
@@ -232,6 +228,7 @@ def test_in_docker_too_the_agents_own_are_not_found(
     assert "found pytest\nfiles: ./http-v2/pytest \n7:8 750\n7:8 644\n" in output
 
 
+@pytest.mark.nightly
 def test_what_the_image_has_is_there_whatever_became_of_it(
     make_task: MakeTask, play: Play, scripted: type[Scripted]
 ) -> None:

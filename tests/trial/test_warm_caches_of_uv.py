@@ -116,6 +116,7 @@ def index() -> Iterator[Index]:
         server.shutdown()
 
 
+@pytest.mark.nightly
 def test_the_second_run_asks_no_index_and_builds_what_the_agent_left(
     engine: Engine,
     make_task: MakeTask,

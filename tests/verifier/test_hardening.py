@@ -60,6 +60,7 @@ def hardened(both: Engine, task: Task) -> Hardened:
     return make
 
 
+@pytest.mark.matrix
 def test_an_image_is_known_as_it_was_built(both: Engine, task: Task) -> None:
     image = image_facts(both, task)
     assert image.environments == ("/app/.venv",)
@@ -74,6 +75,7 @@ def test_an_image_is_known_as_it_was_built(both: Engine, task: Task) -> None:
     assert image_facts(both, task) == image
 
 
+@pytest.mark.matrix
 def test_an_untouched_system_has_no_changes(hardened: Hardened) -> None:
     with hardened("echo work > /app/work; echo more > /app/bin/product") as (_, changes):
         assert changes.steering("fork") == ()
@@ -135,8 +137,8 @@ def test_links_to_start_up_files_in_the_workspace_go(hardened: Hardened, place: 
         assert not fork.exec(f"grep cheated {place}/.profile", user="0").ok
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(700, marks=pytest.mark.nightly)])
-@pytest.mark.matrix
+@pytest.mark.nightly
+@pytest.mark.parametrize("count", [100, 700])
 def test_many_long_caches_do_not_keep_a_poisoned_one(hardened: Hardened, count: int) -> None:
     # A hundred of these paths are more than one argument of a program may have.
     long = "/".join(["long-" * 45] * 8)

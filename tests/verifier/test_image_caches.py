@@ -187,6 +187,7 @@ def test_a_source_with_other_contents_and_the_same_time_and_size_has_no_cache(tu
 
 
 @pytest.mark.matrix
+@pytest.mark.nightly
 def test_files_that_were_given_away_keep_their_caches(turn: Turn) -> None:
     image = listing(turn.image())
     # Without root there is nobody to give them to.
@@ -195,6 +196,7 @@ def test_files_that_were_given_away_keep_their_caches(turn: Turn) -> None:
 
 
 @pytest.mark.matrix
+@pytest.mark.nightly
 def test_processes_of_a_user_who_cannot_write_compile_nothing(turn: Turn) -> None:
     program = "import json, email.message, argparse, unittest"
     library = python(turn.environment, "import os; print(os.path.dirname(os.__file__), end='')")

@@ -62,6 +62,11 @@ def test_third(record_property):
     record_property("expected", {"a": 1})
     record_property("actual", 5)
     record_property("anything", "else")
+
+@pytest.mark.requirement("upper")
+@pytest.mark.requirement("lower")
+def test_of_two_markers():
+    pass
 """,
 }
 
@@ -76,7 +81,7 @@ def verdict(run: SuiteRun) -> Verdict:
     [
         ("round-1", ["kept", "old", "old-too", "class", "method", "kept", "two", ""]),
         ("round-2", ["kept", "old-too", "class", "method", "kept", "", "two-again"]),
-        ("round-3", ["kept", "method", "kept", "", "two-again", "new"]),
+        ("round-3", ["kept", "method", "kept", "", "two-again", "new", "upper"]),
     ],
 )
 @pytest.mark.matrix
@@ -86,8 +91,9 @@ def test_a_round_has_what_is_required_by_then(native: RunNative, at: str, requir
     assert {case.status for case in cases} == {"passed"}
 
 
-def test_a_case_tells_what_its_test_says(native: RunNative) -> None:
+def test_a_case_tells_what_its_test_says_and_of_two_markers_the_upper(native: RunNative) -> None:
     cases = {case.id: case for case in verdict(native(FILES, rounds=ROUNDS)).cases}
+    assert cases["round-3/test_c.py::test_of_two_markers"].requirement == "upper"
     assert cases["round-3/test_c.py::test_third"] == Case(
         id="round-3/test_c.py::test_third",
         status="passed",
@@ -105,12 +111,6 @@ def test_a_case_tells_what_its_test_says(native: RunNative) -> None:
     )
 
 
-def test_of_markers_on_one_thing_the_upper_counts(native: RunNative) -> None:
-    test = "@pytest.mark.requirement('upper')\n@pytest.mark.requirement('lower')\ndef test_x(): pass\n"
-    (case,) = verdict(native({"round-1/test_a.py": f"import pytest\n{test}"})).cases
-    assert case.requirement == "upper"
-
-
 def test_the_tests_of_one_round_can_run_alone(native: RunNative) -> None:
     assert [case.id for case in verdict(native(FILES, rounds=ROUNDS, only="round-2")).cases] == [
         "round-2/test_b.py::test_second"
@@ -119,12 +119,8 @@ def test_the_tests_of_one_round_can_run_alone(native: RunNative) -> None:
 
 def test_a_suite_can_run_backwards(native: RunNative) -> None:
     tests = "".join(f"def test_{n}(): pass\n" for n in range(20))
-    plain, backwards = (
-        [case.id for case in verdict(native({"round-1/test_a.py": tests}, backwards=backwards)).cases]
-        for backwards in (False, True)
-    )
-    assert backwards == plain[::-1]
-    assert len(plain) == 20
+    cases = verdict(native({"round-1/test_a.py": tests}, backwards=True)).cases
+    assert [case.id for case in cases] == [f"round-1/test_a.py::test_{n}" for n in reversed(range(20))]
 
 
 def test_a_round_adds_to_the_rounds_before_only(native: RunNative) -> None:
@@ -158,6 +154,7 @@ def test_a_case_is_passed_failed_or_skipped_as_its_test_is(native: RunNative) ->
 
 
 @pytest.mark.parametrize("call", ["skip", "xfail"])
+@pytest.mark.matrix
 def test_a_skipped_case_is_not_passed(native: RunNative, call: str) -> None:
     found = verdict(native({"round-1/test_a.py": f"import pytest\n\ndef test_x():\n    pytest.{call}()\n"}))
     assert found.reward == 0.0
@@ -266,6 +263,7 @@ def test_a_case_is_stale_where_what_it_replaces_still_passes(
     assert {case.requirement: case.failure for case in found.cases} == failures
 
 
+@pytest.mark.nightly
 def test_where_no_requirement_tells_all_cases_of_the_round_replace_what_it_retires(native: RunNative) -> None:
     files = {
         "round-1/test_a.py": """
@@ -281,6 +279,7 @@ def test_old():
     assert [(case.status, case.failure) for case in found.cases] == [("failed", "stale"), ("passed", None)]
 
 
+@pytest.mark.nightly
 def test_a_later_round_still_tells_what_is_stale(native: RunNative) -> None:
     files = {**STALE, "round-3/test_c.py": "def test_more():\n    assert 0\n"}
     found = verdict(native(files, rounds=ROUNDS, workspace="echo old > text"))

@@ -44,6 +44,7 @@ def verdict(run: SuiteRun) -> Verdict:
 
 
 @pytest.mark.usefixtures("_short")
+@pytest.mark.nightly
 def test_cases_that_hang_end_and_the_others_run(native: RunNative, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_evocode.verifier.native.GRACE", 60.0)  # All of them end by themselves.
     test = """
@@ -113,6 +114,7 @@ def test_with_pins_a_case_that_hangs_has_failed_and_the_others_count(native: Run
 
 
 @pytest.mark.usefixtures("_short")
+@pytest.mark.nightly
 def test_a_failure_does_not_stop_the_clock_of_what_follows(native: RunNative) -> None:
     test = """
 import time
@@ -137,7 +139,6 @@ def test_y():
 
 def test_a_slower_machine_gives_cases_more_time(native: RunNative) -> None:
     test = "import time\nimport pytest\n\n@pytest.mark.timeout(0.01)\ndef test_x():\n    time.sleep(0.1)\n"
-    assert native({"round-1/test_a.py": test}).verdict is None
     assert verdict(native({"round-1/test_a.py": test}, timeout_multiplier=1000.0)).passed
 
 

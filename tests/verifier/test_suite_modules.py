@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.verifier.conftest import RunNative
 
 # One test changes files as a program under test could; the next ones import what they did not import before.
@@ -73,6 +75,7 @@ def test_of_changed_tests_none_has_passed(native: RunNative) -> None:
     assert "tests/expected.txt: it was changed while the suite ran" in run.verdict.flags[0]
 
 
+@pytest.mark.nightly
 def test_a_directory_of_the_tests_that_was_away_for_a_while_is_noticed(native: RunNative) -> None:
     test = """
 import os

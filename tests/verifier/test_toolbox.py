@@ -75,6 +75,7 @@ def test_something_else_by_the_name_of_python_is_none(engine: Engine, make_task:
 @pytest.mark.parametrize(
     ("says", "version"), [("['', [2, 7, 18], '']", "2.7.18"), ("['/opt/python3', [3, 9, 2], 'cpython-39']", "3.9.2")]
 )
+@pytest.mark.matrix
 def test_a_python_that_is_too_old_is_told_with_its_version(
     engine: Engine, make_task: MakeTask, says: str, version: str
 ) -> None:
@@ -90,6 +91,7 @@ def test_a_python_with_half_of_its_library_is_told_with_what_it_said(engine: Eng
     assert said.endswith("No module named 'argparse'")
 
 
+@pytest.mark.nightly
 def test_a_python_may_miss_what_pytest_can_do_without(engine: Engine, tmp_path: Path) -> None:
     run = run_native_suite(
         engine,
@@ -101,6 +103,7 @@ def test_a_python_may_miss_what_pytest_can_do_without(engine: Engine, tmp_path: 
     assert run.verdict.passed
 
 
+@pytest.mark.nightly
 def test_a_cache_that_was_cleared_is_filled_again(engine: Engine, make_task: MakeTask) -> None:
     task = make_task("echo one")
     before = find_toolbox(engine, task)

@@ -297,9 +297,9 @@ def test_a_failing_text(workspace):
 """
 
 
-@pytest.fixture(scope="module", params=["sandbox", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.fixture(scope="module")
 def engine_of_module(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """Both engines in turn."""
+    """The engine that a test names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EVOCODE_CACHE", str(tmp_path_factory.mktemp("cache")))
         engine, _ = choose_engine(request.param)
@@ -317,9 +317,20 @@ def cases(engine_of_module: Engine, tmp_path_factory: pytest.TempPathFactory) ->
     return {case.id.rpartition("::")[2]: case for case in run.verdict.cases}
 
 
-@pytest.mark.matrix
+@pytest.mark.parametrize("engine_of_module", ["sandbox"], indirect=True)
 def test_all_calls(cases: Mapping[str, Case]) -> None:
     """All in one test, because every worker that has one of several would run the whole suite."""
+    assert_all_calls(cases)
+
+
+@pytest.mark.docker
+@pytest.mark.nightly
+@pytest.mark.parametrize("engine_of_module", ["docker"], indirect=True)
+def test_all_calls_in_docker(cases: Mapping[str, Case]) -> None:
+    assert_all_calls(cases)
+
+
+def assert_all_calls(cases: Mapping[str, Case]) -> None:
     broken = {name: case.reason for name, case in cases.items() if case.status != "passed"}
     assert broken.keys() == {"test_a_failure_describes_itself", "test_a_failing_text"}, broken
 

@@ -54,12 +54,23 @@ def shell(name: str, cwd: Path, *arguments: str, **variables: str) -> subprocess
     )
 
 
-def plan(root: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def plan_variables(root: Path, **variables: str) -> dict[str, str]:
     tasks = Path(__file__).parents[2] / "example_tasks"
     asked = {"AGENTS": "oracle openai/gpt-5", "TASKS": str(tasks), "ATTEMPTS": "2", "SHARDS": "3", **variables}
-    files = {name: str(root / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
-    environment = {**os.environ, **asked, **files}
+    return asked | {name: str(root / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+
+
+def plan(root: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **plan_variables(root)}
     return subprocess.run([sys.executable, SCRIPTS / "plan.py"], env=environment, capture_output=True, text=True)
+
+
+def plan_here(root: Path, **variables: str) -> int:
+    """Plan in this process, which loads nothing anew, and return the exit code."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in plan_variables(root, **variables).items():
+            patch.setenv(name, value)
+        return int(load("plan").main())
 
 
 def test_a_plan_has_a_job_for_each_agent_and_shard(tmp_path: Path) -> None:
@@ -94,15 +105,16 @@ def test_a_plan_says_how_long_the_longest_job_is_expected_to_take(tmp_path: Path
 
 
 def test_a_plan_of_nothing_is_refused(tmp_path: Path) -> None:
-    assert plan(tmp_path, AGENTS="").returncode == 2
+    assert plan_here(tmp_path, AGENTS="") == 2
 
 
-def test_a_plan_of_more_jobs_than_a_matrix_takes_is_refused(tmp_path: Path) -> None:
-    told = plan(tmp_path, SHARDS="129")
-    assert (told.returncode, told.stderr.count("\n")) == (2, 1)
-    assert "2 agents by 129 shards are 258 jobs, and GitHub takes 256" in told.stderr
+def test_a_plan_of_more_jobs_than_a_matrix_takes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan_here(tmp_path, SHARDS="129") == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "2 agents by 129 shards are 258 jobs, and GitHub takes 256" in said
     assert not (tmp_path / "GITHUB_OUTPUT").exists()
-    assert plan(tmp_path, SHARDS="128").returncode == 0
+    assert plan_here(tmp_path, SHARDS="128") == 0
 
 
 def test_what_a_fork_wrote_is_only_text_in_a_comment() -> None:
@@ -273,7 +285,7 @@ def summarize(root: Path, **variables: str) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize(("now", "status"), [("pp", "0"), ("ff", "1")])
-@pytest.mark.matrix
+@pytest.mark.nightly
 def test_a_summary_has_the_leaderboard_and_the_status_of_the_comparison(tmp_path: Path, now: str, status: str) -> None:
     write_attempt(tmp_path / ".baseline" / "merged", outcomes="pp")
     write_attempt(tmp_path / "shards" / "evocode-job-0", outcomes=now)
@@ -283,12 +295,15 @@ def test_a_summary_has_the_leaderboard_and_the_status_of_the_comparison(tmp_path
     assert "B - A" in summary
 
 
-def test_a_comment_has_the_rounds_that_flipped(tmp_path: Path) -> None:
+def test_a_comment_has_the_rounds_that_flipped_and_whether_the_agent_regressed(tmp_path: Path) -> None:
     for task, before, now in (("ledger", "ppf", "pfp"), ("shop", "pp", "pp"), ("gone", "p", ""), ("new", "", "f")):
         for where, outcomes in ((".baseline/merged", before), ("shards/evocode-job-0", now)):
             if outcomes:
                 write_attempt(tmp_path / where, task, "gpt", outcomes)
-    comment, _, _ = summarize(tmp_path, AGAINST="main")
+    comment, summary, output = summarize(tmp_path, AGAINST="main")
+    assert output == "status=0\n"
+    assert "(regressed)" not in comment
+    assert "B - A" in summary
     after = comment.partition("### Compared with main")[2]
     lost, _, won = after.partition("**Passed before, fail now: 1**")[2].partition("**Failed before, pass now: 1**")
     assert lost.strip().splitlines()[2:] == ["| gpt | ledger | round-2 | passed | failed |"]
@@ -306,6 +321,7 @@ def test_a_comment_says_that_there_is_no_baseline_yet(tmp_path: Path, against: s
     assert (summary, output) == (comment, "status=0\n")
 
 
+@pytest.mark.nightly
 def test_that_nothing_can_be_compared_is_said_and_is_no_regression(tmp_path: Path) -> None:
     write_attempt(tmp_path / ".baseline" / "merged", "old")
     write_attempt(tmp_path / "shards" / "evocode-job-0", "new")

@@ -41,12 +41,6 @@ def test_variables_are_given_as_json() -> None:
     assert made._options.env == {"A": "b"}
 
 
-def test_a_refusal_counts_as_one(make_task: MakeTask, attempt: Attempt) -> None:
-    (record,) = attempt(agent(), make_task("stop: refusal\n", files=FILES))
-    assert record.refused
-    assert "refused to go on" in record.stopped
-
-
 def test_what_comes_of_a_call_after_its_end_is_no_second_call(told: Callable[..., Told]) -> None:
     begun = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls", "kind": "execute"}
     ended = {"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed"}
@@ -96,12 +90,15 @@ class Installed(AcpAgent):
         return Installation("a fake", f"mkdir -p {Path(path).parent}\n{program} >{path}\nchmod 755 {path}")
 
 
-def test_the_program_of_an_npm_package_is_started_from_where_it_is_installed(
+def test_the_program_of_an_npm_package_is_started_from_where_it_is_installed_and_may_refuse(
     make_task: MakeTask, attempt: Attempt
 ) -> None:
-    task = make_task("remember: x\n", "recall: x.txt\nrun: cat x.txt; grep -qx x x.txt\n")
+    task = make_task("remember: x\n", "recall: x.txt\nrun: cat x.txt; grep -qx x x.txt\nstop: refusal\n")
     records = attempt(Installed("agent loads", AcpOptions(npm="an-agent@1.2")), task)
     assert [(record.outcome, record.cause) for record in records] == [("passed", "")] * 2
+    # A refusal counts as one.
+    assert [record.refused for record in records] == [False, True]
+    assert "refused to go on" in records[1].stopped
 
 
 def test_an_npm_package_is_what_the_record_says_drove_the_model_and_is_installed_after_the_script() -> None:

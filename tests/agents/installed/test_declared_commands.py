@@ -43,15 +43,26 @@ def test_it_has_the_instruction_the_model_and_the_round_in_variables(
     assert written(directory, "b") == 'Do "this" for $5.\n'
 
 
-def test_later_rounds_continue_where_there_is_a_line_for_that(
+def test_a_command_of_the_projects_configuration_continues_in_later_rounds(
+    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory, tmp_path: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.pytest-evocode.commands.mine]\n"
+        """start = 'echo "start $EVOCODE_MODEL" >>log'\ncontinue = 'echo go on >>log'\n"""
+    )
+    declarations = read_declarations([tmp_path / "pyproject.toml"])
+    agent = make_agent("cmd:mine", {"model": Option("a/model", "here")}, declarations)
+    attempt(agent, make_task("One.\n", "Two.\n", "Three.\n", check=f"cp /app/log {OUT}; {PASS}"))
+    assert written(directory, "log", "round-3") == "start a/model\ngo on\ngo on\n"
+    with pytest.raises(UsageError, match="did you mean 'rules'"):
+        make_agent("cmd:mine", {"rule": Option("x", "here")}, declarations)
+
+
+def test_later_rounds_start_anew_where_there_is_no_line_to_continue_with(
     make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory
 ) -> None:
-    task = make_task("One.\n", "Two.\n", "Three.\n", check=f"cp /app/log {OUT}; {PASS}")
-    both: dict[str, Any] = {"continue": "echo go on >>log"}
-    attempt(command("echo start >>log", **both), task)
-    assert written(directory, "log", "round-3") == "start\ngo on\ngo on\n"
-    attempt(command("echo start >>log"), task)
-    assert written(directory, "log", "round-3") == "start\nstart\nstart\n"
+    attempt(command("echo start >>log"), make_task("One.\n", "Two.\n", check=f"cp /app/log {OUT}; {PASS}"))
+    assert written(directory, "log", "round-2") == "start\nstart\n"
 
 
 def test_it_needs_no_network(make_task: MakeTask, attempt: Attempt) -> None:
@@ -191,21 +202,6 @@ def test_a_trajectory_of_another_form_is_an_error(make_task: MakeTask, attempt: 
 def test_a_rules_file_is_below_the_workspace(path: str) -> None:
     with pytest.raises(ValidationError, match="it has to be a path below the working directory"):
         command("true", rules_file=path)
-
-
-def test_a_command_is_declared_in_the_projects_configuration(
-    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory, tmp_path: Path
-) -> None:
-    (tmp_path / "pyproject.toml").write_text(
-        "[tool.pytest-evocode.commands.mine]\n"
-        f"""start = 'echo "start $EVOCODE_MODEL" >>{OUT}/log'\ncontinue = 'echo on >>{OUT}/log'\n"""
-    )
-    declarations = read_declarations([tmp_path / "pyproject.toml"])
-    agent = make_agent("cmd:mine", {"model": Option("a/model", "here")}, declarations)
-    attempt(agent, make_task("One.\n", "Two.\n"))
-    assert written(directory, "log", "round-2") == "start a/model\non\n"
-    with pytest.raises(UsageError, match="did you mean 'rules'"):
-        make_agent("cmd:mine", {"rule": Option("x", "here")}, declarations)
 
 
 @pytest.mark.parametrize("budget", [Budget(tokens=1), Budget(turns=1), Budget(cost=1), Budget(total_cost=1)])

@@ -40,23 +40,59 @@ def steps(directory: AttemptDirectory, round_name: str) -> list[Any]:
     return found
 
 
-def test_later_rounds_go_on_in_the_session_of_the_first(
-    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory
+def test_rounds_go_on_in_one_session_and_each_has_the_harness_of_the_agent(
+    make_task: MakeTask,
+    attempt: Attempt,
+    directory: AttemptDirectory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    task = make_task("say: one\n", "say: two\n", f"{LOOK}\n")
-    assert endings(attempt(fake(), task)) == [("passed", "")] * 3
-    first, second, third = calls_of_program(directory, "round-3")
+    """Rules and skills are where the program looks for its user's, and the prompt and variables are given anew."""
+    monkeypatch.setenv("REGION_OF_TEST", "north")
+    (tmp_path / "prompt.md").write_text("You plan first.\n")
+    (tmp_path / "rules.md").write_text("Be kind.\n")
+    (tmp_path / "skills/greeting").mkdir(parents=True)
+    (tmp_path / "skills/greeting/SKILL.md").write_text("---\ndescription: How to greet.\n---\n")
+    harness: dict[str, Any] = {
+        "prompt": tmp_path / "prompt.md",
+        "rules": tmp_path / "rules.md",
+        "skills": tmp_path / "skills",
+    }
+    look = "run: cd ~/.claude; cp -r CLAUDE.md skills /logs/artifacts; stat -c %U CLAUDE.md >/logs/artifacts/owner"
+    area = "run: echo $AREA >/logs/artifacts/area"
+    task = make_task("say: one\n", f"run: true\n{look}\n{area}\n", f"{LOOK}\n")
+    records = attempt(fake(env={"AREA": "far ${REGION_OF_TEST}"}, **harness), task)
+    assert endings(records) == [("passed", "")] * 3
+    first, second, third = calls = calls_of_program(directory, "round-3")
+
     assert "--resume" not in first["arguments"]
     assert second["arguments"][-2:] == third["arguments"][-2:]
-    assert [each["said"] for each in (first, second)] == [["say: one"], ["say: two"]]
+    assert second["arguments"][-2] == "--resume"
+    assert [each["said"] for each in (first, second)] == [["say: one"], ["run: true", look, area]]
+
+    for call in calls:
+        at = call["arguments"].index("--append-system-prompt")
+        assert call["arguments"][at + 1] == "You plan first.\n"
+    # It is recorded once.
+    assert [step["message"] for step in steps(directory, "round-1")[:2]] == ["You plan first.\n", "say: one\n"]
+    assert steps(directory, "round-2")[0]["source"] == "user"
+
+    found = directory.artifacts("round-2")
+    assert (found / "CLAUDE.md").read_text() == "Be kind.\n"
+    assert (found / "skills/greeting/SKILL.md").read_text() == "---\ndescription: How to greet.\n---\n"
+    assert (found / "owner").read_text() == "root\n"
+    assert (found / "area").read_text() == "far north\n"
+    actions = [step["extra"]["evocode"]["actions"][0] for step in steps(directory, "round-2")[1:]]
+    assert not any("changes" in action for action in actions)
 
 
 def test_an_attempt_that_is_resumed_goes_on_in_its_session(
     engine: Engine, make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory, tmp_path: Path
 ) -> None:
     (tmp_path / "rules.md").write_text("Be kind.\n")
-    task = make_task("say: one\n", f"run: sleep 3\n{LOOK}; cp ~/.claude/CLAUDE.md /logs/artifacts\n")
-    with Trial(task, fake(rules=tmp_path / "rules.md"), engine, directory=directory) as trial:
+    task = make_task("say: one\n", f"run: sleep ${{SLOW:-0}}\n{LOOK}; cp ~/.claude/CLAUDE.md /logs/artifacts\n")
+    slow = fake(rules=tmp_path / "rules.md", env={"SLOW": "600"})
+    with Trial(task, slow, engine, directory=directory) as trial:
         trial.wait(1)
     records = attempt(fake(rules=tmp_path / "rules.md"), task, resume=True)
     assert endings(records) == [("passed", "")] * 2
@@ -90,6 +126,7 @@ def test_what_a_killed_program_is_known_to_have_used_is_counted_at_least_and_not
     assert not directory.journal("round-1").exists()
 
 
+@pytest.mark.nightly
 def test_an_attempt_whose_container_goes_away_has_what_was_used_until_then(
     make_task: MakeTask, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,7 +151,10 @@ def test_an_attempt_whose_container_goes_away_has_what_was_used_until_then(
 def test_steps_have_what_the_program_said_ran_and_changed(
     make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory
 ) -> None:
-    (record,) = attempt(fake(), make_task("run: echo new > file\nrun: exit 3\nsay: Done.\n"))
+    task = make_task("run: echo new > file\nrun: exit 3\nsay: Done.\n")
+    (record,) = attempt(fake(), task, budget=Budget(tokens=300))
+    # The last answer, with which the budget is used, calls nothing, and that is no reason to stop.
+    assert (record.outcome, record.stopped) == ("passed", "")
     user, first, second, last = steps(directory, "round-1")
     assert (user["source"], user["message"]) == ("user", "run: echo new > file\nrun: exit 3\nsay: Done.\n")
     assert first["tool_calls"][0]["arguments"] == {"command": "echo new > file"}
@@ -149,11 +189,7 @@ def test_at_an_exhausted_budget_the_program_ends_and_what_there_is_counts(
     assert [step["source"] for step in steps(directory, "round-1")].count("agent") in (2, 3)
 
 
-def test_an_answer_that_calls_nothing_is_no_reason_to_stop(make_task: MakeTask, attempt: Attempt) -> None:
-    (record,) = attempt(fake(), make_task("run: touch a\nsay: Done.\n"), budget=Budget(tokens=200))
-    assert (record.outcome, record.stopped) == ("passed", "")
-
-
+@pytest.mark.nightly
 def test_at_the_deadline_all_that_the_program_runs_ends_and_the_next_round_goes_on(
     make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory
 ) -> None:
@@ -172,15 +208,13 @@ def test_a_program_that_does_nothing_and_fails_is_an_error_with_its_last_words(
     assert record.cause.endswith("before its model gave a readable reply. Its last lines:\nno such model")
 
 
-def test_a_program_that_fails_in_the_middle_is_graded_by_what_it_did(make_task: MakeTask, attempt: Attempt) -> None:
-    (record,) = attempt(fake(), make_task("run: touch a\ndie: out of memory\n"))
-    assert (record.outcome, record.stopped) == ("passed", "claude-code ended with exit code 1")
-
-
-def test_a_refused_key_ends_the_turn_at_once(make_task: MakeTask, attempt: Attempt) -> None:
-    (record,) = attempt(fake(), make_task("refuse: 401\n"))
-    assert record.outcome == "error"
-    assert "answers 401 (authentication_failed)" in record.cause
+def test_a_program_that_fails_in_the_middle_is_graded_by_what_it_did_and_a_refused_key_ends_the_next_turn_at_once(
+    make_task: MakeTask, attempt: Attempt
+) -> None:
+    first, second = attempt(fake(), make_task("run: touch a\ndie: out of memory\n", "refuse: 401\n"))
+    assert (first.outcome, first.stopped) == ("passed", "claude-code ended with exit code 1")
+    assert second.outcome == "error"
+    assert "answers 401 (authentication_failed)" in second.cause
 
 
 def test_waiting_for_the_provider_until_the_deadline_is_not_the_models_slowness(
@@ -209,23 +243,7 @@ def test_the_key_is_in_the_programs_environment_alone_and_in_no_record(
     assert any(b"[MINE_API_KEY]" in each for each in written)
 
 
-def test_rules_and_skills_are_where_the_program_looks_for_its_users_and_in_no_diff(
-    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory, tmp_path: Path
-) -> None:
-    (tmp_path / "rules.md").write_text("Be kind.\n")
-    (tmp_path / "skills/greeting").mkdir(parents=True)
-    (tmp_path / "skills/greeting/SKILL.md").write_text("---\ndescription: How to greet.\n---\n")
-    look = "run: cd ~/.claude; cp -r CLAUDE.md skills /logs/artifacts; stat -c %U CLAUDE.md >/logs/artifacts/owner\n"
-    agent = fake(rules=tmp_path / "rules.md", skills=tmp_path / "skills")
-    attempt(agent, make_task(f"run: true\n{look}"))
-    found = directory.artifacts("round-1")
-    assert (found / "CLAUDE.md").read_text() == "Be kind.\n"
-    assert (found / "skills/greeting/SKILL.md").read_text() == "---\ndescription: How to greet.\n---\n"
-    assert (found / "owner").read_text() == "root\n"
-    actions = [step["extra"]["evocode"]["actions"][0] for step in steps(directory, "round-1")[1:]]
-    assert not any("changes" in action for action in actions)
-
-
+@pytest.mark.nightly
 def test_rules_come_before_those_that_the_image_has_for_its_user(
     make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory, tmp_path: Path
 ) -> None:
@@ -236,27 +254,6 @@ def test_rules_come_before_those_that_the_image_has_for_its_user(
         file.write("RUN mkdir /root/.claude && mv CLAUDE.md /root/.claude\n")
     attempt(fake(rules=tmp_path / "rules.md"), task)
     assert (directory.artifacts("round-1") / "CLAUDE.md").read_text() == "Be kind.\n\nBe quick.\n"
-
-
-def test_claudes_prompt_is_added_to_its_system_prompt_in_every_round_and_recorded_once(
-    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory, tmp_path: Path
-) -> None:
-    (tmp_path / "prompt.md").write_text("You plan first.\n")
-    attempt(fake(prompt=tmp_path / "prompt.md"), make_task("say: one\n", f"{LOOK}\n"))
-    for call in calls_of_program(directory, "round-2"):
-        at = call["arguments"].index("--append-system-prompt")
-        assert call["arguments"][at + 1] == "You plan first.\n"
-    assert [step["message"] for step in steps(directory, "round-1")[:2]] == ["You plan first.\n", "say: one\n"]
-    assert steps(directory, "round-2")[0]["source"] == "user"
-
-
-def test_more_variables_may_be_given_and_name_those_of_this_machine(
-    make_task: MakeTask, attempt: Attempt, directory: AttemptDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REGION_OF_TEST", "north")
-    agent = fake(env={"AREA": "far ${REGION_OF_TEST}"})
-    attempt(agent, make_task("run: echo $AREA >/logs/artifacts/area\n"))
-    assert (directory.artifacts("round-1") / "area").read_text() == "far north\n"
 
 
 @pytest.mark.parametrize(

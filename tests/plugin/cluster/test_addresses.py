@@ -9,6 +9,8 @@ import pytest
 from pytest_evocode.errors import UsageError
 from pytest_evocode.plugin.cluster.ray_cluster import check_address
 
+pytestmark = pytest.mark.every_python
+
 
 @pytest.mark.parametrize("address", ["127.0.0.1:{}", "ray://127.0.0.1:{}"])
 def test_an_address_where_nothing_listens_is_refused(address: str) -> None:

@@ -12,6 +12,8 @@ from pytest_evocode.plugin.cluster import broker as broker_module
 from pytest_evocode.plugin.cluster.broker import Broker, BrokerAnswer
 from pytest_evocode.plugin.cluster.orders import FILE, NOTE, SPENT
 
+pytestmark = pytest.mark.every_python
+
 T = TypeVar("T")
 
 

@@ -14,6 +14,8 @@ from pytest_evocode.plugin.cluster.attempt_process import Line
 from pytest_evocode.plugin.cluster.broker import BrokerAnswer
 from pytest_evocode.plugin.cluster.connections import BrokerConnections, ClusterConnections
 
+pytestmark = pytest.mark.every_python
+
 
 def attempt(broker: BrokerConnections, name: str, number: int = 1) -> ClusterConnections:
     """What one try at an attempt has, whose node answers as the broker does."""

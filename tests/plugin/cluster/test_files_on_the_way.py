@@ -13,6 +13,8 @@ from pytest_evocode.plugin.cluster.orders import FILE, REMOVED
 from pytest_evocode.plugin.cluster.task_archives import pack_task
 from pytest_evocode.tasks.content_hash import hash_directory
 
+pytestmark = pytest.mark.every_python
+
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:

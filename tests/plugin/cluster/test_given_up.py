@@ -6,9 +6,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from pytest_evocode.plugin.cluster.received import given_up
 from pytest_evocode.plugin.cluster.remote_trial import RemoteTrial
 from pytest_evocode.results.directory import AttemptDirectory
+
+pytestmark = pytest.mark.every_python
 
 
 def test_all_rounds_are_reported_also_where_a_record_cannot_be_read(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from pytest_evocode.plugin.cluster.placement import Needs
 from pytest_evocode.plugin.cluster.ray_cluster import RayNode
 from pytest_evocode.plugin.session import EvocodeSession
 
+pytestmark = pytest.mark.every_python
+
 
 class Ray:
     """Stands in for Ray, which takes seconds to start: one node, and another that joins and is slow to answer."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pytest
+
 from pytest_evocode.plugin.cluster.placement import Needs
 from pytest_evocode.plugin.cluster.units import MOST_NOT_BEGUN, AttemptUnit
+
+pytestmark = pytest.mark.every_python
 
 
 def unit() -> AttemptUnit:

@@ -7,6 +7,8 @@ import pytest
 from pytest_evocode.plugin.cluster.units import custom_resources
 from pytest_evocode.plugin.session import EvocodeSession
 
+pytestmark = pytest.mark.every_python
+
 AGENTS = ("--evocode-agent=oracle", "--evocode-agent=nop")
 
 

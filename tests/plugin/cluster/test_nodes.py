@@ -8,6 +8,8 @@ from pytest_evocode.errors import EnvironmentUnavailable, UsageError
 from pytest_evocode.plugin.cluster.engine_choice import choose_for_all, refuse_other_versions
 from pytest_evocode.plugin.cluster.node import NodeFacts, read_memory
 
+pytestmark = pytest.mark.every_python
+
 
 def facts(engine: str, description: str = "what it is") -> NodeFacts:
     return NodeFacts(engine, description, frozenset(), (1, 2))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pytest_evocode.plugin.cluster.placement import ClusterNode, Needs, Placement
 from pytest_evocode.plugin.cluster.ramp_up import RampUp
+
+pytestmark = pytest.mark.every_python
 
 GIB = 2**30
 

@@ -15,6 +15,8 @@ from pytest_evocode.plugin.cluster.broker import BrokerAnswer
 from pytest_evocode.plugin.cluster.orders import ASK, SPENT
 from pytest_evocode.results.records import Usage
 
+pytestmark = pytest.mark.every_python
+
 
 def play_the_node(connection: Connection, others_spent: float) -> None:
     """Answer as the broker does that knows what others have spent, until the line is closed."""

@@ -23,6 +23,8 @@ from tests.acceptance.tasks import task_writer
 from tests.inner_sessions import UNUSED
 from tests.plugin.cluster.test_joining_nodes import Ray
 
+pytestmark = pytest.mark.every_python
+
 CASES: list[dict[str, Any]] = [{"id": f"case-{number}", "status": "passed"} for number in range(100)]
 ROUND: dict[str, Any] = {"round": "round-1", "index": 1, "declared_rounds": 1}
 PASSED = ROUND | {"outcome": "passed", "verdict": {"reward": 1.0, "rewards": {"reward": 1.0}, "cases": CASES}}

@@ -105,6 +105,7 @@ def test_builds_and_tests_are_run_after_every_edit(make_task: MakeTask, engine: 
     assert "ledger.py: exit code 1: SyntaxError" in executed.build_health.evidence[0].quote
 
 
+@pytest.mark.nightly
 def test_a_turn_that_edits_three_files_is_three_states(make_task: MakeTask, engine: Engine, cache: ResultCache) -> None:
     broken = {"a.py": "import b\n", "b.py": "import (\n", "ledger.py": HALVED}
     played = recording().bash("a", changes=broken)
@@ -139,13 +140,17 @@ def test_builds_have_what_the_suite_of_the_round_would_have(
     assert executed.build_health.value == builds
 
 
-def test_coverage_is_what_the_agents_tests_add(make_task: MakeTask, engine: Engine, cache: ResultCache) -> None:
+def test_coverage_is_what_the_agents_tests_add_and_known_afterwards_without_an_environment(
+    make_task: MakeTask, engine: Engine, cache: ResultCache
+) -> None:
     played = recording().bash("a", changes={"ledger.py": HALVED, "test_ledger.py": HALF_TEST})
-    (executed,) = execute(make_task(), engine, cache, played)
+    task = make_task()
+    (executed,) = execute(task, engine, cache, played)
     # Of six lines (two def, one return of total, if, raise, return of half) five run with the agent's test, and without
     # it, with the test as it was, the three that are no part of half's body.
     assert executed.coverage_gain.value == pytest.approx(2 / 6)
     assert executed.coverage_gain.reason == "5 of 6 lines of the changed files with the agent's tests, 3 without"
+    assert [executed] == execute(task, None, cache, played)
 
 
 def test_imports_are_looked_up_in_the_environment(make_task: MakeTask, engine: Engine, cache: ResultCache) -> None:
@@ -155,14 +160,6 @@ def test_imports_are_looked_up_in_the_environment(make_task: MakeTask, engine: E
     # json, no_such_thing and nothing of the test, which was not changed.
     assert executed.grounding.value == 0.5
     assert executed.grounding.evidence[0].quote == "ledger.py: no_such_thing"
-
-
-def test_what_was_executed_once_is_known_without_an_environment(
-    make_task: MakeTask, engine: Engine, cache: ResultCache
-) -> None:
-    played = recording().bash("a", changes={"ledger.py": HALVED, "test_ledger.py": HALF_TEST})
-    task = make_task()
-    assert execute(task, engine, cache, played) == execute(task, None, cache, played)
 
 
 def test_without_an_environment_nothing_is_guessed(make_task: MakeTask, cache: ResultCache) -> None:
@@ -188,19 +185,6 @@ def test_a_command_that_the_image_cannot_run_has_no_value(
     assert executed.stability.value == 1
 
 
-def test_a_diff_is_compared_with_the_reference_solution(
-    make_task: MakeTask, engine: Engine, cache: ResultCache
-) -> None:
-    solutions = {
-        "steps/round-1/solution/solve.sh": "printf '\\n\\ndef half(value):\\n    return value / 2\\n' >> ledger.py\n",
-        "steps/round-2/solution/solve.sh": "true\n",
-    }
-    (executed,) = execute(
-        make_task(files=solutions), engine, cache, recording().bash("a", changes={"ledger.py": HALVED})
-    )
-    assert executed.reference_lines == 4
-
-
 SOLVED = {
     "steps/round-1/solution/solve.sh": "printf '\\n\\ndef half(value):\\n    return value / 2\\n' >> ledger.py\n",
     "steps/round-2/solution/solve.sh": "true\n",
@@ -208,7 +192,7 @@ SOLVED = {
 EDIT = {"ledger.py": HALVED}
 
 
-def test_a_reference_that_an_engine_could_not_run_is_run_again(
+def test_a_diff_is_compared_with_the_reference_which_is_run_again_where_an_engine_could_not(
     make_task: MakeTask, engine: Engine, cache: ResultCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:

@@ -12,6 +12,7 @@ from pytest_evocode.process.execution import Execution
 from pytest_evocode.process.execution.command_results import ResultCache
 from pytest_evocode.process.execution.mutants import mutants, rewritten, with_names
 from pytest_evocode.process.scores.round_scores import score_round
+from pytest_evocode.tasks import Task
 from tests.process.execution.test_execution import HALVED, TEST, MakeTask, execute, make_task, recording
 from tests.process.trajectories import LEDGER, Recording, part, read
 
@@ -41,6 +42,10 @@ class H(unittest.TestCase):
         named = {{"half": half}}
         self.assertEqual(half, named["half"])
 """
+
+
+#: The ledger with a function of which there is one mutant.
+DOUBLED = f"{LEDGER}\n\ndef twice(value):\n    return value + value\n"
 
 
 def test_each_changed_function_has_a_mutant_of_each_kind_that_it_has_a_place_for() -> None:
@@ -103,11 +108,26 @@ def test_what_mutants_are_compared_with_keeps_docstrings_and_generators() -> Non
     assert (names["f"].__doc__, list(names["f"](3))) == ("Count.", [0, 1, 2])
 
 
+def told_by(task: Task, engine: Engine, cache: ResultCache, played: Recording, seconds: float) -> tuple[Any, list[str]]:
+    """Return what was measured in a round, mutants running for so long, and what was said meanwhile."""
+    told: list[str] = []
+    with Execution(task, engine, cache=cache, mutation_budget=seconds, tell=told.append) as execution:
+        (executed,) = (execution.run_round(activity) for activity in read(played))
+    return executed, told
+
+
 @pytest.mark.slow
-def test_only_tests_that_fail_for_a_mutant_count(make_task: MakeTask, engine: Engine, tmp_path: Path) -> None:
-    task = make_task()
+def test_only_tests_that_fail_for_a_mutant_count_which_are_told_and_run_once(
+    make_task: MakeTask, engine: Engine, tmp_path: Path
+) -> None:
+    task, cache = make_task(), ResultCache(tmp_path / "cache")
     played = recording().bash("a", changes={"ledger.py": HALVED}).bash("b", changes={"test_half.py": CHECKS})
-    (executed,) = execute(task, engine, ResultCache(tmp_path / "cache"), played)
+    executed, told = told_by(task, engine, cache, played, seconds=0)
+    assert (executed.verification, told) == (None, [])
+    executed, told = told_by(task, engine, cache, played, seconds=600)
+    assert told[0].endswith(", round-1: running the tests against the product as it is, written anew")
+    assert told[1].endswith(", round-1: running the tests against mutant 1 of 4: half: returns other values")
+    assert told_by(task, engine, cache, played, seconds=600) == (executed, [])
     assert executed.verification is not None
     # The second holds for any result; two are about the source or the code, which changes without a change of what it
     # does, too; and the last fails before the round because of its import only.
@@ -125,11 +145,11 @@ def test_only_tests_that_fail_for_a_mutant_count(make_task: MakeTask, engine: En
 def test_a_test_of_a_constant_counts_where_it_failed_before_the_round_and_not_one_beside_it(
     make_task: MakeTask, engine: Engine, tmp_path: Path
 ) -> None:
-    checks = "import unittest\nfrom ledger import LIMIT, half, total\n\n\nclass L(unittest.TestCase):\n"
+    checks = "import unittest\nfrom ledger import LIMIT, total, twice\n\n\nclass L(unittest.TestCase):\n"
     checks += "    def test_limit(self):\n        self.assertEqual(LIMIT, 5)\n\n"
     checks += "    def test_total(self):\n        self.assertGreater(total([1]), -1000)\n\n"
-    checks += "    def test_half(self):\n        self.assertTrue(half)\n"
-    played = recording().bash("a", changes={"ledger.py": f"LIMIT = 5\n{HALVED}"})
+    checks += "    def test_twice(self):\n        self.assertTrue(twice)\n"
+    played = recording().bash("a", changes={"ledger.py": f"LIMIT = 5\n{DOUBLED}"})
     played.bash("b", changes={"test_limit.py": checks})
     (executed,) = execute(make_task(), engine, ResultCache(tmp_path / "cache"), played)
     assert executed.verification is not None
@@ -148,25 +168,20 @@ def test_a_module_as_it_was_has_the_names_that_it_has_gained() -> None:
 
 
 @pytest.mark.slow
-def test_mutants_are_told_and_end_with_their_seconds(make_task: MakeTask, engine: Engine, tmp_path: Path) -> None:
+@pytest.mark.nightly
+def test_mutants_end_with_their_seconds(make_task: MakeTask, engine: Engine, tmp_path: Path) -> None:
     task, cache = make_task(), ResultCache(tmp_path / "cache")
-    slow = CHECKS.replace("self.assertEqual(half(4), 2)", "self.assertEqual(half(4), 2) or __import__('time').sleep(2)")
-    played = recording().bash("a", changes={"ledger.py": HALVED}).bash("b", changes={"test_half.py": slow})
-
-    def run(seconds: float) -> tuple[bool, list[str]]:
-        told: list[str] = []
-        with Execution(task, engine, cache=cache, mutation_budget=seconds, tell=told.append) as execution:
-            (executed,) = (execution.run_round(activity) for activity in read(played))
-            return executed.verification is not None, told
-
-    # In one second the tests, which take two, do not end, and what was cut short is not kept as a result.
-    known, told = run(1.0)
-    assert (known, len(told)) == (False, 1)
-    known, told = run(60.0)
-    assert known
+    slow = "import time\nimport unittest\nfrom ledger import twice\n\n\nclass D(unittest.TestCase):\n"
+    slow += "    def test_twice(self):\n        self.assertEqual(twice(4), 8)\n        time.sleep(1.5)\n"
+    played = recording().bash("a", changes={"ledger.py": DOUBLED}).bash("b", changes={"test_twice.py": slow})
+    # In one second the tests, which take longer, do not end, and what was cut short is not kept as a result.
+    executed, told = told_by(task, engine, cache, played, seconds=1)
+    assert (executed.verification, len(told)) == (None, 1)
+    executed, told = told_by(task, engine, cache, played, seconds=60)
+    assert executed.verification is not None
     assert told[0].endswith(", round-1: running the tests against the product as it is, written anew")
-    assert told[1].endswith(", round-1: running the tests against mutant 1 of 4: half: returns other values")
-    assert run(60.0)[1] == []
+    assert told[1].endswith(", round-1: running the tests against mutant 1 of 1: twice: returns other values")
+    assert told_by(task, engine, cache, played, seconds=60)[1] == []
 
 
 @pytest.mark.slow

@@ -47,6 +47,7 @@ def parsed(name: str, attempt: str, trick: Trick | None = None) -> AttemptProces
 
 @NAMES
 @pytest.mark.parametrize("trick", by_name().values(), ids=by_name())
+@pytest.mark.matrix("trick")
 def test_a_trick_gains_next_to_nothing(name: str, trick: Trick) -> None:
     plain, tricked, disciplined = parsed(name, "reckless"), parsed(name, "reckless", trick), parsed(name, "disciplined")
     print(told(plain), told(tricked), sep="\n")

@@ -44,6 +44,7 @@ def gain(name: str, trick: Trick) -> float:
 
 @NAMES
 @pytest.mark.parametrize("trick", by_name(SEEN_THROUGH).values(), ids=by_name(SEEN_THROUGH))
+@pytest.mark.matrix("trick")
 def test_a_trick_that_is_seen_through_gains_next_to_nothing(name: str, trick: Trick) -> None:
     assert gain(name, trick) <= GAIN
 

@@ -173,6 +173,7 @@ def test_failures_and_survival_are_those_of_evocode_failures(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.matrix
 def test_without_cases_the_index_is_the_same_given_what_they_told(
     tmp_path: Path, world: Callable[[Path], object]
 ) -> None:

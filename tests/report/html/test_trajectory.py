@@ -228,6 +228,7 @@ def test_what_is_nested_very_deep_is_no_trouble(tmp_path: Path, depth: int) -> N
 
 
 @pytest.mark.parametrize("piece", ["\n", " ", "exit code ", "{", "<<A\n", "'", "a=", "$(", "/a/", "\x1b["])
+@pytest.mark.matrix
 def test_an_output_of_one_thing_over_and_over_is_read_at_once(tmp_path: Path, piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
     _, [only] = read(tmp_path, trajectory(step(1, output=text, command=text)))

@@ -10,6 +10,8 @@ import pytest
 
 from pytest_evocode.report.html import bundle
 
+pytestmark = pytest.mark.every_python
+
 LONGEST_FILE = 400
 SCRIPTS = sorted(bundle.VIEWER.glob("*.js"))
 STYLES = sorted(bundle.VIEWER.glob("*.css"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,18 +30,49 @@ KINDS: dict[str, dict[str, Any]] = {
 Open = Callable[..., Viewer]
 
 
-# Not for the session: Playwright leaves an event loop running in the thread, which other tests could not start one in.
+class _Started:
+    """The browser of one test after the other, in all modules of this directory: starting takes seconds."""
+
+    def __init__(self) -> None:
+        self._browser: Browser | None = None
+        self._open = ExitStack()
+
+    def browser(self) -> Browser:
+        if self._browser is None:
+            sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+            program = shutil.which("chromium") or shutil.which("chromium-browser")
+            if program is None:
+                pytest.skip("there is no chromium on the PATH")
+            sync_api.expect.set_options(timeout=PATIENCE)
+            playwright = self._open.enter_context(sync_api.sync_playwright())
+            self._browser = playwright.chromium.launch(executable_path=program)
+            self._open.callback(self._browser.close)
+        return self._browser
+
+    def close(self) -> None:
+        self._browser = None
+        self._open.close()
+
+
+_started = _Started()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """Close the browser before a test of another directory.
+
+    Playwright leaves an event loop running in the thread, which other tests could not start one in.
+    """
+    try:
+        yield
+    finally:
+        if nextitem is None or not nextitem.path.is_relative_to(Path(__file__).parent):
+            _started.close()
+
+
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
-        pytest.skip("there is no chromium on the PATH")
-    sync_api.expect.set_options(timeout=PATIENCE)
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program)
-        yield browser
-        browser.close()
+def chromium() -> Browser:
+    return _started.browser()
 
 
 @pytest.fixture(scope="session")

@@ -72,41 +72,25 @@ def test_a_tab_is_a_part_of_the_address(view: Open) -> None:
     other.get_by_text("test session starts").first.wait_for()
 
 
-def test_the_order_of_a_table_is_a_part_of_the_address(view: Open) -> None:
-    viewer = view()
-    page = viewer.open("#/overview")
-    page.get_by_role("button", name="Cost").first.click()
-    assert "?sort-" in viewer.place()
-    order = page.locator("table").first.locator("tbody tr").all_inner_texts()
-    other = anew(viewer, view).page
-    assert other.locator("th[aria-sort]").first.inner_text().startswith("Cost")
-    assert other.locator("table").first.locator("tbody tr").all_inner_texts() == order
-
-
-def test_each_table_of_a_page_has_an_order_of_its_own(view: Open) -> None:
+def test_the_orders_of_tables_are_their_own_and_a_part_of_the_address(view: Open) -> None:
     viewer = view()
     page = viewer.open("#/overview")
     first, second = (page.locator("table.sorted:visible").nth(place) for place in (0, 1))
-    for table in (first, second, first):
-        table.locator("th button").last.click()
+    first.get_by_role("button", name="Cost").first.click()
+    assert "?sort-" in viewer.place()
+    second.locator("th button").last.click()
+    first.get_by_role("button", name="Cost").first.click()
     assert viewer.place().count("sort-") == 2
+    orders = [table.locator("tbody tr").all_inner_texts() for table in (first, second)]
+    directions = [table.locator("th[aria-sort]").get_attribute("aria-sort") for table in (first, second)]
     other = anew(viewer, view).page
-    expected = [table.locator("th[aria-sort]").get_attribute("aria-sort") for table in (first, second)]
-    tables = other.locator("table.sorted:visible")
-    assert [tables.nth(place).locator("th[aria-sort]").get_attribute("aria-sort") for place in (0, 1)] == expected
+    tables = [other.locator("table.sorted:visible").nth(place) for place in (0, 1)]
+    assert tables[0].locator("th[aria-sort]").inner_text().startswith("Cost")
+    assert [table.locator("tbody tr").all_inner_texts() for table in tables] == orders
+    assert [table.locator("th[aria-sort]").get_attribute("aria-sort") for table in tables] == directions
 
 
-def test_a_filter_of_the_overview_is_a_part_of_the_address(view: Open) -> None:
-    viewer = view()
-    page = viewer.open("#/overview")
-    page.get_by_label("Filter agents").fill("codex")
-    page.wait_for_function("() => location.hash.includes('q=codex')")
-    assert page.get_by_role("link", name="claude-code").count() == 0
-    other = anew(viewer, view).page
-    assert other.get_by_label("Filter agents").input_value() == "codex"
-    assert other.get_by_role("link", name="codex", exact=True).count() > 0
-
-
+@pytest.mark.nightly
 def test_a_search_goes_through_a_whole_trajectory_and_is_a_part_of_the_address(view: Open) -> None:
     viewer = view()
     page = viewer.open(TRAJECTORY)
@@ -124,6 +108,7 @@ def test_a_search_goes_through_a_whole_trajectory_and_is_a_part_of_the_address(v
     other.get_by_text(re.compile(r"\d+ hits$")).wait_for()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("step", [3, 33, 40])
 def test_an_address_of_a_step_shows_it(view: Open, step: int) -> None:
     page = view().open(f"{TRAJECTORY}?step={step}")
@@ -133,15 +118,6 @@ def test_an_address_of_a_step_shows_it(view: Open, step: int) -> None:
     page.wait_for_function(
         "() => document.querySelector('a[aria-current=step]').getBoundingClientRect().top < innerHeight"
     )
-
-
-def test_jumps_go_from_one_edit_to_the_next(view: Open) -> None:
-    viewer = view()
-    page = viewer.open(f"{TRAJECTORY}?step=3")
-    page.locator("a[aria-current=step]").wait_for()
-    for key, step in (("e", 7), ("e", 13), ("E", 7), ("t", 8)):
-        page.keyboard.press(key)
-        page.wait_for_function(f"() => location.hash.includes('step={step}')")
 
 
 def test_the_rows_that_are_compared_are_a_part_of_the_address(view: Open) -> None:
@@ -196,8 +172,13 @@ def test_keys_are_listed_and_go_to_pages(view: Open) -> None:
     page.get_by_role("dialog").get_by_text("Search or filter this page").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="detached")
-    page.keyboard.press("g")
-    page.keyboard.press("p")
+    before = viewer.place()
+    # The second key counts for three seconds after the first, and a busy machine may take longer once.
+    for _ in range(5):
+        page.keyboard.press("g")
+        page.keyboard.press("p")
+        if viewer.place() != before:
+            break
     page.get_by_role("heading", level=1, name="Process").wait_for()
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from tests.report.html.browser.conftest import Open
 
 
-def test_rows_are_ranked_only_with_rows_of_their_ranking(view: Open) -> None:
+def test_rows_are_ranked_and_charted_only_with_rows_of_their_ranking(view: Open) -> None:
     page = view().open("#/overview")
     ranking = page.get_by_role("table", name="Chain, 30 rounds of 4 tasks")
     expect(ranking.get_by_role("row").nth(1)).to_contain_text("claude-code")
@@ -17,10 +17,23 @@ def test_rows_are_ranked_only_with_rows_of_their_ranking(view: Open) -> None:
     alone = page.get_by_role("table", name="Rows that can be ranked with no other")
     expect(alone.get_by_role("row").nth(1)).to_contain_text("mini-swe-agent")
     expect(alone.get_by_role("columnheader", name="#")).to_have_count(0)
+    chart = page.get_by_role("group", name="Dataset Score against cost")
+    expect(chart.get_by_role("link")).to_have_count(2)
+    page.get_by_label("Ranking").select_option(label="Fail-stop, 30 rounds of 4 tasks (1 row)")
+    expect(chart.get_by_role("link")).to_have_count(1)
 
 
-def test_a_filter_does_not_change_the_rank_of_a_row(view: Open) -> None:
+def test_marks_are_explained_and_what_was_left_out_is_listed(view: Open) -> None:
+    page = view().open("#/overview")
+    expect(page.get_by_text("Verdicts that rest on tools which the agent had changed").last).to_be_visible()
+    expect(page.get_by_text("Attempts of which not all rounds were selected").last).to_be_visible()
+    expect(page.get_by_text("it is no JSON; the round is left out")).to_be_visible()
+    expect(page.get_by_text("#2 at ledger")).to_be_visible()
+
+
+def test_an_address_with_a_filter_shows_its_rows_with_the_ranks_that_they_have(view: Open) -> None:
     page = view().open("#/overview?q=codex")
+    expect(page.get_by_label("Filter agents")).to_have_value("codex")
     rows = page.get_by_role("table", name=re.compile("Rows of which|Chain")).first.get_by_role("row")
     expect(rows).to_have_count(2)
     expect(rows.nth(1)).to_contain_text("codex")
@@ -38,12 +51,6 @@ def test_the_filter_is_in_the_address(view: Open) -> None:
     page.go_back()
     expect(page.get_by_text("No row matches the filter.")).to_have_count(0)
     expect(page.get_by_label("Mode")).to_have_value("")
-
-
-def test_marks_are_explained(view: Open) -> None:
-    page = view().open("#/overview")
-    expect(page.get_by_text("Verdicts that rest on tools which the agent had changed").last).to_be_visible()
-    expect(page.get_by_text("Attempts of which not all rounds were selected").last).to_be_visible()
 
 
 def test_the_groups_of_a_dimension_stand_side_by_side_and_lead_to_each(view: Open) -> None:
@@ -69,26 +76,12 @@ def test_a_row_shows_why_its_rounds_failed_and_what_is_missing(view: Open) -> No
     expect(row).to_have_count(0)
 
 
-def test_each_ranking_has_a_chart_of_its_own(view: Open) -> None:
-    page = view().open("#/overview")
-    chart = page.get_by_role("group", name="Dataset Score against cost")
-    expect(chart.get_by_role("link")).to_have_count(2)
-    page.get_by_label("Ranking").select_option(label="Fail-stop, 30 rounds of 4 tasks (1 row)")
-    expect(chart.get_by_role("link")).to_have_count(1)
-
-
 def test_a_cell_of_the_grid_leads_to_its_task(view: Open) -> None:
     viewer = view()
     page = viewer.open("#/overview")
     page.get_by_role("table", name="Rounds passed at each task").get_by_role("link", name="5/8").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("ledger")
     assert viewer.place() == "#/task/t0-ledger?attempt=t0-ledger-0-1"
-
-
-def test_what_was_left_out_is_listed(view: Open) -> None:
-    page = view().open("#/overview")
-    expect(page.get_by_text("it is no JSON; the round is left out")).to_be_visible()
-    expect(page.get_by_text("#2 at ledger")).to_be_visible()
 
 
 def test_failed_rounds_follow_the_group_and_other_charts_say_that_they_do_not(view: Open) -> None:

@@ -31,8 +31,11 @@ def test_an_attempt_lists_its_rounds_and_leads_to_them(view: Open) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Round 4: round-4")
 
 
-def test_failing_cases_are_grouped_by_kind_with_what_was_expected(view: Open) -> None:
+def test_a_verdict_says_what_it_rests_on_and_failing_cases_are_grouped_by_kind_with_what_was_expected(
+    view: Open,
+) -> None:
     page = view().open(BROKEN)
+    assert "The suite ran in the task's image as it was built" in page.locator(".verdict").inner_text()
     for title in ("New misses (1)", "Regressions (2)", "Carried (2)"):
         assert page.get_by_role("heading", name=title).count() == 1
     body = section(page, "New misses (1)")
@@ -75,11 +78,6 @@ def test_cases_are_filtered(view: Open) -> None:
     page.get_by_text("No case has these words.").wait_for()
 
 
-def test_the_verdict_says_in_words_what_it_rests_on(view: Open) -> None:
-    page = view().open(BROKEN)
-    assert "The suite ran in the task's image as it was built" in page.locator(".verdict").inner_text()
-
-
 def test_keys_lead_to_the_rounds_beside_it(view: Open) -> None:
     page = view().open(BROKEN)
     page.keyboard.press(">")
@@ -96,20 +94,16 @@ def test_changed_files_lead_to_the_steps_that_changed_them(view: Open) -> None:
     page.locator(".step.selected", has_text="step 2").wait_for()
 
 
-def test_the_output_is_searched_line_by_line(view: Open) -> None:
+def test_the_output_keeps_its_colours_and_is_searched_line_by_line(view: Open) -> None:
     page = view().open(f"{PASSED}?tab=output")
+    page.locator(".line .ansi-fg-2").first.wait_for()
+    assert "\x1b" not in page.locator("main").inner_text()
     page.get_by_label("Search the output").fill("passed")
     count = int(page.locator(".suite-output [role=status]").inner_text().split()[0])
     assert count > 1
     page.keyboard.press("Enter")
     expect(page.locator(".line.selected")).to_have_count(1)
     assert page.locator(".suite-output [role=status]").inner_text() == f"1 of {count} lines"
-
-
-def test_the_output_keeps_its_colours(view: Open) -> None:
-    page = view().open(f"{PASSED}?tab=output")
-    page.locator(".line .ansi-fg-2").first.wait_for()
-    assert "\x1b" not in page.locator("main").inner_text()
 
 
 def test_values_of_process_lead_to_the_evidence_and_back(view: Open) -> None:

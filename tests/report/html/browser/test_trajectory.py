@@ -30,10 +30,12 @@ def search(page: Page, words: str) -> str:
     return status.inner_text()
 
 
-def test_an_address_lands_on_its_step_in_a_later_part(view: Open) -> None:
-    page = view().open(f"{PLACE}?step=38")
+def test_an_address_lands_on_its_step_in_a_later_part_or_says_that_it_is_not_there(view: Open) -> None:
+    viewer = view()
+    page = viewer.open(f"{PLACE}?step=38")
     assert selected(page) == "Agent, step 38"
     expect(page.locator(".step.selected")).to_be_in_viewport()
+    viewer.go(f"{PLACE}?step=4000").get_by_text("Step 4000 was not found in this round.").wait_for()
 
 
 def test_a_step_has_an_address(view: Open) -> None:
@@ -45,11 +47,6 @@ def test_a_step_has_an_address(view: Open) -> None:
     assert selected(viewer.open(viewer.place())) == "Agent, step 4"
 
 
-def test_a_step_that_is_not_there_is_said(view: Open) -> None:
-    page = view().open(f"{PLACE}?step=4000")
-    page.get_by_text("Step 4000 was not found in this round.").wait_for()
-
-
 def test_search_goes_through_all_parts_and_counts(view: Open) -> None:
     page = view().open(PLACE)
     assert search(page, "request was repeated twice") == "1 of 1 hit"
@@ -57,8 +54,9 @@ def test_search_goes_through_all_parts_and_counts(view: Open) -> None:
     page.locator(".step.selected mark", has_text="request was repeated twice").wait_for()
 
 
-def test_next_and_previous_hit(view: Open) -> None:
-    page = view().open(PLACE)
+def test_a_search_has_an_address_and_goes_to_the_next_and_previous_hit(view: Open) -> None:
+    viewer = view()
+    page = viewer.open(PLACE)
     said = search(page, "git commit")
     total = int(said.split()[2])
     assert total > 2
@@ -72,13 +70,8 @@ def test_next_and_previous_hit(view: Open) -> None:
     expect(page.locator(".step-search [role=status]")).to_have_text(f"{total} of {total} hits")
     page.locator("button.hit").first.click()
     assert selected(page) == first
-
-
-def test_a_search_has_an_address(view: Open) -> None:
-    viewer = view()
-    search(viewer.open(PLACE), "git commit")
     page = viewer.open(viewer.place())
-    expect(page.locator(".step-search [role=status]")).to_contain_text("hits")
+    expect(page.locator(".step-search [role=status]")).to_contain_text(f"{total} hits")
 
 
 def test_regular_expressions_are_an_option_and_wrong_ones_are_said(view: Open) -> None:
