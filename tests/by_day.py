@@ -5,7 +5,7 @@
   but the first with each of its values.
 - ``guards("trial")``: where no change reaches this package, all tests of a module but the first.
 
-Of the last two, one more of each module is run, which the commit chooses.
+Of the last two, one more of each folder is run, which the commit chooses.
 
 ``--night`` leaves nothing out, and neither does a session that names its tests, by ``::`` or ``--lf``. Before a commit
 ``--changed`` runs the tests of packages that have changed since the last one, and test files that have changed.
@@ -129,7 +129,7 @@ def left_to_the_night(items: Iterable[pytest.Item], changes: Changes, root: Path
     """Return the tests that a run by day leaves out, each with the reason."""
     left: dict[pytest.Item, str] = {}
     seen: defaultdict[object, list[object]] = defaultdict(list)
-    modules: defaultdict[Path, list[pytest.Item]] = defaultdict(list)
+    folders: defaultdict[Path, list[pytest.Item]] = defaultdict(list)
     for item in items:
         guards, matrix = item.get_closest_marker("guards"), item.get_closest_marker("matrix")
         callspec: Any = getattr(item, "callspec", None)
@@ -146,10 +146,10 @@ def left_to_the_night(items: Iterable[pytest.Item], changes: Changes, root: Path
             continue
         if value in seen[group]:
             left[item] = reason
-            modules[item.path].append(item)
+            folders[item.path.parent].append(item)
         seen[group].append(value)
-    for module in modules.values():
-        digests = {sha256(f"{changes.commit} {item.nodeid}".encode()).digest(): item for item in module}
+    for folder in folders.values():
+        digests = {sha256(f"{changes.commit} {item.nodeid}".encode()).digest(): item for item in folder}
         del left[digests[min(digests)]]
     return left
 

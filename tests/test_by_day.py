@@ -51,6 +51,7 @@ def repository(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Pa
         monkeypatch.setenv(f"GIT_{name}_NAME", "somebody")
         monkeypatch.setenv(f"GIT_{name}_EMAIL", "somebody@example.com")
     monkeypatch.delenv(by_day.BASE, raising=False)
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # Where the tests themselves are run by one.
     pytester.makeconftest(CONFTEST)
     pytester.makefile(".ini", pytest=INI)
     git(pytester.path, "init", "-q", "-b", "main")

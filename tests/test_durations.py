@@ -35,6 +35,7 @@ def test_a_run_keeps_all_durations_and_prints_the_slowest_and_the_folders(
     kept = pytester.path / "kept/durations.json"
     monkeypatch.setenv(durations.FILE, str(kept))
     monkeypatch.setattr(durations, "LONG", 0.0)
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # Where the tests themselves are run by one.
     pytester.makeconftest(CONFTEST)
     pytester.makefile(".ini", pytest="[pytest]\nmarkers = slow\n")
     path = pytester.mkdir("tests").joinpath("trial")

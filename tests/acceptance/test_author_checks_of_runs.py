@@ -68,6 +68,7 @@ def test_dependent():
     }
 
 
+@pytest.mark.nightly
 def test_suites_that_are_other_ones_on_another_day_or_when_run_again_are_not_deterministic(
     write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:

@@ -133,6 +133,7 @@ def in_junit(path: Path) -> dict[str, dict[str, object]]:
 
 
 @pytest.mark.slow("starts a cluster of Ray's")
+@pytest.mark.nightly
 def test_a_cluster_that_is_started_for_the_session_ends_like_one_machine(
     write_task: WriteTask, run_tasks: RunTasks, pytester: pytest.Pytester
 ) -> None:

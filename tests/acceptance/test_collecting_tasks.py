@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks, Session
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.every_python
-
 
 EXPLOSIVE = "raise RuntimeError('imported on the host')"
 HOSTILE = {

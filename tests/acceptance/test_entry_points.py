@@ -54,6 +54,7 @@ def write_shop(write_task: WriteTask, name: str, rounds: int, toml: str = HEALTH
     )
 
 
+@pytest.mark.nightly
 def test_services_run_for_agents_and_anew_in_forks_and_go_on_where_suites_run_in_place(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tests.acceptance.sessions import RunTasks
     from tests.acceptance.tasks import WriteTask
 
-pytestmark = pytest.mark.every_python
-
 FAILS = "echo 0 > /logs/verifier/reward.txt"
 
 

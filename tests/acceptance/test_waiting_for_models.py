@@ -35,6 +35,7 @@ def first_failing(*faults: Part, then: Callable[[Asked], Step]) -> Callable[[Ask
     return script
 
 
+@pytest.mark.nightly
 def test_a_wait_for_a_rate_limit_does_not_end_a_turn_that_has_less_time(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

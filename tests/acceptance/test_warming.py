@@ -97,6 +97,7 @@ def test_what_has_been_cleaned_away_is_made_again(
     assert sorted(played) == ["a round-1", "a round-2", "b round-1"]
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_made_ready_fails_at_its_own_task(
     write_task: WriteTask, run_tasks: RunTasks, played: list[str]
 ) -> None:

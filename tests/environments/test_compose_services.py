@@ -145,6 +145,7 @@ def test_services_are_reached_by_their_names_and_tell_how_they_are(running: Comp
     assert running.exec_in("db", "test -e /data/a", timeout=30).ok
 
 
+@pytest.mark.nightly
 def test_a_fork_has_what_each_service_is_to_have_of_the_agents(running: ComposeEnvironment) -> None:
     for service in ("db", "plain", "reset", "index"):
         for path in ("/data/x", "/kept/x"):

@@ -132,6 +132,7 @@ while True:
 """
 
 
+@pytest.mark.nightly
 def test_who_traces_the_others_delays_them_and_ends(hostile: ProgramEnvironment) -> None:
     tracer, taken = opened(hostile, *IN_PYTHON, TRACE)
     taken.wait_for(b"begun")

@@ -10,14 +10,14 @@ import pytest
 from pytest_evocode.environments import Environment
 from pytest_evocode.errors import EnvironmentFault
 
+pytestmark = [pytest.mark.guards("environments"), pytest.mark.matrix]
+
 PROCESSES = "cd /proc; for p in [0-9]*; do [ $p = 1 ] || [ $p = $$ ] || cat $p/comm 2>/dev/null; done; true"
 # Between its fork and its exec a background process has its shell's name.
 SLEEPS_BEHIND = 'sleep 300 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done'
 # A daemon as careful as one can be: two forks, a session of its own, deaf to everything it can be deaf to.
 DAEMON = """
 import os, signal, sys, time
-
-pytestmark = [pytest.mark.guards("environments"), pytest.mark.matrix]
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:

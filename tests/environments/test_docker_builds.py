@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -87,3 +89,27 @@ def test_one_whose_session_is_killed_ends_with_it(tmp_path: Path) -> None:
             time.sleep(0.01)
         os.killpg(session.pid, signal.SIGKILL)
     assert_ended(pids)
+
+
+def test_none_begins_that_would_not_end_with_its_session(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    script = (
+        "import os, sys\n"
+        "from pytest_evocode.environments.building import BuildWish\n"
+        "from pytest_evocode.environments.docker import images\n"
+        "images._ending_with_session = lambda builder: os.kill(os.getpid(), 9)\n"
+        "images.run_builder(['bash', '-c', sys.argv[1]], '', float('inf'), BuildWish())\n"
+    )
+    session = subprocess.run([sys.executable, "-c", script, builder(pids)[2]], check=False)
+    assert session.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + HANGS
+    while any(str(pids).encode() in arguments for arguments in _arguments_of_processes()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert not pids.exists()
+
+
+def _arguments_of_processes() -> Iterator[bytes]:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            yield path.read_bytes()

@@ -113,7 +113,7 @@ def in_all_places(
 
     What defeats most attacks is the same code in both environments, with root and without, and wherever the suite runs:
     by day each is played in its first place. In the modes ``also`` only the first attack is played without root. Of a
-    large family whose members meet the same defence ``by_day`` is 3, which leaves two of three attacks to the night.
+    large family whose members meet the same defence ``by_day`` is 6, which leaves five of six attacks to the night.
     """
     modes, also = tuple(modes), tuple(also)
     cases = []

@@ -121,7 +121,7 @@ BACKGROUND = [
 ]
 
 
-@in_all_places(BACKGROUND, BOTH, also=AWAY, by_day=3)
+@in_all_places(BACKGROUND, BOTH, also=AWAY, by_day=6)
 def test_what_runs_on_gains_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

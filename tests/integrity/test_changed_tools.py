@@ -70,7 +70,7 @@ CHANGED_TOOLS = [
 ]  # fmt: skip
 
 
-@in_all_places([replace(attack, options=("--evocode-strict",)) for attack in CHANGED_TOOLS], by_day=3)
+@in_all_places([replace(attack, options=("--evocode-strict",)) for attack in CHANGED_TOOLS], by_day=6)
 def test_a_changed_tool_fails_a_strict_round(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     expected = honest(attack, place)

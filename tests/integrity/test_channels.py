@@ -135,7 +135,7 @@ CHANNELS = [
 ]  # fmt: skip
 
 
-@in_all_places(CHANNELS, also=AWAY, by_day=3)
+@in_all_places(CHANNELS, also=AWAY, by_day=6)
 def test_no_word_of_a_suite_gets_out_of_its_fork(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

@@ -64,7 +64,7 @@ CHANGES = {
 }
 
 
-@in_all_places(CHANGED_TOOLS, CLEAN, by_day=3)
+@in_all_places(CHANGED_TOOLS, CLEAN, by_day=6)
 def test_a_changed_tool_changes_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)
@@ -95,7 +95,7 @@ def test_a_link_in_place_of_the_workdir_leads_nowhere(attack: Attack, place: Pla
     assert [round_[1] for round_ in played.outcome.rounds] == [{"reward": 1.0}, {"reward": 1.0}], played.text
 
 
-@in_all_places([Attack(f"changed-{name}", script) for name, script in CHANGES.items()], CLEAN)
+@in_all_places([Attack(f"changed-{name}", script) for name, script in CHANGES.items()], CLEAN, by_day=6)
 def test_the_system_is_the_images_own(attack: Attack, place: Place, play: Play) -> None:
     files = {"environment/Dockerfile": DOCKERFILE, "tests/test.sh": COMPARE}
     played = play(attack, place, files=files)

@@ -240,7 +240,7 @@ BREAKING = [
 ]  # fmt: skip
 
 
-@in_all_places(HARMLESS, SEPARATE, by_day=3)
+@in_all_places(HARMLESS, SEPARATE, by_day=6)
 def test_a_program_gains_nothing_by_the_door(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place), played.text

@@ -70,13 +70,13 @@ ESCAPES = [
     Attack("artifact-changes-its-kind", "cd /logs/artifacts; if [ $ROUND = 1 ]; then mkdir -p a/b; echo x > a/b/c; "
            "else rm -rf a; ln -s {host} a; fi"),
     Attack("artifacts-sparse", "truncate -s 2G /logs/artifacts/huge", only="sandbox"),
-    Attack("artifacts-deep", "cd /logs/artifacts; mkdir -p $(printf 'd/%.0s' $(seq 1500)); true"),
+    Attack("artifacts-deep", "cd /logs/artifacts; mkdir -p $(printf 'd/%.0s' $(seq 1500)); true", nightly=True),
     Attack("artifacts-long-names", "n=$(printf 'n%.0s' $(seq 200)); cd /logs/artifacts; mkdir -p $n/$n/$n; echo x > $n/$n/$n/$n"),
     Attack("artifacts-many", "cd /logs/artifacts; touch $(seq 3000)"),
 ]  # fmt: skip
 
 
-@in_all_places(ESCAPES, also=AWAY, by_day=3)
+@in_all_places(ESCAPES, also=AWAY, by_day=6)
 def test_nothing_of_the_host_is_reached(
     attack: Attack, place: Place, play: Play, honest: Honest, pytester: pytest.Pytester
 ) -> None:

@@ -90,7 +90,7 @@ def test_a_deadline_grows_with_the_load(load: float, deadline: float, monkeypatc
     assert Attack("any", "true").deadline == 120
 
 
-@in_all_places([*BOUNDED, *UNBOUNDED], also=AWAY, by_day=3)
+@in_all_places([*BOUNDED, *UNBOUNDED], also=AWAY, by_day=6)
 def test_using_everything_up_gains_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

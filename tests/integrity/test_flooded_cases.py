@@ -20,14 +20,16 @@ END
 """
 
 
-def _writes(name: str, number: int, case: str, *, text: str = "x", pinned: bool = False) -> Attack:
+def _writes(
+    name: str, number: int, case: str, *, text: str = "x", pinned: bool = False, nightly: bool = False
+) -> Attack:
     script = WRITES_CASES.replace("{number}", str(number)).replace("{name}", case).replace("{text}", text)
-    return Attack(name, script, suite="careless pinned" if pinned else "careless")
+    return Attack(name, script, suite="careless pinned" if pinned else "careless", nightly=nightly)
 
 
 FLOODS = [
     _writes("a-few-more-than-pinned", 3, "more-{number}", pinned=True),
-    _writes("a-million", 1_000_000, "more-{number}"),
+    _writes("a-million", 1_000_000, "more-{number}", nightly=True),
     _writes("long-ones", 4_000, "more-{number}", text="x" * 3000),
 ]
 REPEATS = [

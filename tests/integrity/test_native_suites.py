@@ -192,14 +192,14 @@ BREAKING = [
 ]
 
 
-@in_all_places(HARMLESS, also=AWAY, by_day=3)
+@in_all_places(HARMLESS, also=AWAY, by_day=6)
 def test_a_program_under_test_gains_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)
     assert played.secrets == []
 
 
-@in_all_places(BREAKING, also=AWAY, by_day=3)
+@in_all_places(BREAKING, also=AWAY, by_day=6)
 def test_a_program_that_breaks_the_suite_gains_nothing(
     attack: Attack, place: Place, play: Play, honest: Honest
 ) -> None:

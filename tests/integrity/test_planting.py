@@ -100,7 +100,7 @@ PLANTING = [
 ]  # fmt: skip
 
 
-@in_all_places(PLANTING, BOTH, also=AWAY, by_day=3)
+@in_all_places(PLANTING, BOTH, also=AWAY, by_day=6)
 def test_a_planted_verdict_counts_for_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

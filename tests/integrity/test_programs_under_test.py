@@ -76,7 +76,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@in_all_places(PROGRAMS, also=AWAY, by_day=3)
+@in_all_places(PROGRAMS, also=AWAY, by_day=6)
 def test_a_program_under_test_makes_no_verdict(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

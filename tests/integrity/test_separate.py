@@ -98,7 +98,7 @@ FOUND = [
 ]  # fmt: skip
 
 
-@in_all_places(FOUND, SEPARATE, by_day=3)
+@in_all_places(FOUND, SEPARATE, by_day=6)
 def test_what_got_through_gains_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place), played.text
@@ -106,7 +106,7 @@ def test_what_got_through_gains_nothing(attack: Attack, place: Place, play: Play
     assert sum(path.stat().st_size for path in played.attempt.rglob("*") if path.is_file()) < 4 * 2**20
 
 
-@in_all_places(CHANGED_TOOLS, also=SEPARATE, modes=(), by_day=3)
+@in_all_places(CHANGED_TOOLS, also=SEPARATE, modes=(), by_day=6)
 def test_a_changed_tool_steers_no_suite(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     """It may keep the agent's own program from being run."""
     played, best = play(attack, place), honest(attack, place)

@@ -86,7 +86,7 @@ START_UP_FILES = [
 ]
 
 
-@in_all_places(START_UP_FILES, also=AWAY, by_day=3)
+@in_all_places(START_UP_FILES, also=AWAY, by_day=6)
 def test_files_that_are_read_unasked_gain_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

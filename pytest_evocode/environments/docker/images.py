@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -235,22 +236,22 @@ def run_builder(argv: list[str], given: str, deadline: float, wish: BuildWish) -
         BuildError: There is no such program.
         Cancelled: The build is not wanted any more.
     """
-    try:
-        # A session of its own, so that nothing but this function ends it, with the programs that it has started.
-        builder = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            env={"BUILDKIT_PROGRESS": "plain", **os.environ},
-            start_new_session=True,
-        )
-    except FileNotFoundError:
-        raise BuildError("no 'docker' command on PATH, which builds images; install Docker's command line") from None
+    if shutil.which(argv[0]) is None:
+        raise BuildError("no 'docker' command on PATH, which builds images; install Docker's command line")
+    # A session of its own, so that nothing but this function ends it, with the programs that it has started. It begins
+    # when it is told to, which is when something watches over it.
+    builder = subprocess.Popen(
+        ["sh", "-c", 'read -r begin && exec "$@"', "sh", *argv],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={"BUILDKIT_PROGRESS": "plain", **os.environ},
+        start_new_session=True,
+    )
     with builder, _ending_with_session(builder):
-        text: str | None = given
+        text: str | None = f"begin\n{given}"
         while not wish.cancelled.is_set() and time.monotonic() < deadline:
             try:
                 output = builder.communicate(text, timeout=_LOOK)[0]
