@@ -11,7 +11,11 @@ import pytest
 from tests import by_day
 from tests.by_day import Changes, changes
 
-CONFTEST = """
+# Workers of the session inside import what stands here, which no installation brings along.
+CONFTEST = f"""
+import sys
+
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from tests.by_day import ByDay
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tests import durations
 
-CONFTEST = """
+# Workers of the session inside import what stands here, which no installation brings along.
+CONFTEST = f"""
+import sys
+
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from tests.conftest import pytest_itemcollected
 from tests.durations import Durations
 

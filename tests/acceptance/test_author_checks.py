@@ -205,6 +205,7 @@ def test_a_cause_that_oracle_does_not_see_is_no_reason_to_skip(
     assert checked.messages["needs-work[round-1]"] == "cannot be checked: the suite fails now and then"
 
 
+@pytest.mark.nightly
 def test_active_finds_a_requirement_whose_test_asserts_nothing(
     write_native: WriteNative, check_tasks: CheckTasks
 ) -> None:

@@ -55,6 +55,7 @@ def test_cheats_that_score_are_found_and_others_are_not(write_task: WriteTask, c
     ]
 
 
+@pytest.mark.nightly
 def test_what_was_passed_is_shown_as_cached_until_something_changes(
     write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:

@@ -200,6 +200,7 @@ def test_reruns_are_refused(pytester: pytest.Pytester, write_task: WriteTask, ru
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_auto_takes_docker_where_it_answers(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 1)
     session = run_tasks("-Wignore:unclosed:ResourceWarning", "tasks", env=None)

@@ -48,6 +48,7 @@ def rounds_with_long_files(rounds: int) -> Any:
 
 
 @pytest.mark.parametrize(("spec", "known"), [(GPT, True)])
+@pytest.mark.nightly
 def test_four_rounds_in_a_short_window_are_all_played_and_graded(
     write_task: WriteTask, run_tasks: RunTasks, spec: str, known: bool
 ) -> None:

@@ -209,6 +209,7 @@ def test_a_signal_ends_checks_and_leaves_nothing(
 
 @pytest.mark.parametrize("option", ["--evocode-check", "--evocode-replay", "--evocode-warm"])
 @pytest.mark.matrix
+@pytest.mark.nightly
 def test_a_signal_ends_builds_and_leaves_nothing(
     write_task: WriteTask, cache: Path, start: Callable[..., Running], option: str
 ) -> None:

@@ -208,6 +208,7 @@ def test_a_clean_fork_has_the_services_with_what_they_held(running: ComposeEnvir
         snapshot.discard()
 
 
+@pytest.mark.nightly
 def test_services_are_no_way_out_where_the_task_gives_none(
     docker: DockerEngine,
     small_task: Task,

@@ -162,6 +162,7 @@ def test_a_downloaded_directory_becomes_the_target(environment: Environment, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_of_a_tree_without_end_what_is_not_too_deep_is_downloaded(environment: Environment, tmp_path: Path) -> None:
     environment.exec("mkdir -p /srv/out; cd /srv/out; echo a > a; mkdir -p $(printf 'd/%.0s' $(seq 1100)); echo b > b")
     (left_out,) = environment.download("/srv/out", tmp_path / "out")

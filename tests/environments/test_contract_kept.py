@@ -124,6 +124,7 @@ def test_it_has_the_commands_user_directory_and_variables_without_secrets(keep: 
     )
 
 
+@pytest.mark.nightly
 def test_nothing_runs_there_any_more(keep: Keep) -> None:
     assert keep().shell("cat /proc/[0-9]*/comm | grep -c sleep") == "0\n"
 

@@ -72,7 +72,7 @@ def test_a_changed_tool_changes_nothing(attack: Attack, place: Place, play: Play
     assert played.secrets == []
 
 
-@in_all_places(RIGHTS, CLEAN)
+@in_all_places(RIGHTS, CLEAN, by_day=6)
 def test_nothing_in_the_workdir_gives_the_program_rights(
     attack: Attack, place: Place, play: Play, honest: Honest
 ) -> None:
@@ -83,7 +83,7 @@ def test_nothing_in_the_workdir_gives_the_program_rights(
 
 
 @in_all_places([Attack(f"workdir-{name}", f"mkdir -p /srv/work; cp -a /app/. /srv/work; cd /; rm -rf /app; ln -s {target} /app",
-                       suite="careless") for name, target in LINKS.items()], CLEAN)  # fmt: skip
+                       suite="careless") for name, target in LINKS.items()], CLEAN, by_day=6)  # fmt: skip
 def test_a_link_in_place_of_the_workdir_leads_nowhere(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     suite = (
         # Where it is, it is empty, and what is written there is found nowhere else.

@@ -128,7 +128,7 @@ def test_caches_are_gone_however_many_they_are(attack: Attack, place: Place, pla
             assert round_.verdict.changed.counts["caches"] >= 641
 
 
-@in_all_places([replace(attack, options=STRICT) for attack in UNEXPECTED], BOTH)
+@in_all_places([replace(attack, options=STRICT) for attack in UNEXPECTED], BOTH, by_day=6)
 def test_whatever_was_changed_is_recorded_and_strict_counts_nothing(
     attack: Attack, place: Place, play: Play, honest: Honest
 ) -> None:

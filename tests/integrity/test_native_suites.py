@@ -60,7 +60,7 @@ FILES = [
 ]  # fmt: skip
 
 
-@in_all_places(FILES, also=AWAY)
+@in_all_places(FILES, also=AWAY, by_day=6)
 def test_what_an_agent_leaves_for_pytest_is_not_found(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)

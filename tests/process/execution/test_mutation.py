@@ -142,6 +142,7 @@ def test_only_tests_that_fail_for_a_mutant_count_which_are_told_and_run_once(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_test_of_a_constant_counts_where_it_failed_before_the_round_and_not_one_beside_it(
     make_task: MakeTask, engine: Engine, tmp_path: Path
 ) -> None:
