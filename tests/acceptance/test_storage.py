@@ -121,6 +121,7 @@ def test_a_killed_session_in_docker_goes_on_on_another_machine(
     kill_and_go_on(pytester, monkeypatch, write_task, play_tasks, str(pytester.path / "shared"), "docker")
 
 
+@pytest.mark.nightly
 def test_a_killed_session_goes_on_from_a_bucket(
     pytester: pytest.Pytester,
     monkeypatch: pytest.MonkeyPatch,
