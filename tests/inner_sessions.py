@@ -4,18 +4,32 @@ Pytester forgets what a session in the tests' own process imports, and the next 
 would hold on to the modules of the session before.
 """
 
+from pytest_evocode.agents.shell import agent as shell_agent
 from pytest_evocode.checks import lint, runner
 from pytest_evocode.environments.docker import engine as docker_engine
 from pytest_evocode.environments.sandbox import engine as sandbox_engine
 from pytest_evocode.metrics import breakdown, intervals
-from pytest_evocode.plugin import checks, session_hooks, session_plugins
+from pytest_evocode.plugin import checks, live, session_hooks, session_plugins
 from pytest_evocode.plugin.xdist import controller, scheduler
+from pytest_evocode.process import attempts
 from pytest_evocode.report import benchmark, failed_round
 from pytest_evocode.results import directory, records
 
 IMPORTED_ONCE = (
-    *(benchmark, breakdown, checks, controller, directory, docker_engine, failed_round, intervals, lint, records),
-    *(runner, sandbox_engine, scheduler, session_hooks, session_plugins),
+    *(
+        attempts,
+        benchmark,
+        breakdown,
+        checks,
+        controller,
+        directory,
+        docker_engine,
+        failed_round,
+        intervals,
+        lint,
+        live,
+    ),
+    *(live, records, runner, sandbox_engine, scheduler, session_hooks, session_plugins, shell_agent),
 )
 # Plugins of libraries, which take a session longer to import than all of ours.
 UNUSED = ("-p", "no:hypothesispytest", "-p", "no:anyio")

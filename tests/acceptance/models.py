@@ -14,6 +14,7 @@ from tests.model_server import ModelServer
 def import_sdks() -> None:
     """Import what the clients of models are made with, all of it."""
     import anthropic
+    import genai_prices  # noqa: F401
     import openai
 
     with openai.OpenAI(api_key="none") as one, anthropic.Anthropic(api_key="none") as other:

@@ -49,6 +49,7 @@ def calls(session: Session, round_: str, agent: str) -> list[tuple[str, dict[str
 
 
 @pytest.mark.parametrize(("spec", "env"), [(STAYS, "sandbox")])
+@pytest.mark.nightly
 def test_an_agent_keeps_its_session_works_by_its_clients_means_and_is_recorded_with_why_it_stopped(
     write_task: WriteTask, run_tasks: RunTasks, spec: str, env: str
 ) -> None:

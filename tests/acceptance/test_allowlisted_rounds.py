@@ -27,6 +27,7 @@ def allowlist(section: str, *hosts: str) -> str:
 
 
 @pytest.mark.parametrize("env", ["sandbox"])
+@pytest.mark.nightly
 def test_each_phase_reaches_its_own_hosts_and_the_record_has_what_it_was_denied(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:

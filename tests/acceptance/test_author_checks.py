@@ -172,6 +172,7 @@ def test_oracle_nop_and_needs_work_find_rounds_that_their_suites_do_not_fit(
     }
 
 
+@pytest.mark.nightly
 def test_oracle_says_how_to_retire_what_a_later_round_contradicts(
     write_native: WriteNative, check_tasks: CheckTasks
 ) -> None:
@@ -338,6 +339,7 @@ def test_tasks_that_cannot_be_played_are_told_apart_and_lint_shows_what_their_fi
     ids=["fails", "hangs", "missing"],
 )
 @pytest.mark.matrix
+@pytest.mark.nightly
 def test_where_a_solution_breaks_off_the_rounds_before_are_checked(
     write_task: WriteTask, check_tasks: CheckTasks, solve: str | None, step: str, cause: str
 ) -> None:
@@ -356,6 +358,7 @@ def test_where_a_solution_breaks_off_the_rounds_before_are_checked(
     assert set(messages.values()) == {f"cannot be checked, see oracle: {cause.splitlines()[0]}"}
 
 
+@pytest.mark.nightly
 def test_an_environment_that_goes_away_is_an_error_of_what_it_was_needed_for(
     monkeypatch: pytest.MonkeyPatch, write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:

@@ -49,6 +49,7 @@ def test_a_solution_left_in_the_image_outside_of_the_workspace(
     }
 
 
+@pytest.mark.nightly
 def test_solutions_and_tests_in_the_build_context_the_workspace_and_an_earlier_workdir(
     write_task: WriteTask, check_tasks: CheckTasks
 ) -> None:

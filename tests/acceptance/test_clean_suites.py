@@ -70,6 +70,7 @@ def test_suites_find_the_same_in_docker(write_task: WriteTask, run_tasks: RunTas
     test_suites_find_the_workdir_and_the_state_and_nothing_else_of_the_agent(write_task, run_tasks, env="docker")
 
 
+@pytest.mark.nightly
 def test_the_option_asks_for_it_of_every_task_and_a_run_is_continued_and_verified_again_as_it_was_begun(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

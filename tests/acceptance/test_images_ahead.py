@@ -47,6 +47,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.nightly
 def test_images_are_built_ahead_and_one_that_cannot_be_is_an_error_of_its_own_task_and_built_once(
     write_task: WriteTask, run_tasks: RunTasks, begun: list[str], built: list[str]
 ) -> None:

@@ -43,6 +43,7 @@ def test_lint_finds_no_mistake(tmp_path: Path, format_: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_reference_solutions_pass_the_suites_that_came_with_them(
     pytester: pytest.Pytester, run_tasks: RunTasks
 ) -> None:

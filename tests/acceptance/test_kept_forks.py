@@ -56,6 +56,7 @@ def enter(line: str, script: str) -> str:
 
 
 @pytest.mark.parametrize(("env", "workers"), [("sandbox", ())], ids=["sandbox, one process"])
+@pytest.mark.nightly
 def test_the_forks_of_failed_rounds_stay_and_what_is_printed_of_them_has_no_secrets(
     write_task: WriteTask,
     run_tasks: RunTasks,

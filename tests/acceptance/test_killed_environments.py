@@ -67,6 +67,7 @@ def test_line(workspace):
 
 
 @pytest.mark.parametrize(("env", "where", "user"), [("sandbox", "turn", "root")])
+@pytest.mark.nightly
 def test_a_killed_environment_is_an_error_and_the_attempt_goes_on(
     write_task: WriteTask,
     run_tasks: RunTasks,

@@ -107,6 +107,7 @@ def test_a_line_is_there_while_an_attempt_runs_but_not_in_a_debugger_and_then_go
     assert [line for line in shown if line.startswith("tasks/a/task.toml ..")]
 
 
+@pytest.mark.nightly
 def test_the_line_of_an_attempt_without_a_model_has_its_round_and_the_time_and_an_interrupted_session_leaves_none(
     write_task: WriteTask, person: AtTerminal
 ) -> None:
@@ -185,6 +186,7 @@ def test_attempts_beyond_half_of_the_window_are_counted(write_task: WriteTask, p
 
 @pytest.mark.parametrize("option", ["-s", "-q", "--capture=sys"])
 @pytest.mark.matrix
+@pytest.mark.nightly
 def test_there_is_no_line_where_it_is_not_wanted_or_others_write_to_the_terminal(
     write_task: WriteTask, person: AtTerminal, go: Path, option: str
 ) -> None:
@@ -292,6 +294,7 @@ def test_quiet_is_quiet_in_ci(write_task: WriteTask, run_tasks: RunTasks) -> Non
 
 @pytest.mark.parametrize("options", [(), ("-n1", "-v")], ids=" ".join)
 @pytest.mark.matrix
+@pytest.mark.nightly
 def test_output_that_goes_elsewhere_is_what_it_is_without(
     write_task: WriteTask, run_tasks: RunTasks, options: tuple[str, ...]
 ) -> None:

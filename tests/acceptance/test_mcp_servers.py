@@ -84,6 +84,7 @@ def test_a_stdio_server_runs_beside_the_workspace_in_every_round_and_what_its_to
     assert run_tasks("tasks", agent=f"replay:{recorded}", env=env).outcomes == {"passed": 2}
 
 
+@pytest.mark.nightly
 def test_a_server_that_answers_badly_or_ends_is_reported_and_is_there_again_in_the_next_round(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

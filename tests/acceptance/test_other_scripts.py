@@ -108,6 +108,7 @@ def leaderboard(*arguments: str) -> dict[str, dict[str, Any]]:
     return {entry["agent"]: entry for entry in json.loads(ran.stdout)}
 
 
+@pytest.mark.nightly
 def test_evocode_benchs_reading_of_our_files_gives_our_numbers(tasks: Path) -> None:
     board = leaderboard(str(tasks), "--tasks", str(tasks))
     assert board.keys() == {"gpt-5.5", "oracle"}

@@ -81,6 +81,7 @@ def test_a_clean_run_of_the_oracle_is_pinned(
     }
 
 
+@pytest.mark.nightly
 def test_what_the_oracle_does_not_pass_is_not_pinned(write_task: WriteTask, run_tasks: RunTasks) -> None:
     write_task("a", 2, native=NATIVE, solve={2: "true"})
     good = write_task("b", 1, native={1: NATIVE[2].replace("line-2", "line-1")})

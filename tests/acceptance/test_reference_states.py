@@ -68,6 +68,7 @@ def test_a_single_round_begins_where_the_solutions_before_it_led(
     clean()
 
 
+@pytest.mark.nightly
 def test_a_state_is_of_all_that_led_to_it_and_the_nearest_one_that_is_known_is_where_a_round_begins(
     write_task: WriteTask, play_tasks: RunTasks, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

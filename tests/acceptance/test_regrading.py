@@ -121,6 +121,7 @@ def test_corrected_tests_give_new_verdicts_beside_the_old_ones_and_without_the_a
     assert [case.failure for case in verdict.cases] == ["regression"]
 
 
+@pytest.mark.nightly
 def test_verdicts_stay_unless_tests_are_flaky_and_where_a_suite_breaks_down(ran: Session, regrade: Regrade) -> None:
     assert regrade().output.splitlines()[:2] == ["verified 3 rounds again", "no verdict has changed"]
 

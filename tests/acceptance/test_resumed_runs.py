@@ -115,6 +115,7 @@ def test_a_verdict_that_was_missing_is_reached_without_another_turn(
     assert turns(pytester.path) == [1, 2, 2]
 
 
+@pytest.mark.nightly
 def test_what_suites_keep_for_later_ones_is_there_when_a_run_goes_on(
     pytester: pytest.Pytester, write_task: WriteTask, session: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
@@ -165,6 +166,7 @@ def test_the_run_that_goes_on_has_what_is_selected(write_task: WriteTask, run_ta
     foreign.result.stderr.fnmatch_lines(["*no run in * has an attempt of what is selected, b by nop; *"])
 
 
+@pytest.mark.nightly
 def test_a_fault_is_tried_again_and_says_how(write_task: WriteTask, run_tasks: RunTasks) -> None:
     task = write_task("a", 3, solve={2: "exit 3"})
     first = run_tasks("tasks")
@@ -192,6 +194,7 @@ def test_a_run_that_is_not_there_is_one_clear_error(
     session.result.stderr.fnmatch_lines([f"*--evocode-resume: {message}*"])
 
 
+@pytest.mark.nightly
 def test_a_run_that_is_under_way_is_not_taken_over(
     pytester: pytest.Pytester, write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
@@ -275,6 +278,7 @@ def test_a_damaged_record_is_made_anew_if_it_is_the_last_and_else_dropped_and_th
 
 @DAMAGES
 @pytest.mark.matrix
+@pytest.mark.nightly
 def test_a_damaged_state_is_left_alone_and_says_what_to_do(
     killed: Callable[[str], Path],
     pytester: pytest.Pytester,

@@ -80,6 +80,7 @@ def test_verdicts_of_several_rounds(write_apart: WriteApart, run_tasks: RunTasks
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_in_docker_the_image_needs_python_for_suites_in_the_fork_alone(
     write_apart: WriteApart, run_tasks: RunTasks
 ) -> None:
@@ -151,6 +152,7 @@ def test_a(workspace):
     session.has("*the suite was stopped at its limit of 2 s in round-1/test_line_1.py::test_a*")
 
 
+@pytest.mark.nightly
 def test_what_programs_do_to_a_case_is_nothing_to_the_others(write_apart: WriteApart, run_tasks: RunTasks) -> None:
     """One hangs, a server does not start in a fixture, and one is left running."""
     tests = """
@@ -188,6 +190,7 @@ def test_looks(workspace):
     )
 
 
+@pytest.mark.nightly
 def test_failing_cases_run_again_with_pdb(write_apart: WriteApart, person: AtTerminal) -> None:
     write_apart(1, solve={1: "echo wrong > log.txt"})
     person.pytest("--pdb", "tasks")

@@ -322,6 +322,7 @@ def test_a_signal_leaves_no_container_and_no_state_of_checks(
 @pytest.mark.docker
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.matrix
+@pytest.mark.nightly
 def test_a_signal_leaves_no_container_and_what_the_attempt_goes_on_from(
     pytester: pytest.Pytester, write_task: WriteTask, start: Callable[..., Running], number: int
 ) -> None:

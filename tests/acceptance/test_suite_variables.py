@@ -80,6 +80,7 @@ END
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 @pytest.mark.parametrize(("kind", "suite"), [("separate", NATIVE), ("fork", BESIDE)])
 @pytest.mark.matrix
+@pytest.mark.nightly
 def test_a_native_suite_has_the_variables_that_are_declared_for_it(
     write_task: WriteTask, run_tasks: RunTasks, env: str, kind: str, suite: str
 ) -> None:

@@ -30,6 +30,7 @@ def test_no_agent_finds_the_suite_or_its_verdict(write_task: WriteTask, run_task
     assert run_tasks("tasks", env=env).outcomes == {"passed": 2}
 
 
+@pytest.mark.nightly
 def test_however_a_suite_ends_nothing_of_it_is_left_but_its_changes_and_the_processes_that_a_task_keeps(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:

@@ -53,6 +53,7 @@ def write_stateful(write_task: WriteTask, name: str, evocode: str = "", toml: st
 
 
 @pytest.mark.parametrize("env", ["sandbox"])
+@pytest.mark.nightly
 def test_it_is_carried_from_suite_to_suite_wherever_suites_run(
     write_task: WriteTask, run_tasks: RunTasks, env: str
 ) -> None:

@@ -30,6 +30,11 @@ ENGINES = (
 )
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """By day run them all only where a change reaches the environments."""
+    item.add_marker(pytest.mark.guards("environments"))
+
+
 class MakeTask(Protocol):
     """Writes a one-round task and loads it."""
 

@@ -13,7 +13,7 @@ from pytest_evocode.environments import Environment
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
 
-pytestmark = [pytest.mark.guards("environments"), pytest.mark.matrix]
+pytestmark = pytest.mark.matrix
 
 FRESH = ("/tests", "/logs/verifier")
 

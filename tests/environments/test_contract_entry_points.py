@@ -13,7 +13,6 @@ from tests.environments.conftest import ENGINES, MakeEnvironment, MakeTask
 
 pytestmark = [
     pytest.mark.parametrize("engine", ENGINES, indirect=True),
-    pytest.mark.guards("environments"),
     pytest.mark.matrix,
 ]
 

@@ -19,7 +19,7 @@ from pytest_evocode.tasks import Network, Task
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
 
-pytestmark = [pytest.mark.guards("environments"), pytest.mark.matrix]
+pytestmark = pytest.mark.matrix
 
 FRESH = ("/tests", "/logs/verifier")
 

@@ -19,7 +19,7 @@ from pytest_evocode.environments.sandbox.environment import SandboxEnvironment
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Task
 
-pytestmark = [pytest.mark.guards("environments"), pytest.mark.matrix]
+pytestmark = pytest.mark.matrix
 
 KILLED = "killed from outside"
 LONG = "sleep 600"

@@ -27,7 +27,7 @@ from pytest_evocode.tasks import Task
 if TYPE_CHECKING:
     from tests.environments.conftest import MakeEnvironment, MakeTask
 
-pytestmark = [pytest.mark.guards("environments"), pytest.mark.matrix, pytest.mark.every_python]
+pytestmark = [pytest.mark.matrix, pytest.mark.every_python]
 
 
 def test_starts_with_empty_log_directories_that_everybody_can_write(environment: Environment) -> None:
