@@ -116,7 +116,8 @@ def test_a_fork_that_does_not_start_is_an_error_of_its_round_only(
 
         monkeypatch.setattr(context.environment, "fork", refuse)
 
-    task = make_task(PASS, PASS, steps={1: "min_reward = 0"})
+    # A bound that may be missed is waited for, so that the next fork is that of the first round.
+    task = make_task(PASS, PASS, steps={1: "min_reward = 0.5"})
     first, *_ = finish(Trial(task, scripted(break_next_fork), engine))
     assert (first.outcome, first.cause, first.fault) == ("error", "no space left", "infrastructure")
     first, second = finish(Trial(make_task(PASS, PASS), scripted(break_next_fork), engine))
