@@ -113,7 +113,7 @@ def _verdict(outcome: Outcome, cases: str, changed: Sequence[str] = ()) -> Verdi
             for place, letter in enumerate(cases, 1)
         ),
         rests_on="fork",
-        changed_tools=tuple(changed),
+        trusts=tuple(changed),
     )
 
 

@@ -71,7 +71,7 @@ def checks_of(task: Task) -> list[Check]:
         checks += [Check("deterministic", name) for name in rounds]
         # A round that asks for a network is given one, so there is nothing to check.
         checks += [Check("hermetic", round_.name) for round_ in task.rounds if not round_.suite_has_network]
-        if any(round_.verify_in == "fork" for round_ in task.rounds):
+        if any(round_.verify_in == "clean" and round_.suite_environment is None for round_ in task.rounds):
             checks.append(Check("clean"))
         checks += [Check("active", requirement.id) for requirement in task.requirements]
         if any(round_.has_script for round_ in task.rounds):

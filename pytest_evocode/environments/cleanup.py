@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from pytest_evocode.environments import attempt_homes, scratch
-from pytest_evocode.environments.cache_archives import CacheArchives, engines_with_archives
 from pytest_evocode.environments.kept_tasks import KeptTasks
 from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.errors import EnvironmentUnavailable
@@ -23,9 +22,7 @@ class Leftover:
 
 
 @contextlib.contextmanager
-def leftovers(
-    *, kept: bool = False, references: bool = False, package_caches: bool = False
-) -> Iterator[list[Leftover]]:
+def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[Leftover]]:
     """Find what dead sessions left, of all engines that can be had here, and yield it.
 
     What a living session owns is never among it. The leftovers can be removed for as long as the context lasts.
@@ -35,13 +32,11 @@ def leftovers(
             files of such attempts on a node of a cluster.
         references: Include the states of reference solutions, which are shared by all sessions, and the tasks that a
             node of a cluster keeps.
-        package_caches: Include the package caches that suites of reference solutions left, which are shared as well.
     """
-    caches = _package_caches() if package_caches else ()
     attempts = _unfinished_attempts() if kept else ()
     with contextlib.ExitStack() as stack:
         of_engines = (*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references))
-        yield [*of_engines, *_scratch(), *caches, *attempts, *(_tasks_of_clusters() if references else ())]
+        yield [*of_engines, *_scratch(), *attempts, *(_tasks_of_clusters() if references else ())]
 
 
 @contextlib.contextmanager
@@ -133,13 +128,3 @@ def _tasks_of_clusters() -> Iterator[Leftover]:
     for kept in tasks.unused():
         name = next((path.name for path in kept.home.glob("*")), kept.home.name)
         yield Leftover(f"task {name} of a cluster, {kept.size / 1e6:.1f} MB", partial(tasks.remove, kept))
-
-
-def _package_caches() -> Iterator[Leftover]:
-    for engine in engines_with_archives():
-        archives = CacheArchives(engine)
-        for kept in archives.oldest_first():
-            what = (
-                f"package caches of the suite of {kept.task}, {kept.round}, {sum(kept.sizes) / 1e6:.1f} MB ({engine})"
-            )
-            yield Leftover(what, partial(archives.drop, kept.key))

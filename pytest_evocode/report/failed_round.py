@@ -40,8 +40,8 @@ def describe_failure(record: RoundRecord, output: Path | None, *, whole: bool = 
     lines += _group("regressions: required since an earlier round", old, whole=whole)
     lines += _group("stale: what these replace is still there", stale, whole=whole)
     lines += [f"note: {note}" for note in record.notes]
-    if verdict.rests_on_changed_tools:
-        tools = join_first(verdict.changed_tools, _SHOWN_TOOLS)
+    if verdict.trusts_agent:
+        tools = join_first(verdict.trusts, _SHOWN_TOOLS)
         lines.append(f"note: the agent changed tools of the image: {tools}")
     if output is not None:
         lines.append(f"suite output: {output}")

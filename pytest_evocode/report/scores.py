@@ -81,7 +81,7 @@ def score_rows(
         row |= {title: cell(spent[name]) for title, cell in SPENT.items()}
         row |= {title: _interval((intervals or {}).get(name, {}).get(score)) for title, score in _INTERVALS.items()}
         row |= _fault_cells(row, faults.get(name))
-        if scores[name].on_changed_tools:
+        if scores[name].trusting:
             row |= {title: marked(row[title]) for title in (*_MARKED, *_FAULTS)}
     empty = {title for title in _IF_MEASURED if all(row[title] == NOT_MEASURED for row in cells.values())}
     titles = _with_faults(dict.fromkeys(titles)) if any(faults.values()) else titles
@@ -140,14 +140,14 @@ def marked(cell: str) -> str:
 
 def mark_lines(scores: Mapping[str, Scores], records: Iterable[RoundRecord] = ()) -> Iterator[str]:
     """Yield what the mark means, where a row has one; with ``records``, in which rounds."""
-    rounds = sum(row.on_changed_tools for row in scores.values())
+    rounds = sum(row.trusting for row in scores.values())
     if rounds:
         number = "1 round rests" if rounds == 1 else f"{rounds} rounds rest"
         yield (
             f"{MARK} the verdict of {number} on tools or settings of the image that the agent had changed; "
             "round.json lists them, and --evocode-strict does not count such rounds"
         )
-    found = [record for record in records if record.verdict and record.verdict.rests_on_changed_tools]
+    found = [record for record in records if record.verdict and record.verdict.trusts_agent]
     if found:
         names = (f"{record.task} {attempt_name(record.agent, record.attempt)} {record.round}" for record in found)
         yield f"  {join_first(sorted(names))}"

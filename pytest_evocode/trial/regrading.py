@@ -25,6 +25,7 @@ from pytest_evocode.tasks import Round, Task, load_task
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.options import TrialOptions
+from pytest_evocode.trial.reference_changes import ReferenceChanges
 from pytest_evocode.trial.suites.repeated import run_repeatedly
 from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, compare_cases, ended_by, judge
@@ -85,7 +86,7 @@ class Regrader:
             )
         task = self._load(record, next(iter(kept.values())))
         found.same_task = content_hash(task.directory) == record.task_hash
-        suites = self._verify(task, kept, found)
+        suites = self._verify(task, kept, found, is_oracle=record.made_by.get("spec") == "oracle")
         found.before, found.verified = record.rounds, len(suites)
         found.after = self._judged(task, record, kept, suites)
         if suites:
@@ -94,7 +95,7 @@ class Regrader:
     def _load(self, record: AttemptRecord, kept: SnapshotFile) -> Task:
         task = load_task(self._tasks.get(record.task, Path(kept.task)))
         task = task.with_reward_key(record.facts.reward_key if record.facts else "")
-        task = task if kept.verify is None else task.verified_in_clean()
+        task = task.judged(kept.verify)
         names = tuple(round_.name for round_ in task.rounds)
         if names != record.declared_rounds:
             raise RegradingRefused(f"{task.directory} has other rounds now: {', '.join(names)}")
@@ -114,14 +115,14 @@ class Regrader:
             self._engines[name], _ = choose_engine(name, hidden=[Path.cwd()])
         return self._engines[name]
 
-    def _verify(self, task: Task, kept: Mapping[int, SnapshotFile], found: Regraded) -> dict[int, SuiteRun]:
+    def _verify(
+        self, task: Task, kept: Mapping[int, SnapshotFile], found: Regraded, *, is_oracle: bool
+    ) -> dict[int, SuiteRun]:
         """Run the suites, several at once; those that give no verdict become problems of the attempt."""
         first = next(iter(kept.values()))
-        options = TrialOptions(
-            environ=self._environ, timeout_multiplier=first.timeout_multiplier, strict=first.strict, warm_caches=True
-        )
+        options = TrialOptions(environ=self._environ, timeout_multiplier=first.timeout_multiplier, strict=first.strict)
         context = TrialContext.of(task, self._engine(first.environment), options)
-        suites = SuiteRunner(context)
+        suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=is_oracle)
         suites.prepare()
         environment = context.task_environment.create()  # Never started: it is what forks are made from.
 
@@ -140,7 +141,7 @@ class Regrader:
             times = kept[round_.index].verify_times
             suite, left = run_repeatedly(suites, environment, snapshot, round_, times)
             suites.let_go(left)
-            return suite
+            return suites.compared(environment, snapshot, round_, suite)
 
         with ThreadPoolExecutor(context.slots.count, thread_name_prefix="regrade") as pool:
             begun = {index: pool.submit(run, task.rounds[index - 1]) for index in kept}

@@ -34,6 +34,7 @@ from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.kept_states import keep_state
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.progress import Progress
+from pytest_evocode.trial.reference_changes import ReferenceChanges
 from pytest_evocode.trial.resumption import Resumption
 from pytest_evocode.trial.round_records import RoundRecords
 from pytest_evocode.trial.saving import AttemptSaver
@@ -97,7 +98,7 @@ class Trial:
         spending = AttemptSpending(options.budget, run=options.run_spending)
         self._turns = AgentTurns(replace(context, cancelled=turns_stop), agent, spending=spending)
         self._start_state = StartingState(context, agent, rounds, self._oracle_attempt)
-        self._suites = SuiteRunner(context, trusted=self._start_state.is_of_task_alone)
+        self._suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=self._start_state.is_of_task_alone)
         # Suites that run in place need the processes there, which no snapshot has.
         self._keeps_states = options.keep_snapshots and directory is not None and not self._suites.in_place
         self._saver = saver = AttemptSaver.of(context)

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from functools import partial
 
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
@@ -110,8 +109,7 @@ class VerdictPipeline:
                 self._context.task_environment.refuse_when_cancelled()
                 snapshot = self._checkpoints.snapshot_of(round_.index)
                 suite, left = run_repeatedly(self._suites, environment, snapshot, round_, times)
-            # Now, because the verdicts of earlier rounds, which the record waits for, may be long in coming.
-            left.caches_kept = self._suites.clearing.begin(partial(left.keep_caches, suite))
+                suite = self._suites.compared(environment, snapshot, round_, suite)
             emptied = None if self._context.options.hold_forks else self._empty(left)
             record = None
             try:
@@ -182,8 +180,6 @@ class VerdictPipeline:
                     self._keep_reference(left.round, suite, snapshot)
                     if emptied is None:
                         left.gather()
-                        if left.caches_kept is not None:
-                            wait([left.caches_kept])  # Before somebody may look around in a fork that is held.
                     else:
                         wait([emptied])
                     self._records.note_artifacts(index, left.put_artifacts())

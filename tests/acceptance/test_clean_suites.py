@@ -54,7 +54,7 @@ def test_suites_find_the_workdir_and_the_state_and_nothing_else_of_the_agent(
     # Tools that were changed outside do not matter.
     for record in session.record("a").rounds:
         assert record.verdict is not None
-        assert record.verdict.changed_tools == ()
+        assert record.verdict.trusts == ()
     found = session.attempt() / "steps/round-1/artifacts"
     assert ((found / "kept").read_text(), (found / "mine").read_text()) == ("kept\n", "own\n")
     # A workdir that is the whole system is refused.

@@ -115,7 +115,7 @@ def test_one_that_the_agent_changed_marks_the_verdict(write_task: WriteTask, run
     session = run_tasks("tasks")
     verdict = session.record().rounds[0].verdict
     assert verdict is not None
-    assert verdict.changed_tools == ("/opt/start.sh",)
+    assert verdict.trusts == ("/opt/start.sh",)
     strict = run_tasks("tasks", "--evocode-strict")
     assert strict.outcomes == {"failed": 1}
 
@@ -138,7 +138,7 @@ def test_one_in_the_workspace_that_forges_a_reward_marks_the_verdict_however_the
     # They have their reward, which counts for nothing where verdicts have to be clean.
     assert session.outcomes == {"passed": len(entries)}
     verdicts = [session.record(name).rounds[0].verdict for name in entries]
-    assert [verdict and verdict.changed_tools for verdict in verdicts] == [("/app/start.sh",)] * len(entries)
+    assert [verdict and verdict.trusts for verdict in verdicts] == [("/app/start.sh",)] * len(entries)
     assert run_tasks("tasks", "--evocode-strict").outcomes == {"failed": len(entries)}
 
 

@@ -45,7 +45,7 @@ def test_a_multiplier_that_is_none_is_refused(write_task: WriteTask, run_tasks: 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 @pytest.mark.parametrize("option", [(), ("--evocode-strict",)], ids=["as usual", "strict"])
 @pytest.mark.matrix
-def test_changed_tools_are_in_the_verdict_and_fail_a_strict_round(
+def test_trusts_are_in_the_verdict_and_fail_a_strict_round(
     write_task: WriteTask, run_tasks: RunTasks, env: str, option: tuple[str, ...]
 ) -> None:
     write_task("a", 2, solve={2: "echo line-2 >> log.txt; echo '#!/bin/sh' > /usr/local/bin/mine"})
@@ -53,7 +53,7 @@ def test_changed_tools_are_in_the_verdict_and_fail_a_strict_round(
     first, second = session.record().rounds
     assert first.verdict is not None
     assert second.verdict is not None
-    assert (first.verdict.changed_tools, second.verdict.changed_tools) == ((), ("/usr/local/bin/mine",))
+    assert (first.verdict.trusts, second.verdict.trusts) == ((), ("/usr/local/bin/mine",))
     assert (first.outcome, second.outcome) == ("passed", "failed" if option else "passed")
     if option:
         session.has(

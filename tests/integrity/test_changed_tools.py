@@ -78,6 +78,6 @@ def test_a_changed_tool_fails_a_strict_round(attack: Attack, place: Place, play:
     assert [round_[0] for round_ in played.outcome.rounds] == [round_[0] for round_ in expected.rounds]
     assert played.secrets == []
     for round_ in played.record.rounds:
-        changed = round_.verdict.changed_tools if round_.verdict else ()
+        changed = round_.verdict.trusts if round_.verdict else ()
         for tool in attack.changes if not place.usr_is_the_hosts else ():
             assert any(path == tool or path.endswith(f"/{tool}") for path in changed), (tool, changed)

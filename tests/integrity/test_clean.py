@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integrity.places import CLEAN, PYTHON, Attack, Place, in_all_places
-from tests.integrity.test_changed_tools import CHANGED_TOOLS
+from tests.integrity.test_trusts import CHANGED_TOOLS
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -68,7 +68,7 @@ CHANGES = {
 def test_a_changed_tool_changes_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)
-    assert [round_.verdict.changed_tools for round_ in played.record.rounds if round_.verdict] == [(), ()]
+    assert [round_.verdict.trusts for round_ in played.record.rounds if round_.verdict] == [(), ()]
     assert played.secrets == []
 
 

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from tests.integrity.places import PYTHON, SEPARATE, Attack, Place, in_all_places
-from tests.integrity.test_changed_tools import CHANGED_TOOLS, PUT
+from tests.integrity.test_trusts import CHANGED_TOOLS, PUT
 from tests.integrity.test_door import SEARCH_FILES, indented
 from tests.integrity.test_native_suites import PLUGIN
 from tests.integrity.test_programs_under_test import FAKE_LINES, REPLACE
@@ -112,4 +112,4 @@ def test_a_changed_tool_steers_no_suite(attack: Attack, place: Place, play: Play
     played, best = play(attack, place), honest(attack, place)
     assert played.outcome.gains_nothing_over(best), played.text
     assert played.secrets == []
-    assert not any(round_.verdict.rests_on_changed_tools for round_ in played.record.rounds if round_.verdict)
+    assert not any(round_.verdict.trusts_agent for round_ in played.record.rounds if round_.verdict)

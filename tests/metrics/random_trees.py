@@ -154,7 +154,7 @@ class RandomTrees:
                 "counts": pick((None, [draw(0, cases), cases])),
                 "pinned": pick((None, None, [draw(0, pinned), pinned])),
                 "rests_on": pick((None, "fork", "separate")),
-                "changed_tools": pick(([], [], ["/usr/bin/python3"])),
+                "trusts": pick(([], [], ["/usr/bin/python3"])),
             }
         tokens = {"prompt_tokens": pick((None, 100)), "completion_tokens": draw(0, 50), "requests": pick((None, 3))}
         return {

@@ -176,11 +176,11 @@ def test_a_thousand_tasks_of_ten_rounds_are_summed_up() -> None:
     assert len(lines) == 1_007
 
 
-def test_rounds_that_rest_on_changed_tools_mark_their_scores_and_are_named() -> None:
+def test_rounds_that_rest_trusting_mark_their_scores_and_are_named() -> None:
     records = rounds("ledger", "..", agent="cheat", seconds=1.0) + rounds("ledger", "..", seconds=1.0)
     verdict = records[1].verdict
     assert verdict is not None
-    changed = verdict.model_copy(update={"rests_on": "fork", "changed_tools": ("/usr/bin/env",)})
+    changed = verdict.model_copy(update={"rests_on": "fork", "trusts": ("/usr/bin/env",)})
     records[1] = records[1].model_copy(update={"verdict": changed})
     assert list(benchmark_lines(records, grid=False)) == [
         "agent   Dataset Score  Case Score  Avg Rounds  Perfect Tasks   time",

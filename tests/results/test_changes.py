@@ -43,9 +43,9 @@ def test_secrets_in_names_are_taken_out(tmp_path: Path) -> None:
 def test_rounds_of_versions_that_did_not_say_are_read() -> None:
     old = (
         '{"version": 2, "task": "t", "agent": "a", "attempt": 1, "round": "r", "index": 1, "declared_rounds": 1, '
-        '"outcome": "passed", "verdict": {"reward": 1, "rewards": {}, "changed_tools": ["/usr/bin/env"]}}'
+        '"outcome": "passed", "verdict": {"reward": 1, "rewards": {}, "trusts": ["/usr/bin/env"]}}'
     )
     verdict = RoundFile.model_validate_json(old).verdict
     assert verdict is not None
     assert (verdict.rests_on, verdict.changed) == (None, None)
-    assert verdict.rests_on_changed_tools
+    assert verdict.trusts_agent

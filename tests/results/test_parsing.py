@@ -29,7 +29,7 @@ ROUND_1: dict[str, Any] = {
         "pinned": None,
         "flags": [],
         "timed_out": False,
-        "changed_tools": [],
+        "trusts": [],
     },
     "timed_out": None,
     "tool_calls": None,

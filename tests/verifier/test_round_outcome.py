@@ -41,7 +41,7 @@ def judged(task: Task, suite: SuiteRun, rests_on: VerifyIn, tools: tuple[str, ..
 
 
 @pytest.mark.parametrize("rests_on", ["fork", "place", "clean"])
-def test_strict_takes_reward_and_cases_of_a_round_with_changed_tools(task: Task, rests_on: VerifyIn) -> None:
+def test_strict_takes_reward_and_cases_of_a_round_with_trusts(task: Task, rests_on: VerifyIn) -> None:
     record = judged(task, PASSED, rests_on, (TOOL,), strict=True)
     assert record.outcome == "failed"
     assert "strict: the agent changed tools of the image" in record.cause
@@ -51,7 +51,7 @@ def test_strict_takes_reward_and_cases_of_a_round_with_changed_tools(task: Task,
     for kept in (record, record.without_cases()):
         found = scores([kept])
         assert (found.dataset_score, found.case_score, found.pinned_case_score, found.mean_reward) == (0, 0, 0, 0)
-        assert found.on_changed_tools == 1
+        assert found.trusting == 1
         assert round_failure(kept) == "other"
 
 
@@ -59,7 +59,7 @@ def test_without_strict_it_is_marked_only(task: Task) -> None:
     record = judged(task, PASSED, "fork", (TOOL,), strict=False)
     assert record.outcome == "passed"
     found = scores([record])
-    assert (found.case_score, found.on_changed_tools) == (100.0, 1)
+    assert (found.case_score, found.trusting) == (100.0, 1)
 
 
 @pytest.mark.parametrize(("rests_on", "tools"), [("separate", (TOOL,)), ("fork", ())])
@@ -67,8 +67,8 @@ def test_a_round_that_nothing_steers_is_not_touched(task: Task, rests_on: Verify
     record = judged(task, PASSED, rests_on, tools, strict=True)
     assert record.outcome == "passed"
     assert record.verdict is not None
-    assert record.verdict.changed_tools == tools, "it is recorded all the same"
-    assert scores([record]).on_changed_tools == 0
+    assert record.verdict.trusts == tools, "it is recorded all the same"
+    assert scores([record]).trusting == 0
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_suite_without_a_verdict_is_the_agents_failure_where_its_tools_may_be_
     record = judged(task, BROKEN, rests_on, tools, strict=True)
     assert record.outcome == outcome
     if record.verdict is not None:
-        assert (record.verdict.rests_on, record.verdict.changed_tools) == (rests_on, tools)
+        assert (record.verdict.rests_on, record.verdict.trusts) == (rests_on, tools)
 
 
 def test_a_suite_that_is_run_anew_changes_nothing_in_the_times_of_the_turn(task: Task) -> None:

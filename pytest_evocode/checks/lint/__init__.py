@@ -38,7 +38,7 @@ def lint(task: Task) -> list[str]:
     """
     sources = TaskSources(task)
     found = [(problem, str(problem)) for rule in RULES for problem in rule(sources)]
-    weigh = CheckWarning if task.config.metadata.evocode.verify_in == "fork" else str
+    weigh = CheckWarning if task.config.metadata.evocode.verify_in == "clean" else str
     found += [(bypass, weigh(bypass)) for bypass in find_bypasses(sources)]
     found += [(note, CheckWarning(note)) for note in find_lost_state(sources)]
     found.sort(key=lambda each: (each[0].path, each[0].line or 0))

@@ -61,11 +61,11 @@ class Bypasses:
 def find_bypasses(sources: TaskSources) -> Iterator[TaskError]:
     """Yield a problem for each file of native suites and each way in which it goes past ``workspace``, with all lines.
 
-    In a fork it is the author's choice; suites that run elsewhere have reasons of their own, and no problems. A line
-    with a comment that names the verifier is meant, and passed over.
+    In a clean environment it is the author's choice; suites that run elsewhere have reasons of their own, and no
+    problems. A line with a comment that names the verifier is meant, and passed over.
     """
     native = [each for each in sources.rounds if not each.round.has_script]
-    if not native or (verify_in := native[0].round.verify_in) not in ("separate", "fork"):
+    if not native or (verify_in := native[0].round.verify_in) not in ("separate", "clean"):
         return
     modules = _product_modules(sources)
     for file in (*sources.shared_tests, *(file for each in native for file in each.tests)):
@@ -81,9 +81,9 @@ def find_bypasses(sources: TaskSources) -> Iterator[TaskError]:
 def _advice(kind: str, verify_in: VerifyIn) -> str:
     if kind == "runs":
         return ", which runs code of the agent's in the suite; compare the bytes, or parse them as data"
-    if verify_in == "fork":
-        return f'; {_INSTEAD[kind]} and leave out verify_in = "fork", so that no program can reach the suite'
-    return f'; {_INSTEAD[kind]}, because nothing of the agent\'s is where this suite runs; or say verify_in = "fork"'
+    if verify_in == "clean":
+        return f'; {_INSTEAD[kind]} and leave out verify_in = "clean", so that no program can reach the suite'
+    return f'; {_INSTEAD[kind]}, because nothing of the agent\'s is where this suite runs; or say verify_in = "clean"'
 
 
 def _meant_lines(file: SourceFile) -> set[int]:

@@ -275,7 +275,7 @@ class _Problem:
                 "metadata": {
                     "difficulty": config.text("difficulty", "Easy").lower(),
                     "category": config.text("category", "NOT_SET"),
-                    "evocode": {"verify_in": "fork"},
+                    "evocode": {"verify_in": "clean"},
                 },
             },
             self._canary(),

@@ -128,7 +128,7 @@ def _round(attempt: Attempt, index: int, steps: int, random: Random) -> dict[str
         "flags": ["agent left processes behind"] if cell == "r" else [],
         "rests_on": ("separate", "fork", "clean", "place")[index % 4] if total else None,
         "void": False,
-        "changed_tools": ["/usr/bin/python3"] if index == 3 and total else [],
+        "trusts": ["/usr/bin/python3"] if index == 3 and total else [],
         "changed_counts": {"python": 1} if index == 3 and total else {},
         "repeats": REPEATS if index == 4 else None,
         "cases": [_case(attempt, index, number, kind) for number, kind in verdict.items()],

@@ -118,7 +118,7 @@ def test_an_attempt_has_what_it_took_if_that_is_known_of_all_rounds(tmp_path: Pa
     write_attempt(tmp_path, "b", outcomes="p", usage=Usage(prompt_tokens=10))
     known, unknown = index(tmp_path)["attempts"]
     assert (known["cost_usd"], known["tokens"], known["seconds"]) == (1.0, 24, 3.0)
-    assert (known["cases"], known["changed_tools"]) == ([[2, 2], [1, 2], [0, 0]], [2])
+    assert (known["cases"], known["trusts"]) == ([[2, 2], [1, 2], [0, 0]], [2])
     assert (unknown["cost_usd"], unknown["tokens"]) == (None, None)
 
 

@@ -11,7 +11,7 @@ _OTHERS = {
     "reliability": "Reliability",
     "attempts_min": "k, fewest",
     "attempts_max": "k",
-    "on_changed_tools": "On changed tools",
+    "trusting": "On changed tools",
     "cost_usd": "Cost",
     "tokens": "Tokens",
     "output_tokens": "Output tokens",
@@ -36,7 +36,7 @@ _HELP: dict[str, tuple[str, str]] = {
     "rounds": ("rounds", "How many rounds of these tasks count."),
     "attempts_min": ("attempts", "The fewest attempts at any round."),
     "attempts_max": ("attempts", "The most attempts at any task: the k of MT@k."),
-    "on_changed_tools": (
+    "trusting": (
         "rounds",
         "Rounds whose verdict rests on tools or settings of the image that the agent had changed.",
     ),

@@ -92,7 +92,7 @@ _ABOUT_ROUNDS: tuple[tuple[str, str, _About], ...] = (
     (
         "verdict rests on tools or settings of the image that the agent had changed",
         "verdicts rest on tools or settings of the image that the agent had changed",
-        _when(lambda record: record.verdict is not None and record.verdict.rests_on_changed_tools),
+        _when(lambda record: record.verdict is not None and record.verdict.trusts_agent),
     ),
     (
         "verdict counts no case, because the session was strict and the agent had changed tools",

@@ -47,7 +47,7 @@ interface ScoreValues {
   attempts_min: number;
   attempts_max: number;
   /** Verdicts that rest on tools which the agent had changed. */
-  on_changed_tools: number;
+  trusting: number;
 }
 
 /** What a row cost, each the mean over tasks per attempt at a task. */
@@ -130,7 +130,7 @@ interface AttemptSummary {
   /** Passed cases of each declared round, and of how many; [0, 0] without a verdict. */
   cases: [number, number][];
   /** Indices of rounds whose verdict rests on changed tools. */
-  changed_tools: number[];
+  trusts: number[];
   cost_usd: number | null;
   tokens: number | null;
   seconds: number | null;
@@ -262,7 +262,7 @@ interface RoundData {
   flags: string[];
   rests_on: "separate" | "artifacts" | "fork" | "clean" | "place" | null;
   void: boolean;
-  changed_tools: string[];
+  trusts: string[];
   changed_counts: { [kind: string]: number };
   repeats: { times: number; passed: number; flaky: boolean; differing: string[] } | null;
   /** Those that did not pass, in full; passed ones have texts that are empty but id, origin, requirement and kind. */

@@ -113,7 +113,7 @@ function restsOnView({ outcome, rests_on: place }) {
 
 /** @param {RoundData} round */
 function changedToolsNote(round) {
-  const { changed_tools: tools, changed_counts: counts, rests_on: place } = round;
+  const { trusts: tools, changed_counts: counts, rests_on: place } = round;
   const sums = entries(counts).map(([kind, count]) => `${integer(count)} ${kind}`);
   const others = sums.length > 0 && h("p", "Changed outside of the workspace: ", named(sums.join(", "), 1000), ".");
   if (!tools.length) return others && note("info", others);

@@ -57,7 +57,7 @@ function attemptGrid(caption, attempts, left, label, marked = (one) => firstFail
 }
 
 /** @param {AttemptSummary} attempt @param {number} at */
-function cellTitle({ task, cells, cases, changed_tools: changed }, at) {
+function cellTitle({ task, cells, cases, trusts: changed }, at) {
   const name = report.task(task)?.rounds[at];
   const [passed, of] = cases[at] ?? [0, 0];
   return [

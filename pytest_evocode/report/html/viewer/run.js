@@ -120,7 +120,7 @@ function warningsPart({ name, warnings = [], attempts }) {
     const one = report.attempt(id);
     if (one?.left_out) found.push([one, `does not count: ${one.left_out}`]);
     if (one && !one.finished) found.push([one, "not finished"]);
-    if (one?.changed_tools.length) found.push([one, `changed tools in round ${one.changed_tools.slice(0, 20).join(", ")}`]);
+    if (one?.trusts.length) found.push([one, `changed tools in round ${one.trusts.slice(0, 20).join(", ")}`]);
   }
   return found.length > 0 && [h("h2", "Warnings"), longList(found, ([one, text]) => [one && [attemptAt(one), ": "], named(text, 1000)], 20)];
 }
