@@ -18,7 +18,7 @@ from pytest_evocode.tasks.atomic_write import write_atomically
 from pytest_evocode.trial.agent_turns import AgentTurns
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.reference_states import ReferenceStates
-from pytest_evocode.trial.suites.carrying import changed_outside
+from pytest_evocode.trial.suites.carrying import changes_of
 
 logger = logging.getLogger(__name__)
 
@@ -64,14 +64,14 @@ class ReferenceChanges:
         context = self._context
         self._environment = environment = context.task_environment.create()
         turns = AgentTurns(context, OracleAgent())
-        found: list[str] = []
+        found: tuple[str, ...] = ()
         try:
             context.task_environment.start(environment)
             for round_ in self._task.rounds[: last.index]:
                 turns.take(environment, round_)
                 snapshot = environment.snapshot()
                 try:
-                    found = changed_outside(self._task, snapshot, environment)
+                    found = changes_of(self._task, snapshot, environment).noted
                 finally:
                     snapshot.discard()
                 self.note(round_.index, found)

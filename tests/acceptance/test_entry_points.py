@@ -59,7 +59,7 @@ def test_services_run_for_agents_and_anew_in_forks_and_go_on_where_suites_run_in
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     write_shop(write_task, "a", 1)
-    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{EVOCODE}verify_in = "place"\n')
+    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{EVOCODE}verify_in = "in-place"\n')
     session = run_tasks("tasks")
     assert session.outcomes == {"passed": 3}, session.text
     check_opened(session)
@@ -71,7 +71,7 @@ def test_services_run_anew_in_all_kinds_of_forks(write_task: WriteTask, run_task
     write_shop(write_task, "a", 2)
     write_shop(write_task, "clean", 1, f'{HEALTHCHECK}{EVOCODE}verify_in = "clean"\nstate = ["/srv/shop"]\n')
     write_shop(write_task, "native", 1, f'{HEALTHCHECK}{EVOCODE}verify_in = "separate"\n', native=True)
-    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{EVOCODE}verify_in = "place"\n')
+    write_shop(write_task, "place", 2, f'{HEALTHCHECK}{EVOCODE}verify_in = "in-place"\n')
     session = run_tasks("tasks", env=env)
     assert session.outcomes == {"passed": 6}, session.text
     check_opened(session)

@@ -217,7 +217,7 @@ def test_a_suite_and_a_solution_get_the_secrets_that_tasks_ask_for_and_the_agent
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
     asks_in_place = (
-        '[metadata.evocode]\nverify_in = "place"\nkeep_processes = {keeps}\n'
+        '[metadata.evocode]\nverify_in = "in-place"\nkeep_processes = {keeps}\n'
         f'[verifier.env]\nJUDGE_KEY = "${{{{{NAME}}}}}"'
     )
     judges = f'test -n "$JUDGE_KEY" && {PASSES}'

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from pytest_evocode.verifier.cache_store import CacheStore, Index
 
 from pytest_evocode.cli.clean import clean_command
 from pytest_evocode.environments.attempt_homes import attempt_home, lock_of
 from pytest_evocode.environments.cache import try_lock
-from pytest_evocode.verifier.cache_store import CacheStore, Index
 
 
 def test_caches_of_images_are_listed_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,9 +42,7 @@ def test_each_agent_has_its_scores(evocode: Evocode, results: Path) -> None:
     ]
 
 
-def test_scores_with_rounds_that_rest_trusting_have_a_mark(
-    evocode: Evocode, results: Path, tmp_path: Path
-) -> None:
+def test_scores_with_rounds_that_rest_trusting_have_a_mark(evocode: Evocode, results: Path, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "ledger", "cheat", "pp", cases=["p", "pp"], changed={1: ["/bin/sh"]})
     write_attempt(tmp_path / "evocode-results", "mesh", "cheat", "pp", cases=["p", "pp"])
     ran = evocode("results")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.integrity.changed_tools import CHANGED_TOOLS
 from tests.integrity.places import CLEAN, PYTHON, Attack, Place, in_all_places
-from tests.integrity.test_trusts import CHANGED_TOOLS
 
 if TYPE_CHECKING:
     from tests.integrity.conftest import Honest, Play
@@ -64,7 +64,7 @@ CHANGES = {
 }
 
 
-@in_all_places(CHANGED_TOOLS, CLEAN, by_day=6)
+@in_all_places(CHANGED_TOOLS, CLEAN)
 def test_a_changed_tool_changes_nothing(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     played = play(attack, place)
     assert played.outcome == honest(attack, place)
@@ -72,7 +72,7 @@ def test_a_changed_tool_changes_nothing(attack: Attack, place: Place, play: Play
     assert played.secrets == []
 
 
-@in_all_places(RIGHTS, CLEAN, by_day=6)
+@in_all_places(RIGHTS, CLEAN)
 def test_nothing_in_the_workdir_gives_the_program_rights(
     attack: Attack, place: Place, play: Play, honest: Honest
 ) -> None:
@@ -83,7 +83,7 @@ def test_nothing_in_the_workdir_gives_the_program_rights(
 
 
 @in_all_places([Attack(f"workdir-{name}", f"mkdir -p /srv/work; cp -a /app/. /srv/work; cd /; rm -rf /app; ln -s {target} /app",
-                       suite="careless") for name, target in LINKS.items()], CLEAN, by_day=6)  # fmt: skip
+                       suite="careless") for name, target in LINKS.items()], CLEAN)  # fmt: skip
 def test_a_link_in_place_of_the_workdir_leads_nowhere(attack: Attack, place: Place, play: Play, honest: Honest) -> None:
     suite = (
         # Where it is, it is empty, and what is written there is found nowhere else.
@@ -95,7 +95,7 @@ def test_a_link_in_place_of_the_workdir_leads_nowhere(attack: Attack, place: Pla
     assert [round_[1] for round_ in played.outcome.rounds] == [{"reward": 1.0}, {"reward": 1.0}], played.text
 
 
-@in_all_places([Attack(f"changed-{name}", script) for name, script in CHANGES.items()], CLEAN, by_day=6)
+@in_all_places([Attack(f"changed-{name}", script) for name, script in CHANGES.items()], CLEAN)
 def test_the_system_is_the_images_own(attack: Attack, place: Place, play: Play) -> None:
     files = {"environment/Dockerfile": DOCKERFILE, "tests/test.sh": COMPARE}
     played = play(attack, place, files=files)

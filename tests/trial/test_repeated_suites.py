@@ -65,7 +65,7 @@ def test_a_suite_that_gives_a_verdict_only_now_and_then_leaves_an_error(
 def test_a_suite_in_place_is_run_once(
     engine: Engine, make_task: MakeTask, scripted: type[Scripted], finish: Finish
 ) -> None:
-    task = make_task(PASS, toml='[metadata.evocode]\nverify_in = "place"')
+    task = make_task(PASS, toml='[metadata.evocode]\nverify_in = "in-place"')
     (record,) = finish(Trial(task, scripted(), engine, options=TrialOptions(verify_times=3)))
     assert record.verdict is not None
     assert (record.outcome, record.verdict.repeats) == ("passed", None)

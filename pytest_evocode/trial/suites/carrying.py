@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from pytest_evocode.environments import Environment, Snapshot
+from pytest_evocode.environments.entry_points import entry_files
 from pytest_evocode.environments.overlay import is_below
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.results.changes import recorded_changes, write_changes
@@ -38,7 +39,9 @@ class Carried:
     """Absolute paths that a suite, or the program under test, finds as the agent left them."""
     left_behind: tuple[str, ...] = ()
     trusts: tuple[str, ...] = ()
-    """Of those carried, what the verdict has to say."""
+    """Of those carried, what the verdict has to say; and files in the workspace that the image runs by itself."""
+    modules: tuple[str, ...] = ()
+    """Paths of Python modules at the top of the workspace that are neither the image's nor the reference solution's."""
 
     @property
     def file(self) -> ChangesFile:
@@ -54,7 +57,7 @@ class Reference(Protocol):
     """
 
     def after(self, round_: Round) -> frozenset[str]:
-        """Return the paths that :func:`changed_outside` has after the solutions up to a round."""
+        """Return :attr:`Changes.noted` after the solutions up to a round."""
 
     def note(self, index: int, paths: Iterable[str]) -> None:
         """Note these paths as the solutions' own attempt found them."""
@@ -75,17 +78,24 @@ class Carrying:
 
     def find(self, snapshot: Snapshot, environment: Environment, round_: Round, carry: Carry) -> Carried:
         """Return what becomes of what the agent changed; the reference solutions may be played for that."""
-        changed = changed_outside(self._context.task, snapshot, environment)
+        found = changes_of(self._context.task, snapshot, environment)
+        changed = tuple(found.outside)
         # The program under test of a separate suite runs in all of the agent's system, and that suite in none.
         if round_.verify_in == "separate" or carry in ("changed", "system"):
-            return Carried(tuple(changed))
-        if round_.suite_environment is not None or carry == "declared" or not changed:
-            return Carried((), tuple(changed))
-        found = frozenset(changed)
+            return Carried(changed)
+        if round_.suite_environment is not None:
+            return Carried((), changed)
+        if not (changed or found.modules):
+            return Carried(trusts=tuple(found.entry))
         reference = self._reference.after(round_)
-        carried = add_packages(found & reference, found, reference, snapshot, environment)
-        listed = tuple(sorted(carried))
-        return Carried(listed, tuple(sorted(found - carried)), _cut(listed))
+        modules = tuple(path for path in found.modules if path not in reference)
+        if carry == "declared":
+            return Carried((), changed, tuple(found.entry), modules)
+        everything = frozenset(changed)
+        carried = add_packages(everything & reference, everything, reference, snapshot, environment)
+        listed = sorted(carried)
+        left_behind = tuple(sorted(everything - carried))
+        return Carried(tuple(listed), left_behind, (*found.entry, *listed), modules)
 
     def attach(self, suite: SuiteRun, carried: Carried, round_: Round) -> SuiteRun:
         """Return a suite's run with what it rests on in its verdict; the list is written into the results."""
@@ -95,7 +105,7 @@ class Carrying:
                 write_changes(directory.path, carried.file, self._context.scrubber)
             except OSError as error:
                 raise EnvironmentFault(f"the results could not be written: {error}") from error
-        return suite.saying(rests_on=round_.verify_in, changed=recorded, trusts=carried.trusts)
+        return suite.saying(rests_on=round_.verify_in, changed=recorded, trusts=_cut(carried.trusts))
 
 
 def trees_of(task: Task, environment: Environment) -> tuple[str, ...]:
@@ -105,10 +115,44 @@ def trees_of(task: Task, environment: Environment) -> tuple[str, ...]:
     return (*workspace, ARTIFACTS, *task.state)
 
 
-def changed_outside(task: Task, snapshot: Snapshot, environment: Environment) -> list[str]:
-    """Return the paths outside of :func:`trees_of` and of the harness's own at which a snapshot differs."""
-    trees = (*trees_of(task, environment), *_OWN_DIRECTORIES)
-    return [path for path in snapshot.changed_paths(trees) if not is_below(path, trees)]
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs from the image in a snapshot and may matter to a suite; each in order."""
+
+    outside: Sequence[str]
+    """Paths that are not in :func:`trees_of`, and not the harness's own."""
+    modules: Sequence[str]
+    """Python modules and packages at the top of the workspace, which is where Python may look first."""
+    entry: Sequence[str]
+    """Files in the workspace that the image's ENTRYPOINT is started from."""
+
+    @property
+    def noted(self) -> tuple[str, ...]:
+        """What is worth to be known of a reference solution."""
+        return (*self.outside, *self.modules)
+
+
+def changes_of(task: Task, snapshot: Snapshot, environment: Environment) -> Changes:
+    """Find what differs from the image in a snapshot of an environment."""
+    always = (*(tree for tree in trees_of(task, environment) if tree != environment.workdir), *_OWN_DIRECTORIES)
+    found = [path for path in snapshot.changed_paths(always) if not is_below(path, always)]
+    if environment.workdir not in trees_of(task, environment):
+        return Changes(found, (), ())
+    inside = [path for path in found if is_below(path, [environment.workdir])]
+    modules = dict.fromkeys(module for path in inside if (module := _module(path, environment.workdir)))
+    outside = [path for path in found if not is_below(path, [environment.workdir])]
+    return Changes(outside, tuple(modules), [path for path in entry_files(environment) if path in inside])
+
+
+def _module(path: str, workdir: str) -> str:
+    """Return the path of the module at the top of the workspace that a file there belongs to; empty if none.
+
+    >>> [_module(f"/app/{path}", "/app") for path in ("a.py", "b/c/d.py", "e.txt", "f-g.py", "h.cpython-311.so")]
+    ['/app/a.py', '/app/b', '', '', '/app/h.cpython-311.so']
+    """
+    first, below, _ = path.removeprefix(f"{workdir}/").partition("/")
+    is_code = path.endswith((".py", ".pyc", ".so"))
+    return f"{workdir}/{first}" if is_code and (first if below else first.partition(".")[0]).isidentifier() else ""
 
 
 def _cut(paths: Sequence[str]) -> tuple[str, ...]:

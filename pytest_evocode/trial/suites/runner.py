@@ -37,13 +37,14 @@ from pytest_evocode.trial.suites.carrying import (
     Carry,
     Carrying,
     Reference,
-    changed_outside,
+    changes_of,
     trees_of,
 )
 from pytest_evocode.trial.suites.held_forks import HeldFork
 from pytest_evocode.trial.suites.left_forks import LeftFork
 from pytest_evocode.trial.suites.order import Rank, SuiteOrder, SuiteTurn
 from pytest_evocode.trial.suites.running import RunningSuites
+from pytest_evocode.trial.suites.shadowing import find_shadowing
 from pytest_evocode.trial.suites.suite_environments import SuiteEnvironments
 from pytest_evocode.trial.suites.verifier_environments import VerifierEnvironments
 from pytest_evocode.trial.suites.verifier_state import VerifierState
@@ -236,9 +237,13 @@ class SuiteRunner:
 
     def _attached(self, suite: SuiteRun, snapshot: Snapshot, carried: Carried, left: LeftFork) -> SuiteRun:
         """Return the run of a suite in a fork with what it rests on."""
+        passed = suite.verdict is not None and suite.verdict.passed
+        if passed and self._is_oracle:
+            self._reference.note(left.round.index, changes_of(self._task, snapshot, left.environment).noted)
+        if passed and carried.modules and left.round.has_script:
+            shadowing = find_shadowing(left.place, carried.modules, left.round.tests)
+            carried = replace(carried, trusts=(*carried.trusts, *shadowing))
         suite = self._carrying.attach(suite, carried, left.round)
-        if self._is_oracle and suite.verdict is not None and suite.verdict.passed:
-            self._reference.note(left.round.index, changed_outside(self._task, snapshot, left.environment))
         compares = left.round.verify_in == "clean" and left.round.suite_environment is None
         return replace(suite, changes=carried.file, left_behind=len(carried.left_behind) if compares else 0)
 

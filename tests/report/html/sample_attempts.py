@@ -126,7 +126,7 @@ def _round(attempt: Attempt, index: int, steps: int, random: Random) -> dict[str
         "rewards": {"reward": passed / total} if total else {},
         "counts": [passed, total],
         "flags": ["agent left processes behind"] if cell == "r" else [],
-        "rests_on": ("separate", "fork", "clean", "place")[index % 4] if total else None,
+        "rests_on": ("separate", "clean", "in-place")[index % 3] if total else None,
         "void": False,
         "trusts": ["/usr/bin/python3"] if index == 3 and total else [],
         "changed_counts": {"python": 1} if index == 3 and total else {},
