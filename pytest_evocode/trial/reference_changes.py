@@ -68,19 +68,25 @@ class ReferenceChanges:
         try:
             context.task_environment.start(environment)
             for round_ in self._task.rounds[: last.index]:
-                turns.take(environment, round_)
-                snapshot = environment.snapshot()
                 try:
-                    found = changes_of(self._task, snapshot, environment).noted
-                finally:
-                    snapshot.discard()
+                    turns.take(environment, round_)
+                except (AgentFault, TaskError) as error:
+                    # What it did until then, and what the task itself did before, counts.
+                    logger.info("%s: the reference solutions lead no further: %s", self._task.name, error)
+                    return frozenset(self._changed(environment))
+                found = self._changed(environment)
                 self.note(round_.index, found)
-        except (AgentFault, TaskError) as error:
-            logger.info("%s: the reference solutions lead no further: %s", self._task.name, error)
+            return frozenset(found)
         finally:
             environment.stop()
-        context.task_environment.refuse_when_cancelled()
-        return frozenset(found)
+            context.task_environment.refuse_when_cancelled()
+
+    def _changed(self, environment: Environment) -> tuple[str, ...]:
+        snapshot = environment.snapshot()
+        try:
+            return changes_of(self._task, snapshot, environment).noted
+        finally:
+            snapshot.discard()
 
     def _read(self, index: int) -> frozenset[str] | None:
         if index in self._so_far:

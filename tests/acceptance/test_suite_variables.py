@@ -90,7 +90,7 @@ def test_a_native_suite_has_the_variables_that_are_declared_for_it(
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.parametrize("kind", ["fork", "clean", "place"])
+@pytest.mark.parametrize("kind", ["clean", "in-place"])
 @pytest.mark.matrix
 def test_a_script_has_the_variables_of_image_task_and_verifier_alone(
     write_task: WriteTask, run_tasks: RunTasks, env: str, kind: str

@@ -119,7 +119,7 @@ def test_sessions_that_need_the_same_state_wait_for_the_first_to_make_it(
 
 
 @pytest.mark.nightly
-def test_services_of_solutions_live_on_only_where_processes_are_kept(
+def test_services_of_solutions_live_on_only_where_suites_run_in_place(
     engine: Engine, make_task: MakeTask, finish: Finish, moment: str, scripted: type[Scripted]
 ) -> None:
     alive = f"for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done 2>/dev/null | grep -q '^sleep {moment}'"
@@ -129,7 +129,7 @@ def test_services_of_solutions_live_on_only_where_processes_are_kept(
     def look(context: RoundContext) -> None:
         seen.append(context.environment.exec(alive).ok)
 
-    for toml in ("", PLACE, f"{PLACE}keep_processes = true\n"):
+    for toml in ("", PLACE):
         finish(
             Trial(
                 make_task(PASS, PASS, toml=toml, files=started),
@@ -138,7 +138,7 @@ def test_services_of_solutions_live_on_only_where_processes_are_kept(
                 rounds=RoundSelection(begin_with=2),
             )
         )
-    assert seen == [False, False, True]
+    assert seen == [False, True]
 
 
 @pytest.mark.parametrize("toml", ["", PLACE], ids=["clean", "in-place"])
@@ -239,7 +239,7 @@ def test_artifacts_of_other_rounds_stay_as_their_own_attempts_left_them(
 NAME, VALUE = "SOME_SERVICE_API_KEY", "0123456789abcdef-of-the-host"
 
 
-@pytest.mark.parametrize("toml", ["", f"{PLACE}keep_processes = true\n"], ids=["clean", "in-place"])
+@pytest.mark.parametrize("toml", ["", PLACE], ids=["clean", "in-place"])
 @pytest.mark.matrix
 def test_a_secret_of_a_solution_is_not_where_another_agent_begins(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], toml: str
