@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from pytest_evocode.environments import Engine, Environment
-from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.errors import EnvironmentFault
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.verifier import Changes, ImageCaches, classify, harden, image_facts, looked_at
@@ -51,7 +50,7 @@ def hardened(both: Engine, task: Task) -> Hardened:
             life.callback(snapshot.discard)
             image = image_facts(both, task)
             changes = classify(snapshot.changed_paths(["/app", "/logs"], looked_at(image)), image, "/app")
-            fork = environment.fork(snapshot, network=None, fresh=VERIFIER_DIRECTORIES, no_new_privileges=True)
+            fork = environment.fork(snapshot, network=None)
             life.callback(fork.stop)
             fork.start()
             harden(fork, changes, image, ImageCaches(both, task))

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from pytest_evocode.environments import Engine, Environment
-from pytest_evocode.environments.task_environment import VERIFIER_DIRECTORIES
 from pytest_evocode.tasks import Task, load_task
 from pytest_evocode.verifier import ImageCaches, cache_store, classify, harden, image_caches, image_facts, looked_at
 
@@ -82,7 +81,7 @@ class Turn:
         self._life.callback(snapshot.discard)
         image = image_facts(self._engine, self.task)
         changes = classify(snapshot.changed_paths(["/app", "/logs"], looked_at(image)), image, "/app")
-        fork = self.environment.fork(snapshot, network=None, fresh=VERIFIER_DIRECTORIES, no_new_privileges=True)
+        fork = self.environment.fork(snapshot, network=None)
         self._life.callback(fork.stop)
         fork.start()
         harden(fork, changes, image, self.caches)

@@ -13,7 +13,6 @@ from typing import Any
 
 from pytest_evocode.environments import (
     Command,
-    DistrustingEnvironment,
     Environment,
     InteractiveEnvironment,
     ProgramEnvironment,
@@ -169,6 +168,10 @@ class SuiteRunner:
     def _make_ready(self, left: LeftFork, changes: Changes, change: Callable[[Environment], None]) -> BegunSuite | None:
         """Do in a fork what is to be done there before its suite, and return what :meth:`WarmCaches.keep` needs."""
         fork, rests_on = left.environment, left.round.verify_in
+        if rests_on not in ("separate", "artifacts"):
+            own = (*VERIFIER_DIRECTORIES, *self.state.paths)
+            fork.remove(own)
+            fork.make_directories(own)
         if rests_on == "clean":
             fork.remove([SOLUTION])  # An image may bring one, as TaskEnvironment.make_ready knows.
             # The agent may have removed it, or put a link in its place, which is not carried over.
@@ -230,8 +233,6 @@ class SuiteRunner:
         return environment.fork(
             snapshot,
             network=round_.verifier_network,
-            fresh=(*VERIFIER_DIRECTORIES, *self.state.paths),
-            no_new_privileges=True,
             only=carried_over(self._task, round_, environment.workdir),
         )
 
@@ -281,8 +282,6 @@ class SuiteRunner:
 
         Artifacts are collected unless ``collect`` is False.
         """
-        if isinstance(environment, DistrustingEnvironment):
-            environment.distrust()
         # All within the slot: while it waits for one, what the agent left running could still change a tool.
         stopwatch = Stopwatch()
         with self._context.take_slots(round_, self._context.cancelled, stopwatch):
