@@ -8,7 +8,6 @@ from pytest_evocode.environments.portable import ExportedLayer, PortableEngine
 from pytest_evocode.environments.programs import FileStatus, Program, ProgramEnvironment, ProgramResult
 from pytest_evocode.environments.protocol import (
     Command,
-    DistrustingEnvironment,
     Engine,
     Environment,
     ExecResult,
@@ -28,7 +27,6 @@ __all__ = [
     "BuildWish",
     "BuildingEngine",
     "Command",
-    "DistrustingEnvironment",
     "Engine",
     "Environment",
     "ExecResult",

@@ -1,8 +1,7 @@
 """What an environment and an engine can do, as protocols; every implementation passes one test suite.
 
 :class:`Environment` and :class:`Engine` are what an attempt needs. What only some features need is in protocols that an
-implementation may leave out: :class:`InteractiveEnvironment`, :class:`DistrustingEnvironment`,
-:class:`GuardedEnvironment`,
+implementation may leave out: :class:`InteractiveEnvironment`, :class:`GuardedEnvironment`,
 :class:`~pytest_evocode.environments.tree_archives.TreeKeepingEnvironment`, :class:`MeasuredEngine` and
 :class:`ReferenceKeepingEngine`.
 :class:`~pytest_evocode.environments.command_environment.CommandEnvironment` is a base class with the part of ``exec``
@@ -244,24 +243,24 @@ class Environment(Protocol):
         snapshot: Snapshot,
         *,
         network: Network | None,
-        fresh: Sequence[str] = (),
-        no_new_privileges: bool = False,
         only: Sequence[str] | None = None,
+        exact: Sequence[str] = (),
     ) -> Environment:
         """Return a new environment, not started, with a snapshot's files and none of its processes.
 
         Args:
             snapshot: Taken of this environment.
             network: As in ``task.toml``; None for the engine's default.
-            fresh: Directories that are empty in the fork and writable for every user, whatever the snapshot has there.
-            no_new_privileges: Setuid and setgid bits and file capabilities have no effect there, because whoever made
-                the snapshot's files could set them.
             only: Absolute paths of files and directories. The fork then has the files of the image as it was built,
                 and in place of what the image has at these paths, what the snapshot has there: regular files,
                 directories, and the links in them as they are, with the owners' numbers. Set-id bits, file
                 capabilities, devices, FIFOs and sockets are left out. Links that lead to a path are followed as the
                 image has them; where the snapshot has something else than a file or directory at a path or above it,
                 the fork has nothing. None for all files of the snapshot as they are.
+            exact: With ``only``, absolute paths in which no link is followed, as :meth:`Snapshot.changed_paths` lists
+                them. The fork has what the snapshot has there as well, each path by itself: a regular file, a link as
+                it is, a directory without what is in it, or nothing, as after a deletion. What is left out of trees is
+                left out here, too. Directories above them that the image lacks are those of the snapshot.
         """
 
     def stop(self) -> None:
@@ -297,14 +296,6 @@ class InteractiveEnvironment(Environment, Protocol):
         Returns:
             A command line that runs ``command`` there on the terminal it is typed at. Changes made that way stay.
         """
-
-
-@runtime_checkable
-class DistrustingEnvironment(Environment, Protocol):
-    """An environment that does part of its work by a process inside, which an agent who is root may tamper with."""
-
-    def distrust(self) -> None:
-        """Rely from now on on nothing that runs inside: an agent has worked here, and a suite is to run."""
 
 
 @runtime_checkable

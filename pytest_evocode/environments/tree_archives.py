@@ -58,7 +58,12 @@ class TreeKeepingEnvironment(Environment, Protocol):
 
 
 def filter_tar(
-    stream: IO[bytes], above: str, *, within: Sequence[str] = ("/",), without: Sequence[str] = ()
+    stream: IO[bytes],
+    above: str,
+    *,
+    within: Sequence[str] = ("/",),
+    without: Sequence[str] = (),
+    awaited: set[str] | None = None,
 ) -> Iterator[bytes]:
     """Yield the entries of a tar that the engine made of a container's files, but not those that give rights.
 
@@ -70,12 +75,19 @@ def filter_tar(
         above: The directory that the names in it are below; those that are yielded are below ``/``.
         within: The paths of which one has to contain an entry.
         without: The paths of which none may contain it.
+        awaited: The paths of which one has to be that of an entry; with a slash at its end, a directory's. Each is
+            taken out when it comes, and when none is left, what follows is not read. A hard link to what is not among
+            them does not come.
     """
     files: set[str] = set()
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
+    with tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK) as archive:
         for member in archive:
+            if awaited is not None and not awaited:
+                return
             path = posixpath.join(above, member.name.rstrip("/"))
             if not any(is_in(path, each) for each in within) or any(is_in(path, each) for each in without):
+                continue
+            if awaited is not None and path not in awaited and not (member.isdir() and f"{path}/" in awaited):
                 continue
             if path in within and not (member.isreg() or member.isdir()):
                 continue
@@ -96,6 +108,8 @@ def filter_tar(
                 info.linkname = other.lstrip("/")
             elif not member.isdir():
                 continue
+            if awaited is not None:
+                awaited.difference_update((path, f"{path}/"))
             yield info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
             if member.isreg():
                 contents = archive.extractfile(member)

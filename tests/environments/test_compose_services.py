@@ -198,7 +198,7 @@ def test_a_clean_fork_has_the_services_with_what_they_held(running: ComposeEnvir
     call(running, "PUT", "http://db/data/clean", "1")
     running.exec("mkdir -p /app && echo 1 > /app/kept && echo 1 > /gone")
     snapshot = running.snapshot()
-    fork = running.fork(snapshot, network=None, fresh=("/tests",), only=("/app",), no_new_privileges=True)
+    fork = running.fork(snapshot, network=None, only=("/app",))
     try:
         fork.start()
         assert fork.exec("cat /app/kept; ls /gone").output.startswith("1\nls:")

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.matrix
 
-FRESH = ("/tests", "/logs/verifier")
-
 
 @contextlib.contextmanager
-def with_only(environment: Environment, paths: Sequence[str] = ("/app",)) -> Iterator[Environment]:
+def with_only(
+    environment: Environment, paths: Sequence[str] = ("/app",), exact: Sequence[str] = ()
+) -> Iterator[Environment]:
     """A started fork that has only these paths of the environment as it is now."""
     snapshot = environment.snapshot()
-    fork = environment.fork(snapshot, network=None, fresh=FRESH, only=paths)
+    fork = environment.fork(snapshot, network=None, only=paths, exact=exact)
     try:
         fork.start()
         yield fork
@@ -129,7 +129,6 @@ def test_a_path_that_is_a_link_itself_is_not_there(environment: Environment, tar
     )
     with with_only(environment, ["/app", "/var/lib/shop"]) as fork:
         assert fork.exec("ls -d /app /var/lib/shop /app-moved /etc/planted 2>/dev/null", cwd="/").output == ""
-        assert fork.exec("ls -A /tests", cwd="/").output == ""
         assert fork.exec("id nobody && test -e /etc/passwd", cwd="/").ok
 
 
@@ -199,6 +198,108 @@ def test_volumes_of_the_image_come_along_as_far_as_they_are_asked_for(
         assert fork.exec("find /app /data /other -type f | sort").output.split() == [
             "/app/cache/c", "/data/a", "/data/sub/b", "/other/not"
         ]  # fmt: skip
+
+
+@pytest.fixture
+def with_files(make_task: MakeTask, make_environment: MakeEnvironment) -> Environment:
+    """An environment whose image has files, directories and a link in /srv."""
+    return make_environment(
+        make_task(
+            "FROM python:3.11-slim-bookworm\nWORKDIR /app\n"
+            "RUN mkdir -p /srv/dir/sub /srv/empty && echo image | tee /srv/a /srv/b /srv/dir/x /srv/dir/sub/y "
+            "&& ln -s a /srv/link && echo image > here\n"
+        )
+    )
+
+
+def test_exact_files_links_directories_and_deletions_come_along_and_nothing_beside_them(
+    with_files: Environment,
+) -> None:
+    with_files.exec(
+        "echo changed > a; rm b; rm -r dir/sub; ln -s /no/where new-link; rm link; ln -s b link; chmod 700 empty;"
+        "mkdir -p new/empty; touch new/empty/x dir/not empty/not not; echo 1 > dir/new; echo changed > dir/x;"
+        "mkdir -p all/not; echo 1 > /app/made; rm /app/here; mkfifo fifo",
+        cwd="/srv",
+    )
+    exact = [
+        "a",
+        "b",
+        "dir/sub",
+        "dir/sub/y",
+        "dir/new",
+        "new-link",
+        "link",
+        "empty",
+        "new/empty",
+        "all",
+        "fifo",
+        "no/x",
+    ]
+    with with_only(with_files, ["/app"], [*(f"/srv/{path}" for path in exact), "/app/here"]) as fork:
+        assert fork.exec("find . -mindepth 1 | sort", cwd="/srv").output.split() == (
+            ["./a", "./all", "./dir", "./dir/new", "./dir/x", "./empty", "./link", "./new", "./new-link", "./new/empty"]
+        )
+        shown = fork.exec("cat a dir/x dir/new; readlink link new-link; stat -c %a empty; ls /app", cwd="/srv")
+        assert shown.output == "changed\nimage\n1\nb\n/no/where\n700\nmade\n"
+    with with_only(with_files, ["/srv/dir"], ["/app/here", "/srv/dir/x"]) as fork:
+        assert fork.exec("ls /app; cd /srv; ls; cat dir/x").output.split() == [
+            "a", "b", "dir", "empty", "link", "changed"
+        ]  # fmt: skip
+
+
+def test_directories_above_exact_paths_and_the_files_are_as_in_the_snapshot_without_rights(
+    with_files: Environment,
+) -> None:
+    with_files.exec(
+        "mkdir -p new/deep; chmod 2711 new; chmod 750 new/deep; chown 65534:65534 new/deep; echo text > new/deep/file;"
+        "ln new/deep/file new/deep/again; ln new/deep/file new/deep/not; touch -d 2020-02-02T02:02:02Z new/deep/file;"
+        "chmod 6755 new/deep/file; chmod 777 dir; echo 1 > dir/new",
+        cwd="/srv",
+    )
+    owner = with_files.exec("stat -c %u:%g /srv/new/deep").output
+    with with_only(with_files, exact=["/srv/new/deep/file", "/srv/new/deep/again", "/srv/dir/new"]) as fork:
+        shown = fork.exec("stat -c %a new new/deep dir; stat -c '%a %Y' new/deep/file; ls new/deep", cwd="/srv")
+        assert shown.output == "711\n750\n755\n755 1580608922\nagain\nfile\n"
+        assert fork.exec("stat -c %u:%g new/deep; cat new/deep/again", cwd="/srv").output == f"{owner}text\n"
+        assert fork.exec("[ new/deep/again -ef new/deep/file ]", cwd="/srv").ok
+    with with_only(with_files, exact=["/srv/new/deep/not"]) as fork:
+        assert fork.exec("cat /srv/new/deep/not").output == "text\n"
+
+
+def test_an_exact_path_takes_the_place_of_another_kind(with_files: Environment) -> None:
+    with_files.exec("rm -r a dir link; mkdir a link; touch a/x link/x; echo file > dir; rm b; ln -s dir b", cwd="/srv")
+    with with_only(with_files, exact=["/srv/a/x", "/srv/dir", "/srv/dir/x", "/srv/link/x", "/srv/b"]) as fork:
+        assert fork.exec("find . | sort; cat b", cwd="/srv").output.split() == [
+            ".", "./a", "./a/x", "./b", "./dir", "./empty", "./link", "./link/x", "file"
+        ]  # fmt: skip
+
+
+def test_links_above_exact_paths_lead_nowhere(with_files: Environment) -> None:
+    with_files.exec(
+        "mkdir /opt/x; touch /opt/x/passwd /opt/x/y /opt/y; rm -r dir; ln -s /opt dir; mkdir new; ln -s /opt/x new/x",
+        cwd="/srv",
+    )
+    exact = ["/srv/dir", "/srv/dir/x", "/srv/dir/y", "/srv/new/x/passwd", "/srv/new/x/y", "/srv/new/z"]
+    with with_only(with_files, exact=exact) as fork:
+        assert fork.exec("find /srv /opt ! -name new | sort; readlink /srv/dir").output.split() == [
+            "/opt", "/srv", "/srv/a", "/srv/b", "/srv/dir", "/srv/empty", "/srv/link", "/opt"
+        ]  # fmt: skip
+    with with_only(with_files, exact=["/srv/dir/x", "/srv/dir/sub/y"]) as fork:
+        assert fork.exec("find /srv/dir | sort").output.split() == ["/srv/dir", "/srv/dir/sub"]
+
+
+def test_thousands_of_exact_paths_come_along(with_files: Environment) -> None:
+    made = with_files.exec(
+        "mkdir /opt/new; cd /opt/new; for i in $(seq 1000); do mkdir d$i; echo $i > d$i/f; : > d$i/not; done;"
+        "cd /srv/dir; for i in $(seq 1000); do echo $i > f$i; done; touch not; rm x sub/y"
+    )
+    assert made.ok, made.output
+    exact = [path for number in range(1, 1001) for path in (f"/opt/new/d{number}/f", f"/srv/dir/f{number}")]
+    with with_only(with_files, exact=[*exact, "/srv/dir/x", "/srv/dir/sub/y"]) as fork:
+        numbers = "".join(f"{number}\n" for number in range(1, 1001))
+        for files in ("/opt/new/*/*", "/srv/dir/f*"):
+            assert fork.exec(f"cat {files} | sort -n").output == numbers
+        assert fork.exec("cd /srv/dir; ls -d not x sub/* 2>/dev/null; ls -d sub").output == "sub\n"
 
 
 def test_names_of_users_are_those_of_the_image(environment: Environment) -> None:

@@ -91,7 +91,7 @@ def test_an_attempt_goes_on_after_a_fork_bomb(small: Environment) -> None:
     small.exec("echo kept > /app/kept")
     small.exec("bomb() { bomb | bomb & }; bomb; sleep 300", timeout=1)
     snapshot = small.snapshot()
-    fork = small.fork(snapshot, network=None, fresh=["/tests"])
+    fork = small.fork(snapshot, network=None)
     fork.start()
     assert fork.exec("cat /app/kept").output == "kept\n"
     fork.stop()

@@ -152,20 +152,12 @@ def test_nothing_is_left_of_an_attempt(docker: DockerEngine, make_task: MakeTask
     volumes_before = volumes(docker)
     environment = engine.create(task, env={}, network=None)
     environment.start()
-    environment.exec("ln -s /nowhere /tests")  # The fork makes an image of its own then.
     snapshot = environment.snapshot()
-    fork = environment.fork(snapshot, network=None, fresh=["/tests", "/logs/verifier"])
+    fork = environment.fork(snapshot, network=None, only=["/srv"])
     fork.start()
-    assert len(images(docker, engine._own[ENGINE])) == 2
-    mounted = {
-        mount["Name"]
-        for mount in docker._client.inspect_container(fork._id)["Mounts"]  # type: ignore[attr-defined]
-    }
-    assert len(mounted) == 2
-    assert mounted <= volumes(docker) - volumes_before
     fork.stop()
     snapshot.discard()
-    assert not mounted & volumes(docker)
+    assert volumes(docker) <= volumes_before
     mine = engine._own[ENGINE]
     assert len(containers(docker, mine)) == 1
     environment.stop()

@@ -229,7 +229,7 @@ print(environment.exec("id -u; cat from-image; touch /usr/local/bin/mine && ls /
 print(environment.exec(["id", "-un"], user="nobody").output.split())
 environment.exec("mkdir locked; echo deep > locked/f; chmod 000 locked/f locked; rm from-image")
 environment.exec("sleep 300 >/dev/null 2>&1 &")
-fork = environment.fork(environment.snapshot(), network="no-network", fresh=["/tests", "/logs/verifier"])
+fork = environment.fork(environment.snapshot(), network="no-network")
 fork.start()
 print(fork.exec("ls; cat locked/f").output.split())
 print(fork.download("/app", Path(sys.argv[1], "out")), Path(sys.argv[1], "out/locked/f").read_text().split())

@@ -105,13 +105,16 @@ def run_native_suite(
             worked = environment.exec(workspace)
             assert worked.ok, worked.output
         snapshot = environment.snapshot()
-        fork = environment.fork(snapshot, network=None, fresh=() if apart else VERIFIER_DIRECTORIES)
+        fork = environment.fork(snapshot, network=None)
         verifier = engine.create(task, env={}, network="no-network") if apart else None
         assert verifier is None or isinstance(verifier, ProgramEnvironment)
         try:
             fork.start()
             if verifier is not None:
                 verifier.start()
+            else:
+                fork.remove(VERIFIER_DIRECTORIES)
+                fork.make_directories(VERIFIER_DIRECTORIES)
             how = {"env": {}, "timeout": round_.verifier_timeout, "toolbox": find_toolbox(engine, task), **settings}
             return run_suite(fork, task, round_, SuiteSettings(**how), verifier=verifier, artifacts=None)
         finally:
@@ -162,9 +165,11 @@ def suite(engine: Engine, tmp_path: Path) -> RunSuite:
             worked = environment.exec(workspace)
             assert worked.ok, worked.output
             snapshot = environment.snapshot()
-            fork = environment.fork(snapshot, network=None, fresh=VERIFIER_DIRECTORIES)
+            fork = environment.fork(snapshot, network=None)
             try:
                 fork.start()
+                fork.remove(VERIFIER_DIRECTORIES)
+                fork.make_directories(VERIFIER_DIRECTORIES)
                 settings = SuiteSettings(env=env or {}, timeout=round_.verifier_timeout)
                 return run_suite(fork, task, round_, settings, artifacts=artifacts)
             finally:

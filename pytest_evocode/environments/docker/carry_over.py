@@ -7,18 +7,31 @@ import io
 import itertools
 import posixpath
 import tarfile
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from pytest_evocode.environments.docker.faults import faults
-from pytest_evocode.environments.docker.files import DIRECTORY, SPECIAL, SYMLINK, ChunkReader, ContainerFiles
-from pytest_evocode.environments.docker.snapshots import DockerSnapshot
-from pytest_evocode.environments.tree_archives import CHUNK, filter_tar, is_in
+from pytest_evocode.environments.docker.files import (
+    DIRECTORY,
+    SPECIAL,
+    SYMLINK,
+    ChunkReader,
+    ContainerFiles,
+    batches,
+)
+from pytest_evocode.environments.docker.snapshots import MOUNTED, DockerSnapshot
+from pytest_evocode.environments.protocol import ExecResult
+from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar, is_in
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
     from docker import APIClient
+
+
+_FEW = 8
+"""Paths in one directory that are read one by one, 80 ms each; for more of them the directory is read whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,38 +40,77 @@ class CarriedFiles:
 
     client: APIClient
     snapshot: DockerSnapshot
-    paths: tuple[str, ...]
+    only: tuple[str, ...]
+    exact: tuple[str, ...]
     labels: Mapping[str, str]
     """Of the container from which the engine reads the snapshot's files, and in which nothing is ever started."""
 
-    def bring(self, target: ContainerFiles, remove: Callable[[Sequence[str]], object]) -> None:
+    def bring(self, files: ContainerFiles, remove: Callable[[Sequence[str]], ExecResult]) -> None:
         """Put the paths into a container, in place of what its image has there, without what gives rights.
 
         Args:
-            target: The files of the container, in which nothing of the agent is yet.
+            files: The files of the container, in which nothing of the agent is yet.
             remove: Deletes files and trees there, as far as they are no volumes.
         """
-        paths = _outermost([_resolve(target, path) for path in self.paths])
-        if there := [path for path in paths if target.look_up(path) is not None]:
-            remove(there)
-        if left := [path for path in there if target.look_up(path) and not self._volumes_around(path)]:
-            raise EnvironmentFault(f"could not be removed from the container: {', '.join(left)}")
-        with self._files() as source, faults("carrying files over from a snapshot"):
-            found = [path for path in paths if _is_carried(source, path)]
-            volumes = [each for each in self.snapshot.volumes if any(is_in(each, path) for path in paths)]
-            volumes += [each for each in self.snapshot.volumes if any(is_in(path, each) for path in paths)]
-            above = {parent: None for path in (*found, *volumes) for parent in _parents(path)}
-            missing = [parent for parent in above if target.look_up(parent) is None]
-            parts = [_directory(path) for path in missing]
-            parts += [self._of_container(source, path) for path in found]
-            parts += [self._of_volume(path, paths) for path in dict.fromkeys(volumes)]
+        target = _Looks(files)
+        trees = _outermost([_resolve(files, path) for path in self.only])
+        own = [*trees, *self.snapshot.volumes, *MOUNTED]
+        exact = {path for path in self.exact if not any(is_in(path, each) for each in own)}
+        with self._files() as source, tempfile.TemporaryFile() as packed, faults("carrying files over from a snapshot"):
+            found = [path for path in trees if source.kind(path) in (DIRECTORY, 0)]
+            volumes = [each for each in self.snapshot.volumes if any(is_in(each, path) for path in trees)]
+            volumes += [each for each in self.snapshot.volumes if any(is_in(path, each) for path in trees)]
+            exact |= {above for path in (*found, *volumes) for above in target.missing_above(path)}
             try:
-                self.client.put_archive(target.container, "/", itertools.chain(*parts, [bytes(2 * tarfile.BLOCKSIZE)]))
+                gone = self._pack_exact(exact, source, target, packed)
+                self._remove([*trees, *gone], files, remove)
+                packed.seek(0)
+                parts = [iter(lambda: packed.read(CHUNK), b"")]
+                parts += [self._of_container(source, path) for path in found]
+                parts += [self._of_volume(path, trees) for path in dict.fromkeys(volumes)]
+                self.client.put_archive(files.container, "/", itertools.chain(*parts, [END]))
             except tarfile.TarError as error:
                 raise EnvironmentFault(f"the engine's archive of a snapshot cannot be read: {error}") from error
 
+    def _pack_exact(self, exact: set[str], source: _Looks, target: _Looks, packed: IO[bytes]) -> list[str]:
+        """Write to a tar what the snapshot has at paths and above them, and return the paths where it has nothing."""
+        groups: dict[str, dict[str, set[str]]] = {}
+        for path in sorted(exact):
+            missing = target.missing_above(path)
+            first = missing[0] if missing else path
+            groups.setdefault(posixpath.dirname(first), {}).setdefault(first, set()).update(
+                (path, *(f"{each}/" for each in missing))
+            )
+        awaited = set(exact)
+        for directory, below in groups.items():
+            if source.kind(directory) != DIRECTORY:
+                continue
+            if len(below) > _FEW:
+                below = {directory: {path for paths in below.values() for path in paths}}
+            for path, wanted in below.items():
+                if wanted != {path} and source.kind(path) == DIRECTORY:
+                    left = set(wanted)
+                    packed.writelines(self._of_container(source, path, left))
+                    awaited -= wanted - left
+        gone = []
+        for path in sorted(awaited):
+            if source.kind(path) in (DIRECTORY, SYMLINK, 0):
+                packed.writelines(self._of_container(source, path, {path}))
+            elif target.kind(posixpath.dirname(path)) == DIRECTORY:
+                gone.append(path)
+        return gone
+
+    def _remove(
+        self, paths: Sequence[str], target: ContainerFiles, remove: Callable[[Sequence[str]], ExecResult]
+    ) -> None:
+        for batch in batches(paths):
+            if not remove(batch).ok and (
+                left := [path for path in batch if target.look_up(path) and not self._volumes_around(path)]
+            ):
+                raise EnvironmentFault(f"could not be removed from the container: {', '.join(left)}")
+
     @contextlib.contextmanager
-    def _files(self) -> Iterator[ContainerFiles]:
+    def _files(self) -> Iterator[_Looks]:
         """Yield the snapshot's files: those of a container that is never started."""
         from docker.types import Mount
 
@@ -72,18 +124,19 @@ class CarriedFiles:
                 network_disabled=True,
             )
         try:
-            yield ContainerFiles(self.client, created["Id"], None)
+            yield _Looks(ContainerFiles(self.client, created["Id"], None))
         finally:
             with faults("removing a container"):
                 self.client.remove_container(created["Id"], v=True, force=True)
 
-    def _of_container(self, source: ContainerFiles, path: str) -> Iterator[bytes]:
-        if path in self.snapshot.volumes:
+    def _of_container(self, source: _Looks, path: str, awaited: set[str] | None = None) -> Iterator[bytes]:
+        volumes = tuple(self.snapshot.volumes)
+        if path in volumes:
             return
-        chunks, _ = self.client.get_archive(source.container, path)
+        chunks, _ = self.client.get_archive(source.files.container, path)
         stream = io.BufferedReader(ChunkReader(chunks), CHUNK)
         with contextlib.closing(chunks):
-            yield from filter_tar(stream, posixpath.dirname(path), without=tuple(self.snapshot.volumes))
+            yield from filter_tar(stream, posixpath.dirname(path), without=volumes, awaited=awaited)
 
     def _of_volume(self, volume: str, paths: Sequence[str]) -> Iterator[bytes]:
         # Opened anew, because several forks may read it at the same time.
@@ -95,10 +148,24 @@ class CarriedFiles:
         return any(is_in(volume, path) for volume in self.snapshot.volumes)
 
 
-def _directory(path: str) -> Iterator[bytes]:
-    info = tarfile.TarInfo(path.lstrip("/"))
-    info.type, info.mode = tarfile.DIRTYPE, 0o755
-    yield info.tobuf(tarfile.PAX_FORMAT)
+class _Looks:
+    """What stands at the paths of a container that does not change; the engine is asked once for each."""
+
+    def __init__(self, files: ContainerFiles) -> None:
+        self.files = files
+        self._kinds: dict[str, int | None] = {"/": DIRECTORY}
+
+    def kind(self, path: str) -> int | None:
+        """Return DIRECTORY, SYMLINK, SPECIAL or 0 for a regular file; None for nothing, and where a link leads to."""
+        if path not in self._kinds:
+            found = self.files.look_up(path) if self.kind(posixpath.dirname(path)) == DIRECTORY else None
+            kinds = (each for each in (DIRECTORY, SYMLINK) if found and int(found["mode"]) & each)
+            self._kinds[path] = None if found is None else next(kinds, int(found["mode"]) & SPECIAL)
+        return self._kinds[path]
+
+    def missing_above(self, path: str) -> list[str]:
+        """Return the directories above a path that are not there, the highest first."""
+        return [parent for parent in _parents(path) if self.kind(parent) != DIRECTORY]
 
 
 def _resolve(files: ContainerFiles, path: str) -> str:
@@ -110,16 +177,6 @@ def _resolve(files: ContainerFiles, path: str) -> str:
         if found is not None and int(found["mode"]) & SYMLINK and found["linkTarget"]:
             resolved = posixpath.normpath(found["linkTarget"]).rstrip("/")
     return resolved
-
-
-def _is_carried(files: ContainerFiles, path: str) -> bool:
-    """Tell whether a path is a directory or a regular file, and no link leads to it."""
-    for parent in _parents(path):
-        found = files.look_up(parent)
-        if found is None or not int(found["mode"]) & DIRECTORY:
-            return False
-    found = files.look_up(path)
-    return found is not None and not int(found["mode"]) & (SYMLINK | SPECIAL)
 
 
 def _parents(path: str) -> list[str]:

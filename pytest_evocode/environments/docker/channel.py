@@ -93,7 +93,6 @@ class Channel:
         self._count = 0
         self._mark = f"\0{uuid.uuid4().hex} ".encode()
         self._stuck = False
-        self._retired = False
         self._attach()
 
     def _attach(self) -> None:
@@ -220,7 +219,7 @@ class Channel:
         deadline: float | None,
         kill: Callable[[], None],
     ) -> tuple[int, bool] | None:
-        if self._stuck or self._retired or not self._busy.acquire(blocking=False):
+        if self._stuck or not self._busy.acquire(blocking=False):
             return None
         try:
             request = self._send(script, take, streams)
@@ -241,7 +240,7 @@ class Channel:
 
     def _interrupt(self, script: str) -> bool:
         """Make PID 1 run a script while it waits for a program."""
-        if self._stuck or self._retired:
+        if self._stuck:
             return False
         request = self._send(script, None, {1})
         deadline = time.monotonic() + _ANSWER
@@ -264,13 +263,9 @@ class Channel:
         """Whether the connection has ended, and so most likely the container."""
         return self._closed
 
-    def retire(self) -> None:
-        """Run nothing more here, because whoever is root in the container may have changed PID 1 by now."""
-        self._retired = True
-
     def end(self) -> None:
         """Make PID 1 end, and the container with it, unless a program runs; cheaper than the engine's kill."""
-        if not self._retired and self._busy.acquire(blocking=False):
+        if self._busy.acquire(blocking=False):
             try:
                 with contextlib.suppress(ChannelClosed):
                     self._send_bytes(b"exit")

@@ -26,7 +26,6 @@ from pytest_evocode.environments.docker.programs import ProgramContainer
 from pytest_evocode.environments.docker.snapshot_chain import SnapshotChain
 from pytest_evocode.environments.docker.snapshots import (
     DockerSnapshot,
-    commit_container,
     docker_exec_line,
     keep_container,
 )
@@ -52,8 +51,7 @@ _BATCH = 2**14  # bytes of paths in one command: no kernel refuses it, and the c
 class DockerEnvironment(ContainerTrees, ProgramContainer):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` in a Docker container.
 
-    It is a :class:`~pytest_evocode.environments.protocol.DistrustingEnvironment`, because short commands of root run
-    through the container's PID 1.
+    Short commands of root run through the container's PID 1.
     """
 
     def __init__(
@@ -63,15 +61,12 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         *,
         workdir: str,
         network: Network | None,
-        fresh: Sequence[str] = (),
         volumes: Mapping[str, IO[bytes]] | None = None,
-        no_new_privileges: bool = False,
         part: CarriedFiles | None = None,
         own_network: ContainerNetwork | None = None,
     ) -> None:
         super().__init__()
         self.workdir = workdir
-        self._no_new_privileges = no_new_privileges
         self._volumes = volumes or {}
         self._part = part
         self._settings = settings
@@ -79,9 +74,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         self.entry_point = settings.entry_point
         self._image = image
         self._network = own_network or ContainerNetwork(settings.networks, network)
-        self._fresh = tuple(fresh)
         self._running: ContainerFiles | None = None
-        self._own_image: str | None = None
         self._snapshots = SnapshotChain(settings.client, settings.labels, settings.image_layers, settings.volumes)
         self._killing = threading.Lock()  # Each of two kills at once would wait for the other's process to end.
 
@@ -92,48 +85,23 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
 
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        try:
-            self._start()
-            planted = any(self._files.is_link(path) for path in self._fresh)
-        except EnvironmentFault:
-            if not self._fresh:
-                raise
-            planted = True  # A volume cannot be mounted over a file.
-        if planted:
-            self._remove_container()
-            self._clear_way()
-            self._start()
+        self._start()
         if self._part is not None:
             # By the image's own rm, because until now nothing of the agent is here.
             self._part.bring(self._files, lambda paths: self.exec(["rm", "-rf", "--", *paths], user="0", cwd="/"))
         # A fork has those of its attempt; a modification time of 1970 shows that nothing was written there.
-        forked = self._fresh or isinstance(self._image, DockerSnapshot)
+        forked = self._part is not None or isinstance(self._image, DockerSnapshot)
         logs = [path for path in _LOGS if not (forked and self._files.is_directory(path))]
-        self._files.pending = [*logs, *self._fresh]
+        self._files.pending = logs
         if not self._network.has_hosts:
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
-
-    def _clear_way(self) -> None:
-        """Copy the image without what stands in the way of the fresh directories.
-
-        In the copy, only directories are where they go and above them.
-        """
-        with faults("preparing fresh directories"):
-            created = self._client.create_container(
-                self._image_name(), command=["true"], labels=dict(self._settings.labels)
-            )
-            self._running = ContainerFiles(self._client, created["Id"], None)
-            self.make_directories(self._fresh)
-            cleared = commit_container(self._client, self._id, image_layers=self._settings.image_layers, listed=False)
-            self._image = self._own_image = cleared.image
-        self._remove_container()
 
     def _start(self) -> None:
         from docker.types import LogConfig, Mount
 
         settings, image = self._settings, self._image_name()
         # An anonymous volume is empty whatever the image has there, and making it runs nothing in the container.
-        mounts: list[Any] = [Mount(path, None, type="volume", no_copy=True) for path in (*self._fresh, *self._volumes)]
+        mounts: list[Any] = [Mount(path, None, type="volume", no_copy=True) for path in self._volumes]
         with faults("starting a container"):
             network_mode = self._network.open(settings.image, settings.labels)  # Before it is asked for more.
             mounts += self._network.mounts
@@ -147,7 +115,6 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
                 shm_size=None if settings.memory is None else settings.memory // 2,
                 mounts=mounts,
                 device_requests=gpu_requests(settings.gpus),
-                security_opt=["no-new-privileges:true"] if self._no_new_privileges else None,
                 log_config=LogConfig(type="none"),
                 **self._network.host_options,
             )
@@ -190,7 +157,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
 
     @property
     def _mounted(self) -> Sequence[str]:
-        return (*self._fresh, *self._volumes, *self._settings.volumes)
+        return (*self._volumes, *self._settings.volumes)
 
     @property
     def _id(self) -> str:
@@ -235,12 +202,12 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
     def _may_be_long(self, command: EngineCommand) -> bool:
         """Tell whether a command may take long where an agent works: PID 1 has to be free to see the session's end."""
         deadline = command.deadline
-        return not self._fresh and deadline is not None and deadline - time.monotonic() > _LONG
+        return deadline is not None and deadline - time.monotonic() > _LONG
 
     def upload(self, sources: Sequence[Source], target: str, *, writable: bool = False) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        # Into a fork, only the engine brings the tests: the agent may have changed any tool there.
-        self._files.upload(sources, target, writable=writable, by_channel=not self._fresh)
+        # Beside files of an agent only the engine brings the tests: any tool may be among them.
+        self._files.upload(sources, target, writable=writable, by_channel=self._part is None)
 
     def download(self, source: str, target: Path, *, exclude: Sequence[str] = ()) -> tuple[str, ...]:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -263,11 +230,6 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
     def make_directories(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._files.make_directories(paths)
-
-    def distrust(self) -> None:
-        """Stop using the channel to PID 1, which root in the container can write to as we do."""
-        if self._files.channel is not None:
-            self._files.channel.retire()
 
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -333,22 +295,21 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         snapshot: Snapshot,
         *,
         network: Network | None,
-        fresh: Sequence[str] = (),
-        no_new_privileges: bool = False,
         only: Sequence[str] | None = None,
+        exact: Sequence[str] = (),
     ) -> Environment:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         assert isinstance(snapshot, DockerSnapshot)
         settings = self._settings
-        part = None if only is None else CarriedFiles(self._client, snapshot, tuple(only), settings.labels)
+        part = None
+        if only is not None:
+            part = CarriedFiles(self._client, snapshot, tuple(only), tuple(exact), settings.labels)
         return type(self)(
             settings,
             snapshot if part is None else settings.image,  # It may still be on the way; start() waits for it.
             workdir=self.workdir,
             network=network,
-            fresh=fresh,
             volumes=snapshot.volumes if part is None else None,
-            no_new_privileges=no_new_privileges,
             part=part,
             own_network=self._network.of_fork(network, snapshot, anew=part is not None),
         )
@@ -356,10 +317,6 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
     def stop(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._remove_container()
-        image, self._own_image = self._own_image, None
-        if image is not None:
-            with faults("removing an image"):
-                self._client.remove_image(image, force=True)
 
     def keep(self, name: str, command: Command, conceal: Callable[[str], str]) -> str:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -369,7 +326,7 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
         kept = keep_container(self._client, here.container, name, self._network.public)
         self._network.close()
         logger.info("kept container %.12s as %s", here.container, kept)
-        self._running = self._own_image = None
+        self._running = None
         if here.channel is not None:
             here.channel.stay()
             here.channel.close()

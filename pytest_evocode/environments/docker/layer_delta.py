@@ -10,10 +10,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pytest_evocode.environments.carry_over import copy_contents
 from pytest_evocode.environments.overlay import is_other_directory
 
 _OPAQUE = "trusted.overlay.opaque"
@@ -23,7 +24,6 @@ _CARRIED = "security.capability"
 """The one attribute that the engine's own commits keep."""
 _RACY = 30_000_000  # nanoseconds, three ticks of the slowest clock: a later change may get the same time
 _RACY_IN_SECONDS = 2_000_000_000  # nanoseconds, where the file system counts whole seconds
-_AT_ONCE = 2**30  # bytes
 
 
 class Mark(NamedTuple):
@@ -242,7 +242,7 @@ def _copy_entry(source: str, target: str, mark: Mark) -> None:
                 raise OSError(errno.ESTALE, "was replaced while it was copied", source)
             writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
-                _copy_contents(reading, writing, status)
+                copy_contents(reading, writing, status)
             finally:
                 os.close(writing)
         finally:
@@ -254,34 +254,6 @@ def _copy_entry(source: str, target: str, mark: Mark) -> None:
         else:
             os.mknod(target, stat.S_IFMT(mark.mode) | 0o600, status.st_rdev)
     _copy_attributes(source, target, status)
-
-
-def _copy_contents(reading: int, writing: int, status: os.stat_result) -> None:
-    for start, end in _extents(reading, status):
-        while start < end:
-            copied = os.copy_file_range(reading, writing, min(end - start, _AT_ONCE), start, start)
-            if not copied:
-                raise OSError(errno.ESTALE, "became shorter while it was copied")
-            start += copied
-    if status.st_blocks * 512 < status.st_size:
-        os.ftruncate(writing, status.st_size)
-
-
-def _extents(file: int, status: os.stat_result) -> Iterator[tuple[int, int]]:
-    """Yield where a file has data: all of it, unless it has holes."""
-    if status.st_blocks * 512 >= status.st_size:
-        yield 0, status.st_size
-        return
-    end = 0
-    while end < status.st_size:
-        try:
-            start = os.lseek(file, end, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno == errno.ENXIO:
-                return
-            raise
-        end = os.lseek(file, start, os.SEEK_HOLE)
-        yield start, end
 
 
 def _copy_attributes(source: str, target: str, status: os.stat_result) -> None:

@@ -41,7 +41,7 @@ SIZE_LIMIT = 32 * 2**30
 CHANGED_FILES = "the files that were changed in the container"
 _KEPT = "evocode-kept-"
 _PAUSING = 3.0  # seconds for the processes of a container to stop
-_MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")  # by the engine, anew in every container
+MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")  # by the engine, anew in every container
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class DockerSnapshot:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         with faults("looking at a snapshot"):
             image = self.client.inspect_image(self.image)  # type: ignore[no-untyped-call]
-        area = Area([*outside, *_MOUNTED], but)
+        area = Area([*outside, *MOUNTED], but)
         found = changed_in_image(image, self.image_layers, area)
         others = {path.rstrip("/") for path in found if path.endswith("/")}
         files = {path for path in found if not path.endswith("/") and area.has(path)}
@@ -93,7 +93,6 @@ def commit_container(
     image_layers: int,
     volumes: Sequence[str] = (),
     keep_for: Path | None = None,
-    listed: bool = True,
 ) -> DockerSnapshot:
     """Commit a container, which is paused meanwhile.
 
@@ -104,7 +103,6 @@ def commit_container(
         volumes: The directories of its volumes, to be copied.
         keep_for: As for :meth:`~pytest_evocode.environments.protocol.Environment.snapshot`; without effect with
             volumes.
-        listed: Whether somebody will ask for the changed paths.
     """
     image = f"{REPOSITORY}:{uuid.uuid4().hex[:12]}"
     labels = snapshot_labels(keep_for, volumes)
@@ -112,7 +110,7 @@ def commit_container(
     with faults("taking a snapshot"), contextlib.ExitStack() as undo:
         undo.callback(_remove_if_made, client, image)
         state = client.inspect_container(container)
-        compared = listed and not layers_can_be_read(state)
+        compared = not layers_can_be_read(state)
         # Both in one pause, or a change that is undone between the two would not be seen.
         with paused(client, container):
             refuse_size(_size_of_changes(client, container), CHANGED_FILES)

@@ -58,8 +58,6 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
         user: User,
         env: Mapping[str, str],
         network: Network | None,
-        fresh: Sequence[str] = (),
-        no_new_privileges: bool = False,
         snapshot: SandboxSnapshot | PartOfLayer | None = None,
         cpus: float | None = None,
         memory_mb: int | None = None,
@@ -74,8 +72,6 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
             user: The user of commands that name none.
             env: The variables of image and task.
             network: As in ``task.toml``; None for none.
-            fresh: Directories to be empty.
-            no_new_privileges: As for :meth:`fork`.
             snapshot: A snapshot to start from.
             cpus: How many CPUs it may use, None for all.
             memory_mb: MiB of memory that it may use, None for the session's default.
@@ -89,13 +85,11 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
         self._user = user
         self._env = {"PATH": PATH, "LANG": "C.UTF-8", **env}
         self._network = SandboxNetwork(settings.proxy, network)
-        self._fresh = tuple(fresh)
-        self._no_new_privileges = no_new_privileges
         self._snapshot = snapshot
         self._pidfd = -1
         self._pooled = PooledLauncher(settings.launcher)
-        self._pending: list[tuple[str, bool]] = []
-        """Directories to be made along with what is done next, and whether anew."""
+        self._pending: list[str] = []
+        """Directories to be made along with what is done next."""
         super().__init__(LimitNotes(self._memory, settings.limits.processes))
         self._lock = threading.Lock()
         self._stays = top is not None
@@ -123,7 +117,6 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
             raise
         self._network.open(self._begin)
         self.make_directories(["/logs/agent", "/logs/artifacts"])
-        self._pending += [(path, True) for path in self._fresh]
 
     def _launch(self) -> int:
         argv = sandbox_argv(self._settings, self.layers, network=self._network.is_shared, shm=self._memory // 2)
@@ -237,7 +230,6 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
             "processes": self._uncounted_processes if self._settings.rootless else None,
             "env": {**self._env, **self._network.variables, **command.env},
             "cwd": command.cwd or self.workdir,
-            "no_new_privileges": self._no_new_privileges,
         }
 
     def interact(self, command: Command, terminal: int) -> int:
@@ -302,7 +294,7 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
 
     def make_directories(self, paths: Sequence[str]) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
-        self._pending += [(path, False) for path in paths]
+        self._pending += paths
 
     def kill_processes(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
@@ -336,14 +328,13 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
         snapshot: Snapshot,
         *,
         network: Network | None,
-        fresh: Sequence[str] = (),
-        no_new_privileges: bool = False,
         only: Sequence[str] | None = None,
+        exact: Sequence[str] = (),
     ) -> Environment:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         assert isinstance(snapshot, SandboxSnapshot)
         image = self.layers.below
-        part = None if only is None else PartOfLayer(snapshot, tuple(only), image)
+        part = None if only is None else PartOfLayer(snapshot, tuple(only), tuple(exact), image)
         fork = SandboxEnvironment(
             self._settings,
             [*image, snapshot.layer] if part is None else image,
@@ -351,8 +342,6 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
             user=self._user,
             env=self._env,
             network=network,
-            fresh=fresh,
-            no_new_privileges=no_new_privileges,
             snapshot=part,
             cpus=self._cpus,
             memory_mb=self._memory_mb,

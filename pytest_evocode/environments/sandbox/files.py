@@ -103,9 +103,9 @@ def remove_paths(request: dict[str, Any]) -> dict[str, Any]:
     return {"left": [path for path in request["paths"] if os.path.lexists(path)]}
 
 
-def make_directories(directories: Iterable[tuple[str, bool]]) -> None:
-    """Make directories, emptied where that is asked; anything else at their paths is replaced, a symlink too."""
-    for path, fresh in directories:
+def make_directories(directories: Iterable[str]) -> None:
+    """Make directories; anything else at their paths is replaced, a symlink too."""
+    for path in directories:
         parts = path.strip("/").split("/")
         for depth in range(1, len(parts) + 1):
             part = "/" + "/".join(parts[:depth])
@@ -114,9 +114,6 @@ def make_directories(directories: Iterable[tuple[str, bool]]) -> None:
             if not os.path.lexists(part):
                 os.mkdir(part)
                 os.chmod(part, 0o755)
-        if fresh:
-            remove_path(path)
-            os.mkdir(path)
         os.chmod(path, 0o777)
 
 

@@ -18,7 +18,6 @@ _PR_CAPBSET_DROP = 24
 _CAPABILITY_VERSION_3 = 0x20080522
 _PR_SET_DUMPABLE = 4
 _PR_SET_SECCOMP = 22
-_PR_SET_NO_NEW_PRIVS = 38
 # The number of add_key by the kernel's number of the architecture (x86-64, i386, arm64, arm, riscv64); request_key and
 # keyctl are the two after it.
 _KEY_CALLS = {0xC000003E: 248, 0x40000003: 286, 0xC00000B7: 217, 0x40000028: 309, 0xC00000F3: 217}
@@ -77,11 +76,6 @@ def limit_capabilities() -> None:
     low, high = mask & 0xFFFFFFFF, mask >> 32
     data = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
     check(libc.capset(header, data), "capset")
-
-
-def refuse_privileges() -> None:
-    """Have setuid and setgid bits and file capabilities no effect on what this process runs from here on."""
-    check(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
 
 
 def refuse_keys() -> None:

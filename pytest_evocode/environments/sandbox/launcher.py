@@ -22,9 +22,9 @@ import warnings  # noqa: F401 - imported by Python 3.13 when it forks, and a wor
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ..carry_over import LayeredFiles, NewLayer
 from ..overlay import Area, list_layer
 from . import files, processes
-from .carry_over import carry_over_in_worker
 from .identity import check, enter_namespaces, hide_memory, libc, own_user_namespace
 from .processes import default_signals, signal_inside
 from .watch import Watch, lock
@@ -37,6 +37,7 @@ CLONE_NEWNET = 0x40000000
 #: The datagram for a request that is in the last of the file descriptors.
 IN_A_FILE = b"in a file"
 _PR_SET_PDEATHSIG = 1
+OPAQUE = "user.overlay.opaque"  # bubblewrap mounts overlays with "userxattr", as root too.
 
 _UNFINISHED = 10.0  # seconds for which a sandbox counts as just started
 _spawned: collections.deque[tuple[int, float]] = collections.deque(maxlen=64)
@@ -102,6 +103,14 @@ def _list_layer(request: dict[str, Any], output: int) -> dict[str, Any]:
         for top, prefix, below in request["layers"]:
             for path in list_layer(top, prefix, Area(request["outside"], request["but"]), below):
                 file.write(os.fsencode(path) + b"\0")
+    return {}
+
+
+def _carry_over(request: dict[str, Any]) -> dict[str, Any]:
+    """Carry paths of a snapshot over into an empty top layer, as the root of the layers' files."""
+    own_user_namespace()
+    image, snapshot = (LayeredFiles(request[side], OPAQUE) for side in ("image", "snapshot"))
+    NewLayer(snapshot, image, request["top"]).carry(request["only"], request["exact"])
     return {}
 
 
@@ -183,7 +192,7 @@ _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "copy_stopped": _copy_stopped,
     "list_layer": _list_layer,
     "remove_tree": _remove_tree,
-    "carry_over": carry_over_in_worker,
+    "carry_over": _carry_over,
 }
 
 

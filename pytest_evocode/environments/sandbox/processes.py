@@ -30,7 +30,6 @@ from .identity import (
     limit_capabilities,
     look_up,
     refuse_keys,
-    refuse_privileges,
 )
 from .watch import lock
 
@@ -119,8 +118,6 @@ def _become_program(
             set_oom_score(oom_score)
         if not request["rootless"]:
             become(uid, gid)
-        if request["no_new_privileges"]:
-            refuse_privileges()
         os.chdir(request["cwd"])
         env = {"HOME": home, **request["env"]}
         default_signals()

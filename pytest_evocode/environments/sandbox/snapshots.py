@@ -67,21 +67,27 @@ class PartOfLayer:
     """Some paths of a snapshot, to be laid over the image that the snapshot lies over."""
 
     snapshot: SandboxSnapshot
-    paths: tuple[str, ...]
+    only: tuple[str, ...]
+    exact: tuple[str, ...]
     image: tuple[Path, ...]
     """The layers of the image, the lowest first."""
 
     def copy_into(self, top: Path) -> None:
         """Copy what there is into the empty top layer of another sandbox, without what gives rights."""
+        image = {
+            path: [*(f"{layer}/{name}" for layer in reversed(self.image)), *own]
+            for path, name, own in (("", "root", ()), ("/usr", "usr", ("/usr",)))
+        }
+        snapshot = self.snapshot.layer
         request = {
             "operation": "carry_over",
-            "layer": str(self.snapshot.layer),
-            "top": str(top),
-            "paths": self.paths,
-            "below": [str(layer) for layer in self.image],
+            "image": image,
+            "snapshot": {"": [f"{snapshot}/root", *image[""]], "/usr": [f"{snapshot}/usr", *image["/usr"]]},
+            "top": {"": f"{top}/root", "/usr": f"{top}/usr"},
+            "only": self.only,
+            "exact": self.exact,
         }
-        with open(os.memfd_create("errors"), "w+b", buffering=0) as errors:
-            self.snapshot.launcher.ask(request, [errors.fileno()])
+        self.snapshot.launcher.ask(request)
 
 
 def copy_top_layer(
