@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ from pytest_evocode.environments.docker.snapshots import (
 )
 from pytest_evocode.environments.docker.trees import ContainerTrees
 from pytest_evocode.environments.egress import EgressGate
+from pytest_evocode.environments.own_shell import MendableEnvironment
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot
 from pytest_evocode.errors import ChannelClosed, EnvironmentFault
 from pytest_evocode.tasks import Network
@@ -49,12 +51,17 @@ _LOOKED_AT = (
 _BATCH = 2**14  # bytes of paths in one command: no kernel refuses it, and the channel takes it
 
 
-class DockerEnvironment(ContainerTrees, ProgramContainer):
+class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` in a Docker container.
 
     It is a :class:`~pytest_evocode.environments.protocol.DistrustingEnvironment`, because short commands of root run
     through the container's PID 1.
     """
+
+    # The engine's words, and those of PID 1's bash for what it starts itself.
+    _start_failures = re.compile(
+        r"OCI runtime |crun: |runc: |unable to find user root|bash: line \d+: (cd: |exec: |/)|bash: error while loading shared libraries"
+    )
 
     def __init__(
         self,
@@ -352,6 +359,10 @@ class DockerEnvironment(ContainerTrees, ProgramContainer):
             part=part,
             own_network=self._network.of_fork(network, snapshot, anew=part is not None),
         )
+
+    def _as_built(self) -> Environment:
+        """Return an environment of the image, not started, with nothing of the agent."""
+        return DockerEnvironment(self._settings, self._settings.image, workdir="/", network="no-network")
 
     def stop(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
