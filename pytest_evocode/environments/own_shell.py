@@ -11,6 +11,7 @@ import contextlib
 import io
 import logging
 import re
+import tarfile
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -95,7 +96,7 @@ class MendableEnvironment(CommandEnvironment):
         try:
             yield
             if self._shell is not None:
-                self._shell.take_away(self)
+                self._shell.take_away()
         finally:
             self._mending = False
 
@@ -104,14 +105,19 @@ class MendableEnvironment(CommandEnvironment):
         exit_code = super().run_or_mend(command, output, deadline)
         if not self._mending or not self._could_not_start(command, exit_code, output):
             return exit_code
-        self._shell = self._shell or OwnShell(self._as_built())
-        if (start := self._shell.bring(self)) is None:
+        if (start := self._own_shell().bring()) is None:
             return exit_code
         logger.info("a command could not be started, and is run by %s", SHELL)
         given = (command.cwd or self.workdir, "given" if command.cwd else "")
         user = "0" if command.user == "root" else command.user  # Which /etc/passwd may not know any more.
         whole = replace(command, argv=(*start, "-c", _RUN, "evocode", *given, *command.argv), user=user, cwd="/")
         return self.run(whole, output, deadline)
+
+    def _own_shell(self) -> OwnShell:
+        if self._shell is None:
+            assert isinstance(self, TreeKeepingEnvironment)
+            self._shell = OwnShell(self, self._as_built())
+        return self._shell
 
     def _could_not_start(self, command: Command, exit_code: int | None, output: CappedOutput) -> bool:
         wanted = exit_code == 126 or (exit_code == 127 and command.argv[0] in _BROUGHT_FOR)
@@ -121,32 +127,46 @@ class MendableEnvironment(CommandEnvironment):
 class OwnShell:
     """The files of one image that make a shell."""
 
-    def __init__(self, as_built: Environment) -> None:
-        """Take them from an environment of the image when they are first needed."""
+    def __init__(self, environment: TreeKeepingEnvironment, as_built: Environment) -> None:
+        """Take them from an environment of the image, not started, when they are first needed."""
+        self._environment = environment
         self._as_built = as_built
         self._collecting = threading.Lock()
         self._start: list[str] | None = None
         self._files = b""
         self._is_there = False
 
-    def bring(self, environment: Environment) -> list[str] | None:
-        """Put the shell into an environment unless it is there, and return what starts it; None where it has none."""
-        assert isinstance(environment, TreeKeepingEnvironment)
+    def bring(self) -> list[str] | None:
+        """Put the shell into the environment unless it is there, and return what starts it; None for no shell."""
         with self._collecting:
-            if self._start is None:
-                self._collect()
-            if self._start and environment.read_files({_FUNCTIONS: 2**16})[_FUNCTIONS] is None:
+            self._collect()
+            if self._start and self._environment.read_files({_FUNCTIONS: 2**16})[_FUNCTIONS] is None:
                 self._is_there = True
-                environment.put_trees((), (), io.BytesIO(self._files))
+                self._environment.put_trees((), (), io.BytesIO(self._files))
             return self._start or None
 
-    def take_away(self, environment: Environment) -> None:
+    def take_away(self) -> None:
         """Remove the shell."""
         if self._is_there:
-            environment.remove([SHELL])
+            self._environment.remove([SHELL])
             self._is_there = False
 
+    def put_back(self) -> None:
+        """Put its files where the image has them, for good: an environment itself may need a shell to start."""
+        with self._collecting:
+            self._collect()
+        files = io.BytesIO()
+        with tarfile.open(fileobj=io.BytesIO(self._files)) as source, tarfile.open(fileobj=files, mode="w") as target:
+            for member in source:
+                _, at_image, member.name = member.name.partition(f"{SHELL}/image/".lstrip("/"))
+                if at_image:
+                    target.addfile(member, source.extractfile(member) if member.isreg() else None)
+        files.seek(0)
+        self._environment.put_trees((), (), files)
+
     def _collect(self) -> None:
+        if self._start is not None:
+            return
         source, files = self._as_built, io.BytesIO()
         assert isinstance(source, TreeKeepingEnvironment)
         try:

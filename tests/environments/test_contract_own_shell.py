@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.matrix
 
 BASH = "rm -f /usr/bin/bash /bin/bash"
-# What `rm -rf /` does, but for its tries at what cannot be removed.
-ALL_FILES = "rm -rf --no-preserve-root --one-file-system / /usr/* /dev/* 2>&1"
+# All of `rm -rf /` that matters here: each other file of /usr would take a sandbox a millisecond.
+ALL_FILES = (
+    "rm -rf /app /dev/* /etc /home /root /srv /tmp /var /usr/lib/*/lib*.so* /usr/lib/*/ld-* /usr/lib64/* /lib /lib64 "
+    "/bin /sbin /usr/bin /usr/sbin /usr/local 2>&1"
+)
 BROKEN = {
     "bash": (BASH, "/app"),
     "loader": ("rm -f /lib64/ld-* /lib/ld-*", "/app"),
@@ -108,12 +111,20 @@ def test_files_are_brought_and_removed_where_all_are_gone(environment: Environme
         assert environment.exec("cat made; echo /sol*").output.endswith("\nmade\n/sol*\n")
 
 
-def test_users_other_than_root_get_the_shell_as_well(
-    make_task: MakeTask, make_environment: MakeEnvironment
-) -> None:
+def test_users_other_than_root_get_the_shell_as_well(make_task: MakeTask, make_environment: MakeEnvironment) -> None:
     task = make_task("FROM python:3.11-slim-bookworm\nWORKDIR /app\nUSER nobody\n")
     environment = make_environment(task)
     with mendable(environment):
         environment.exec("rm -rf /app; rm -f /usr/bin/bash /bin/bash", user="root")
         ended = environment.exec("cat /proc/self/status | grep Uid; pwd")
         assert ended.output.split()[-5:] == ["65534"] * 4 + ["/"]
+
+
+@pytest.mark.parametrize("breaking", [BASH, BROKEN["loader"][0], ALL_FILES], ids=["bash", "loader", "all-files"])
+def test_a_turn_without_a_shell_can_run_out_of_time(environment: Environment, breaking: str) -> None:
+    with mendable(environment):
+        environment.exec(breaking)
+        assert environment.exec("touch /ran; sleep 300", timeout=3).timed_out
+        environment.kill_processes()
+        assert environment.exec("echo /ra*").output.endswith("/ran\n")
+    environment.snapshot().discard()

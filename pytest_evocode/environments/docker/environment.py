@@ -9,6 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -60,7 +61,8 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
 
     # The engine's words, and those of PID 1's bash for what it starts itself.
     _start_failures = re.compile(
-        r"OCI runtime |crun: |runc: |unable to find user root|bash: line \d+: (cd: |exec: |/)|bash: error while loading shared libraries"
+        r"OCI runtime |crun: |runc: |unable to find user root|"
+        r"bash: (line \d+: (cd|exec|/\S+): |error while loading shared )"
     )
 
     def __init__(
@@ -314,8 +316,7 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
             logger.info("PID 1 of a container has ended under a command; starting the container again")
             self._refuse_if_killed()
             with faults("starting a container again after it stopped under a command"):
-                self._client.start(here.container)
-                here.channel.attach_again()
+                self._start_anew(here.container, here.channel, self._client.start)
 
     def _refuse_if_killed(self) -> None:
         refuse_if_killed(self._client, self._running)
@@ -325,9 +326,23 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
         if here.channel is not None and here.channel.closed:
             self._refuse_if_killed()
         logger.info("restarting container %.12s to kill its processes", here.container)
-        self._client.restart(here.container, timeout=0)
-        if here.channel is not None:
-            here.channel.attach_again()
+        self._start_anew(here.container, here.channel, partial(self._client.restart, timeout=0))
+
+    def _start_anew(self, container: str, channel: Channel | None, start: Callable[[str], object]) -> None:
+        """Start PID 1 anew, in an agent's turn with the image's own shell where the agent has left none for it."""
+        from docker.errors import APIError
+
+        with contextlib.suppress(*([APIError] if self._mending else [])):
+            start(container)
+            if channel is not None:
+                channel.attach_again()
+            if not self._mending or channel is None or channel.ask(":", CappedOutput()):
+                return
+        logger.info("container %.12s has no shell to start with; the image's own is put back", container)
+        self._own_shell().put_back()
+        self._client.start(container)
+        if channel is not None:
+            channel.attach_again()
 
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""

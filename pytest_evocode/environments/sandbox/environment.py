@@ -51,9 +51,7 @@ _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox
 class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` that needs neither Docker nor root."""
 
-    _start_failures = re.compile(
-        r"\[Errno \d+\] |no user 'root'|bash: error while loading shared libraries"
-    )
+    _start_failures = re.compile(r"\[Errno \d+\] |no user 'root'|bash: error while loading shared ")
 
     def __init__(
         self,
