@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import select
 import signal
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 from pytest_evocode.environments.archive import ALL_THAT_FOLLOWS, Source, lay_over, pack, unpack
 from pytest_evocode.environments.command_environment import CappedOutput
 from pytest_evocode.environments.egress import EgressGate
+from pytest_evocode.environments.own_shell import MendableEnvironment
 from pytest_evocode.environments.protocol import Command, Environment, FileContents, Snapshot, User
 from pytest_evocode.environments.sandbox import launcher as namespaces
 from pytest_evocode.environments.sandbox.bubblewrap import Layers, SandboxSettings, sandbox_argv
@@ -46,8 +48,10 @@ _TAKING_PENDING = ("make_directories", "unpack", "remove")
 _KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox counts as broken
 
 
-class SandboxEnvironment(SandboxTrees, SandboxPrograms):
+class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
     """An :class:`~pytest_evocode.environments.protocol.InteractiveEnvironment` that needs neither Docker nor root."""
+
+    _start_failures = re.compile(r"\[Errno \d+\] |no user 'root'|bash: error while loading shared ")
 
     def __init__(
         self,
@@ -348,6 +352,11 @@ class SandboxEnvironment(SandboxTrees, SandboxPrograms):
         )
         fork.entry_point = self.entry_point
         return fork
+
+    def _as_built(self) -> Environment:
+        """Return a sandbox with the host's system, which is below every image, and nothing else."""
+        below = self.layers.below[:1]
+        return SandboxEnvironment(self._settings, below, workdir="/", user="0", env={}, network=None)
 
     def stop(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
