@@ -150,7 +150,6 @@ class PlayedAttempt:
         after, files_after = self._snapshot(), self._files()
         suite = SharedRun(lambda: self.run_suite(after, round_, until_failure=self._until_failure))
         if self._suites.in_place:
-            suite = SharedRun(lambda: self._suites.run_in_place(environment, round_))
             suite.result()
         return PlayedRound(round_, before, after, files_before, files_after, suite)
 
@@ -171,8 +170,13 @@ class PlayedAttempt:
     def run_suite(
         self, snapshot: Snapshot, round_: Round, *, taken_of: Environment | None = None, **how: Any
     ) -> SuiteRun:
-        """Run the suite of a round on a snapshot, that was taken of this environment or of the one that is named."""
+        """Run the suite of a round on a snapshot, that was taken of this environment or of the one that is named.
+
+        A suite that runs in place is run there, in the environment itself.
+        """
         self.context.task_environment.refuse_when_cancelled()
+        if self._suites.in_place:
+            return self._suites.run_in_place(taken_of or self.environment, round_, collect=False)
         if taken_of is not None:  # By somebody who does not play the solutions.
             how.setdefault("carry", "reference")
         return self._suites.run(taken_of or self.environment, snapshot, round_, seek_stale=False, **how)

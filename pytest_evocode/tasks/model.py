@@ -332,6 +332,10 @@ class EvocodeMetadata(Section):
     """Files in which a test.sh lists its cases, in place of those that are found by themselves: CTRF,
     pytest-json-report, JUnit XML or TAP.
     """
+    safe_path: bool = False
+    """Whether a test.sh has PYTHONSAFEPATH=1, with which Python 3.11 and newer import nothing unasked from the working
+    directory. Programs that it starts inherit that, and those of several modules may need the directory.
+    """
     reward_key: FilledText | None = None
     """Of several rewards, the one that decides. Default: "reward"."""
     sidecars: dict[Text, SidecarStart] = Field(default_factory=dict)

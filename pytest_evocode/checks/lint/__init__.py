@@ -10,6 +10,7 @@ from pytest_evocode.checks.lint.mentions import find_unmade_paths
 from pytest_evocode.checks.lint.requirements import find_tests_without_requirement
 from pytest_evocode.checks.lint.rounds import find_round_mistakes
 from pytest_evocode.checks.lint.scripts import find_script_mistakes
+from pytest_evocode.checks.lint.shadowing import find_shadowing
 from pytest_evocode.checks.lint.sources import TaskSources
 from pytest_evocode.checks.lint.suite_files import find_lost_tests
 from pytest_evocode.checks.lint.syntax import find_syntax_errors
@@ -18,6 +19,7 @@ from pytest_evocode.tasks import Task
 
 RULES = (
     find_script_mistakes,
+    find_shadowing,
     find_round_mistakes,
     find_syntax_errors,
     find_lost_tests,

@@ -67,7 +67,7 @@ def find_bypasses(sources: TaskSources) -> Iterator[TaskError]:
     native = [each for each in sources.rounds if not each.round.has_script]
     if not native or (verify_in := native[0].round.verify_in) not in ("separate", "clean"):
         return
-    modules = _product_modules(sources)
+    modules = product_modules(sources)
     for file in (*sources.shared_tests, *(file for each in native for file in each.tests)):
         tree = parse_python(file.content) if file.path.suffix == ".py" else None
         if tree is None:
@@ -90,7 +90,7 @@ def _meant_lines(file: SourceFile) -> set[int]:
     return {number for number, line in enumerate(file.text.splitlines(), start=1) if _MEANT.search(line)}
 
 
-def _product_modules(sources: TaskSources) -> set[str]:
+def product_modules(sources: TaskSources) -> set[str]:
     """Return the names by which Python could import what agents are given, or what the solutions make."""
     names: set[str] = set()
     for file in (*sources.given, *(file for each in sources.rounds for file in each.solution)):
