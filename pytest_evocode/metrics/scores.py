@@ -67,7 +67,7 @@ class Scores:
     """Requests to the model per attempt at a task, scaled to all its rounds; ``output_tokens`` likewise."""
     output_tokens: float | None = None
     trusting: int = 0
-    """How many rounds, passed or not, have a verdict that rests on tools of the image which the agent had changed."""
+    """How many rounds, passed or not, have a verdict that trusts something undeclared of the agent's system."""
     undecided: int = 0
     """How many rounds have rewards of which none decides; they count nowhere where passed rounds do, but for these:"""
     undecided_failed: int = 0

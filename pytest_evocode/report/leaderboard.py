@@ -18,6 +18,7 @@ from pytest_evocode.report.markdown import plain
 from pytest_evocode.report.rankings import ranking_notes, rankings, rounds_of
 from pytest_evocode.report.scores import (
     MARK,
+    TRUSTS,
     case_lines,
     format_interval,
     format_part,
@@ -162,8 +163,7 @@ def as_markdown(board: Leaderboard) -> str:
     if any(entry["partial"] for entry in board.entries):
         table += f"\n{PARTIAL} partial: where not all rounds of an attempt were selected, those that were count\n"
     if any(entry["trusting"] for entry in board.entries):
-        what = "rounds, passed or not, whose verdict rests on tools or settings of the image that the agent had changed"
-        table += f"\n\\{MARK} with {what}\n"
+        table += f"\n\\{MARK} with rounds, passed or not, whose verdict trusts {TRUSTS}\n"
     return table + "".join(f"\n{plain(note)}\n" for note in board.notes)
 
 

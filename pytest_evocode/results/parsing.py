@@ -86,11 +86,14 @@ def read_record(kind: type[Record], values: dict[str, Any], *, cases: bool = Tru
 
 def _translate(verdict: dict[str, Any]) -> None:
     """Say in today's words what a suite trusted: versions up to 3 listed changed tools and told four places apart."""
-    place, tools = verdict.get("rests_on"), verdict.pop("changed_tools", None)
-    if tools and place not in ("separate", "artifacts"):
+    place, tools = verdict.get("rests_on"), verdict.pop("changed_tools", None) or ()
+    if place in ("fork", "place"):
+        # A fork was all of the agent's system, but for its processes.
+        verdict |= {"rests_on": "in-place", "trusts": ["/", *tools]}
+    elif place == "artifacts":
+        verdict["rests_on"] = "clean"
+    elif tools and place != "separate":
         verdict["trusts"] = tools
-    if isinstance(place, str):
-        verdict["rests_on"] = {"artifacts": "clean", "fork": "in-place", "place": "in-place"}.get(place, place)
 
 
 def _leave_out_cases(verdict: dict[str, Any]) -> None:

@@ -272,9 +272,11 @@ class AttemptRecord(HarborFields):
     :mod:`pytest_evocode.results.identity`.
     """
     strict: bool | None = None
-    """Whether a round failed in which the agent had changed the image's tools; None in records that do not say."""
+    """Whether suites found nothing undeclared of the agent's system, and a round failed whose suite trusts it; None in
+    records that do not say.
+    """
     verify: Verify | None = None
-    """Where suites ran that would have run in a fork; None where the session did not say."""
+    """How suites were judged by the session's choice; None for the tasks' own."""
     deterministic: bool = False
     """Whether the agent says that it does the same in every attempt, as the oracle does."""
     started: str
@@ -330,9 +332,9 @@ class RunRecord(ResultsRecord):
     shard_times: str | None = None
     """A hash of the times by which shards were made; None where they were made by timeouts, or there are none."""
     verify: Verify | None = None
-    """Where suites ran that would have run in a fork; None where the session did not say."""
+    """How suites were judged by the session's choice; None for the tasks' own."""
     strict: bool | None = None
-    """Whether rounds failed in which an agent had changed the image's tools; None in records that do not say."""
+    """As ``strict`` of an attempt."""
     agents: dict[str, dict[str, Any]] = {}
     """What made each selected agent, by name, as ``made_by`` of its attempts."""
     waiting: str = ""

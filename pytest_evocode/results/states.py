@@ -80,7 +80,7 @@ class SnapshotFile(ResultsRecord):
     task: str
     """The task's directory."""
     strict: bool
-    """Whether the round fails where the agent had changed tools of the image."""
+    """Whether the suite found nothing of the agent's system that the task does not declare."""
     verify_times: int = 1
     """How often the suite was run."""
     timeout_multiplier: float = Field(validation_alias="timeouts", serialization_alias="timeouts")

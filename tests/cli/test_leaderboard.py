@@ -124,15 +124,15 @@ def test_single_rounds_alone_have_a_row_that_says_so(evocode: Evocode, tmp_path:
     )
 
 
-def test_scores_with_rounds_that_rest_trusting_have_a_mark(evocode: Evocode, tmp_path: Path) -> None:
+def test_scores_that_trust_the_agents_system_have_a_mark(evocode: Evocode, tmp_path: Path) -> None:
     write_attempt(tmp_path / "evocode-results", "a", "cheat", "pp", cases=["p", "p"], changed={2: ["/usr/bin/env"]})
     lines = evocode("leaderboard").lines
     score = "100.0\\*"
     row = f"| 1 | {score} | n/a | {score} | n/a | 1/1\\* | {score} | 0.0 | {score} | {score} | n/a | n/a | 1 | 2 | 2 |"
     assert [line for line in lines if "*" in line] == [
         f"| cheat {row}",
-        "\\* with rounds, passed or not, whose verdict rests on tools or settings of the image that the agent had "
-        "changed",
+        "\\* with rounds, passed or not, whose verdict trusts the agent's system: paths that the task does not "
+        "declare, or all of it (in place)",
     ]
     marked = {entry["agent"]: entry["trusting"] for entry in evocode("leaderboard", "--json").json}
     assert marked == {"x|new": 0, "old": 0, "cheat": 1}

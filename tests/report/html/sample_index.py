@@ -217,7 +217,7 @@ def _run(run: str, attempts: list[Attempt]) -> dict[str, Any]:
         "mode": mine[0].mode,
         "shard": [1, 2] if run == "run-1" else None,
         "strict": True,
-        "verify": "fork",
+        "verify": "clean",
         "attempts": [each.id for each in mine],
         "phases": {"setup": 40.0, "agent": 4_000.5, "snapshot": 12.0, "waiting": 90.0, "suite": 220.0, "reading": 3.0},
         "agents": {mine[0].agent: {"model": "openai/gpt-5.4", "temperature": 0.2}},

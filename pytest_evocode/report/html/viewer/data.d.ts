@@ -46,7 +46,7 @@ interface ScoreValues {
   /** k: the fewest and the most attempts at a round. */
   attempts_min: number;
   attempts_max: number;
-  /** Verdicts that rest on tools which the agent had changed. */
+  /** How many verdicts trust the agent's system. */
   trusting: number;
 }
 
@@ -129,7 +129,7 @@ interface AttemptSummary {
   cells: string;
   /** Passed cases of each declared round, and of how many; [0, 0] without a verdict. */
   cases: [number, number][];
-  /** Indices of rounds whose verdict rests on changed tools. */
+  /** Indices of rounds whose verdict trusts the agent's system. */
   trusts: number[];
   cost_usd: number | null;
   tokens: number | null;
@@ -260,7 +260,7 @@ interface RoundData {
   rewards: { [key: string]: number };
   counts: [number, number];
   flags: string[];
-  rests_on: "separate" | "artifacts" | "fork" | "clean" | "place" | null;
+  rests_on: "separate" | "clean" | "in-place" | null;
   void: boolean;
   trusts: string[];
   changed_counts: { [kind: string]: number };
