@@ -25,7 +25,7 @@ def archive(*members: tuple[str, bytes, str], mode: int = 0o644, **headers: str)
     return stream
 
 
-def filtered(stream: io.BytesIO, above: str = "/", **which: Sequence[str]) -> list[tarfile.TarInfo]:
+def filtered(stream: io.BytesIO, above: str = "/", **which: Any) -> list[tarfile.TarInfo]:
     whole = b"".join(filter_tar(stream, above, **which)) + bytes(2 * tarfile.BLOCKSIZE)
     with tarfile.open(fileobj=io.BytesIO(whole)) as tar:
         members = tar.getmembers()

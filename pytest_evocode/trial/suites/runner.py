@@ -365,7 +365,7 @@ class SuiteRunner:
         patterns = self._options.cases.get(round_.name, ())
         return SuiteSettings(
             env={
-                **({"PYTHONSAFEPATH": "1"} if self._config.safe_path and round_.has_script else {}),
+                **({"PYTHONSAFEPATH": "1"} if self._task.config.metadata.evocode.safe_path and round_.has_script else {}),
                 **resolve_env(
                     round_.verifier_env,
                     self._options.environ,
