@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Sequence
+from typing import Any
 
 from pytest_evocode.environments.tree_archives import filter_tar
 
