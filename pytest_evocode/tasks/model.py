@@ -39,6 +39,7 @@ SchemaVersion = Literal["1.0", "1.1", "1.2", "1.3", "1.4"]
 NetworkMode = Literal["public", "no-network", "allowlist"]
 SidecarStart = Literal["image", "snapshot", "shared"]
 VerifyIn = Literal["separate", "clean", "in-place"]
+"""How a suite is judged."""
 Verify = Literal["clean", "in-place"]
 """What ``--evocode-verify`` may ask for."""
 _EARLIER_WORDS = {"fork": "clean", "place": "in-place"}
@@ -47,9 +48,6 @@ _EARLIER_WORDS = {"fork": "clean", "place": "in-place"}
 
 def _in_today_s_words(said: object) -> object:
     return _EARLIER_WORDS.get(said, said) if isinstance(said, str) else said
-
-
-"""Where a suite runs; "artifacts" is what Harbor's ``environment_mode = "separate"`` makes of a ``test.sh``."""
 
 
 class NetworkSection(Section):

@@ -116,7 +116,7 @@ class Task:
     default_reward_key: str = ""
     """The reward that decides where the task does not say, by the session's choice."""
     verify: Verify | None = None
-    """Where suites run by the session's choice that would run in a fork by the task's."""
+    """How suites are judged by the session's choice; None for the task's own."""
     build_context: Path | None = None
     """The directory that the image is built from, where that is not the task's ``environment/``."""
     compose: ComposeFile | None = None
