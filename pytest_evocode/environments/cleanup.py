@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from pytest_evocode.environments import attempt_homes, scratch
+from pytest_evocode.environments.cache import cache_directory
 from pytest_evocode.environments.kept_tasks import KeptTasks
 from pytest_evocode.environments.reference_index import ReferenceIndex
 from pytest_evocode.errors import EnvironmentUnavailable
@@ -30,13 +32,14 @@ def leftovers(*, kept: bool = False, references: bool = False) -> Iterator[list[
     Args:
         kept: Include the forks that ``--evocode-keep`` left, snapshots from which an attempt may be resumed, and the
             files of such attempts on a node of a cluster.
-        references: Include the states of reference solutions, which are shared by all sessions, and the tasks that a
-            node of a cluster keeps.
+        references: Include the states of reference solutions and what they change, which are shared by all sessions,
+            and the tasks that a node of a cluster keeps.
     """
     attempts = _unfinished_attempts() if kept else ()
     with contextlib.ExitStack() as stack:
         of_engines = (*_of_docker(stack, kept, references), *_of_sandboxes(stack, kept, references))
-        yield [*of_engines, *_scratch(), *attempts, *(_tasks_of_clusters() if references else ())]
+        shared = (*_reference_changes(), *_tasks_of_clusters()) if references else ()
+        yield [*of_engines, *_scratch(), *attempts, *shared]
 
 
 @contextlib.contextmanager
@@ -121,6 +124,12 @@ def _reference_states(engine: str, remove: Callable[[str], object]) -> Iterator[
 def _unfinished_attempts() -> Iterator[Leftover]:
     for home in attempt_homes.unfinished_homes():
         yield Leftover(f"files of the unfinished attempt {home}", partial(attempt_homes.remove_home, home))
+
+
+def _reference_changes() -> Iterator[Leftover]:
+    directory = cache_directory() / "reference-changes"
+    if directory.is_dir():
+        yield Leftover(f"notes of what reference solutions change, {directory}", partial(shutil.rmtree, directory))
 
 
 def _tasks_of_clusters() -> Iterator[Leftover]:

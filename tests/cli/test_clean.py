@@ -30,3 +30,13 @@ def test_unfinished_attempts_of_a_cluster_are_removed_only_when_asked_for_and_no
     assert not unfinished.exists()
     assert running.is_dir()
     lock.release()
+
+
+def test_what_reference_solutions_change_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVOCODE_CACHE", str(tmp_path))
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
+    notes = tmp_path / "reference-changes"
+    notes.mkdir()
+    (notes / "sandbox-0123.json").write_text("[]")
+    assert f"removed notes of what reference solutions change, {notes}\n" in CliRunner().invoke(clean_command).output
+    assert not notes.exists()
