@@ -22,6 +22,7 @@ from typing import ClassVar
 from pytest_evocode.environments.command_environment import CappedOutput, CommandEnvironment
 from pytest_evocode.environments.protocol import Command, Environment
 from pytest_evocode.environments.tree_archives import TreeKeepingEnvironment
+from pytest_evocode.errors import EnvironmentFault
 
 logger = logging.getLogger(__name__)
 
@@ -95,9 +96,9 @@ class MendableEnvironment(CommandEnvironment):
         self._mending = True
         try:
             yield
+        finally:
             if self._shell is not None:
                 self._shell.take_away()
-        finally:
             self._mending = False
 
     def run_or_mend(self, command: Command, output: CappedOutput, deadline: float | None) -> int | None:
@@ -146,10 +147,12 @@ class OwnShell:
             return self._start or None
 
     def take_away(self) -> None:
-        """Remove the shell."""
-        if self._is_there:
-            self._environment.remove([SHELL])
-            self._is_there = False
+        """Remove the shell if it was brought."""
+        was_there, self._is_there = self._is_there, False
+        try:
+            self._environment.remove([SHELL] if was_there else [])
+        except EnvironmentFault as error:  # An agent that keeps it from being removed keeps it, and is no fault.
+            logger.warning("%s stays: %s", SHELL, error)
 
     def put_back(self) -> None:
         """Put its files where the image has them, for good: an environment itself may need a shell to start."""

@@ -128,3 +128,14 @@ def test_a_turn_without_a_shell_can_run_out_of_time(environment: Environment, br
         environment.kill_processes()
         assert environment.exec("echo /ra*").output.endswith("/ran\n")
     environment.snapshot().discard()
+
+
+@pytest.mark.parametrize("planted", [f"touch {SHELL}", f"ln -s {SHELL} {SHELL}", f"mkdir -p {SHELL}/functions"])
+def test_whatever_an_agent_puts_in_the_shells_way_is_no_fault_of_the_engine(
+    environment: Environment, planted: str
+) -> None:
+    with mendable(environment):
+        environment.exec(f"{planted}; rm -rf /app; ln -sf true /usr/bin/rm")
+        ended = environment.exec("echo ran")
+        assert ended.exit_code in (126, 127) or ended.output.endswith("\nran\n")
+    assert environment.exec("echo ran", cwd="/").ok

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_evocode.agents import RoundContext
+from pytest_evocode.agents.shell.bash_tool import Deadline, run_script
 from pytest_evocode.environments import Engine
 from pytest_evocode.environments.own_shell import SHELL
 from pytest_evocode.trial.trial import Trial
@@ -22,7 +24,12 @@ ALL_FILES = "rm -rf /etc /home /lib /lib64 /bin /usr/lib/*/lib*.so* /usr/lib64/*
 def test_an_agent_mends_in_round_three_what_it_broke_in_round_two(
     engine: Engine, make_task: MakeTask, finish: Finish, scripted: type[Scripted], breaking: str
 ) -> None:
-    mend = f"cp -an {SHELL}/image/. /; mkdir -p /app; cd /app; cat extra > answer"
+    def mend(context: RoundContext) -> None:
+        """Do as a model does by its tool."""
+        script = f"cp -an {SHELL}/image/. /; mkdir -p /app; cd /app; cat extra > answer"
+        said, action = run_script(script, context, Deadline(60), seconds=60, limit=1000)
+        assert action.exit_code == 0, said
+
     agent = scripted("echo right > answer", f"echo wrong > answer; {breaking}", mend, "type bash; pwd > where")
     files = {"steps/round-3/workdir/setup.sh": "echo right > extra\n"}
     task = make_task(*SUITES, toml='[metadata.evocode]\nverify_in = "clean"\n', files=files)

@@ -45,7 +45,8 @@ logger = logging.getLogger(__name__)
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TAKING_PENDING = ("make_directories", "unpack", "remove")
-_KILL_GRACE = 5.0  # seconds for the killed tree to be reaped before the sandbox counts as broken
+_KILL_GRACE = 0.5  # seconds for the killed tree to be reaped before it is killed once more
+_KILLS = 10  # after which the sandbox counts as broken
 
 
 class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
@@ -202,12 +203,10 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
         finally:
             os.close(output_write)
         timed_out = not collect(output_read, reply, output, deadline)
-        if timed_out:
-            self.kill_processes()
-            if not collect(output_read, reply, output, time.monotonic() + _KILL_GRACE):
-                os.close(output_read)
-                os.close(reply)
-                raise EnvironmentFault("a command in the sandbox could not be killed")
+        if timed_out and not self._kill_command(output_read, reply, output):
+            os.close(output_read)
+            os.close(reply)
+            raise EnvironmentFault("a command in the sandbox could not be killed")
         leave_open(output_read)
         answer = receive_from(self._pidfd, reply)
         self._require_running(int(answer["exit_code"]))
@@ -216,6 +215,14 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
         if timed_out or answer["exit_code"] != 0:
             output.add(self._notes.new_lines().encode())
         return None if timed_out else int(answer["exit_code"])
+
+    def _kill_command(self, output_read: int, reply: int, output: CappedOutput) -> bool:
+        """Kill everything, again as long as the command was only just being started, and tell whether it has ended."""
+        for _ in range(_KILLS):
+            self.kill_processes()
+            if collect(output_read, reply, output, time.monotonic() + _KILL_GRACE):
+                return True
+        return False
 
     def _require_running(self, exit_code: int) -> None:
         with self._lock:
