@@ -1,9 +1,6 @@
 """Carries paths of a snapshot over into an empty layer above an image, where the layers of both can be read.
 
-What lies over an image in an overlay file system is half of the truth: a directory shows the image's files through it
-unless it is opaque, and a character device 0:0, a whiteout, hides what the image has there. So both sides are looked at
-whole, as the kernel shows them, and the new layer has what makes the one of the other. The sandbox launcher imports
-this, so the standard library only.
+The sandbox launcher imports this, so the standard library only.
 """
 
 from __future__ import annotations
@@ -12,96 +9,12 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 
-_LINKS_FOLLOWED = 40
-_NO_DEVICE = os.makedev(0, 0)
+from .overlay import NO_DEVICE, Entry, LayeredFiles, same
+
 _AT_ONCE = 2**30  # bytes
 _NOT_BETWEEN_THESE = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What stands at a path."""
-
-    status: os.stat_result
-    places: tuple[str, ...]
-    """Where on the host it is; for a directory, in all layers that show in it, the highest first."""
-
-    @property
-    def is_directory(self) -> bool:
-        """Whether it is a directory."""
-        return stat.S_ISDIR(self.status.st_mode)
-
-
-class LayeredFiles:
-    """The files of an image or a snapshot, seen through its layers as the kernel shows them; nobody writes to them.
-
-    Args:
-        mounts: The layers, the highest first, by the path at which they are mounted, without a slash at its end.
-        opaque: The attribute of a directory that hides what the layers below it have there.
-    """
-
-    def __init__(self, mounts: Mapping[str, Sequence[str]], opaque: str) -> None:
-        self.opaque = opaque
-        self._found: dict[str, Entry | None] = {
-            path: Entry(os.lstat(layers[0]), tuple(layers)) for path, layers in mounts.items()
-        }
-
-    def find(self, path: str) -> Entry | None:
-        """Return what stands at an absolute path, whose links are not followed; None where there is nothing."""
-        if path not in self._found:
-            self._found[path] = self._look(path)
-        return self._found[path]
-
-    def _look(self, path: str) -> Entry | None:
-        above, _, name = path.rpartition("/")
-        found: list[str] = []
-        status = None
-        directory = self.find(above)
-        for layer in directory.places if directory is not None and directory.is_directory else ():
-            here = f"{layer}/{name}"
-            try:
-                info = os.lstat(here)
-            except FileNotFoundError:
-                continue
-            if not stat.S_ISDIR(info.st_mode):
-                if status is None and not (stat.S_ISCHR(info.st_mode) and info.st_rdev == _NO_DEVICE):
-                    return Entry(info, (here,))
-                break
-            status = status or info
-            found.append(here)
-            if self._is_opaque(here):
-                break
-        return None if status is None else Entry(status, tuple(found))
-
-    def _is_opaque(self, directory: str) -> bool:
-        try:
-            return os.getxattr(directory, self.opaque, follow_symlinks=False) == b"y"
-        except OSError:
-            return False
-
-    def resolve(self, path: str) -> str:
-        """Return the path that an absolute one leads to, all links followed."""
-        resolved, names = "", path.strip("/").split("/")
-        followed = 0
-        while names:
-            name = names.pop(0)
-            if name in ("", "."):
-                continue
-            if name == "..":
-                resolved = resolved.rpartition("/")[0]
-                continue
-            found = self.find(f"{resolved}/{name}")
-            if found is not None and stat.S_ISLNK(found.status.st_mode) and followed < _LINKS_FOLLOWED:
-                followed += 1
-                target = os.readlink(found.places[0])
-                resolved = "" if target.startswith("/") else resolved
-                names = [*target.split("/"), *names]
-            else:
-                resolved = f"{resolved}/{name}"
-        return resolved or "/"
 
 
 class NewLayer:
@@ -139,9 +52,7 @@ class NewLayer:
 
     def _carry(self, path: str, *, tree: bool) -> None:
         found, before = self._snapshot.find(path), self._image.find(path)
-        if found is None and before is None:
-            return
-        if found is not None and before is not None and found.places[0] == before.places[0]:
+        if same(found, before):
             return
         directory = self._directory(path.rpartition("/")[0])
         if directory is None:
@@ -159,7 +70,7 @@ class NewLayer:
         if found is not None and found.is_directory:
             self._make_directory(path, place, found)
         elif not (found is not None and self._copy(found, place)) and before is not None:
-            os.mknod(place, stat.S_IFCHR, _NO_DEVICE)
+            os.mknod(place, stat.S_IFCHR, NO_DEVICE)
 
     def _fill(self, path: str, place: str) -> None:
         """Put into a new directory of the layer all that the snapshot has changed in it."""
@@ -168,12 +79,10 @@ class NewLayer:
             path, place, hidden = waiting.pop()
             found, before = self._snapshot.find(path), None if hidden else self._image.find(path)
             assert found is not None
-            of_image = before.places if before is not None else ()
-            if before is not None and before.is_directory and not set(found.places) & set(of_image):
+            if found.hides(before):
                 os.setxattr(place, self._image.opaque, b"y")
                 hidden = True
-            names = {name for each in found.places if each not in of_image for name in os.listdir(each)}
-            for name in names:
+            for name in found.names_beside(before):
                 inner = f"{path}/{name}"
                 entry, other = self._snapshot.find(inner), None if hidden else self._image.find(inner)
                 self._put(inner, f"{place}/{name}", entry, other)

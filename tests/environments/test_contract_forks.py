@@ -312,6 +312,24 @@ def test_a_snapshot_knows_what_is_not_as_in_the_image(environment: Environment) 
         snapshot.discard()
 
 
+def test_a_directory_is_changed_by_what_is_in_it_and_by_nothing_that_came_and_went(environment: Environment) -> None:
+    environment.exec(
+        "rm $(mktemp); touch /srv/x; rm /srv/x; mkdir -p /srv/y/z; rm -r /srv/y; mkdir /opt/new; chmod 700 /home;"
+        "rm -r tree; mkdir -p tree/new tree/sub; touch tree/sub/x tree/sub/file; rm tree/sub/x; chmod 755 .;"
+        "rmdir /mnt; mkdir /mnt; mkdir -p made/gone; rmdir made/gone"
+    )
+    snapshot = environment.snapshot()
+    environment.exec("rm from-image")
+    later = environment.snapshot()
+    try:
+        expected = ["/app/made", "/app/tree/new", "/app/tree/sub/file", "/app/tree/sub/leaf", "/home", "/opt/new"]
+        assert snapshot.changed_paths(["/logs"]) == expected
+        assert later.changed_paths(["/logs"]) == sorted([*expected, "/app/from-image"])
+    finally:
+        snapshot.discard()
+        later.discard()
+
+
 def test_a_kept_snapshot_is_found_by_its_reference_and_started_from(
     engine: Engine, environment: Environment, plain_task: Task, tmp_path: Path
 ) -> None:
@@ -320,6 +338,7 @@ def test_a_kept_snapshot_is_found_by_its_reference_and_started_from(
     snapshot.made().result()
     found = engine.find_snapshot(snapshot.reference)
     assert found is not None
+    assert found.changed_paths() == snapshot.changed_paths()
     again = engine.create(plain_task, env={}, network="no-network", snapshot=found)
     again.start()
     try:

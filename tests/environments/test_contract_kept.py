@@ -173,7 +173,7 @@ def test_for_the_session_it_has_stopped(engine: Engine, make_environment: MakeEn
 @pytest.mark.docker
 @pytest.mark.parametrize("kind", ["docker"])
 @pytest.mark.nightly
-def test_a_kept_container_keeps_its_image_volumes_and_network_until_it_goes(keep: Keep) -> None:
+def test_a_kept_container_keeps_its_image_and_network_until_it_goes(keep: Keep) -> None:
     from pytest_evocode.environments.docker.engine import connect
 
     kept = keep("public")
@@ -183,10 +183,8 @@ def test_a_kept_container_keeps_its_image_volumes_and_network_until_it_goes(keep
     assert list(found["NetworkSettings"]["Networks"]) == ["bridge"]
     client.restart(found["Id"], timeout=0)  # As after the machine was.
     assert kept.shell("cat /app/work /tests/note") == "by the agent\nby the suite\n"
-    (volume,) = (mount["Name"] for mount in found["Mounts"])
     assert kept.leftover() == [f"container {found['Names'][0].lstrip('/')}"]
     kept.remove()
-    assert volume not in {each["Name"] for each in client.volumes()["Volumes"] or ()}
     start_engine("docker").close()  # Now nobody needs the image any more.
     assert found["ImageID"] not in client.images(quiet=True)
     client.close()

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pytest_evocode.environments.docker.layer_delta import Layer, copy_changes, find_changes, read_layer
-from pytest_evocode.environments.overlay import Area, list_layer
+from pytest_evocode.environments.overlay import Area, LayeredFiles, list_changes
 
 Operation = tuple[str, str, str]
 
@@ -46,15 +46,20 @@ class Overlay:
         self.layers: list[Path] = []
         self.before: Layer | None = None
 
-    def snapshot(self) -> list[str]:
-        """Copy what changed to a layer of its own; returned are the paths that differ from the image."""
+    def snapshot(self) -> None:
+        """Copy what changed to a layer of its own."""
         layer = read_layer(str(self.upper), time.time_ns() + 10**10)  # Nothing changes in this tick of the clock.
         target = self.directory / f"layer{len(self.layers)}"
         copy_changes(find_changes(self.before, layer), str(self.upper), str(target))
         self.before = layer
         self.layers.insert(0, target)
         self._wait_for_tick()
-        return sorted(layer.leaves())
+
+    def changes(self, layers: Sequence[Path]) -> list[str]:
+        """The paths at which these layers, the highest first, differ from the image."""
+        opaque = "trusted.overlay.opaque"
+        image = LayeredFiles({"": [str(self.image)]}, opaque)
+        return sorted(list_changes(LayeredFiles({"": [*map(str, layers), str(self.image)]}, opaque), image, Area()))
 
     def _wait_for_tick(self) -> None:
         probe = self.directory / "probe"
@@ -118,6 +123,20 @@ def contents(top: Path) -> dict[str, object]:
         found[name] = (status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns, data, capability)
     found["links"] = sorted(sorted(each) for each in names.values() if len(each) > 1)
     return found
+
+
+def differing(one: Path, other: Path) -> list[str]:
+    """The paths at which two trees differ, in more than times."""
+    found = [
+        {path: (*status[:3], *status[4:]) for path, status in contents(each).items() if isinstance(status, tuple)}
+        for each in (one, other)
+    ]
+    return [path for path in found[0].keys() | found[1].keys() if found[0].get(path) != found[1].get(path)]
+
+
+def is_told(path: str, changed: Sequence[str]) -> bool:
+    """Whether a path is listed, or a directory above it that was deleted, or what is in it where it is new."""
+    return any(f"{each}/".startswith(f"/{path}/") or f"/{path}/".startswith(f"{each}/") for each in changed)
 
 
 def _remove(path: Path) -> None:
@@ -213,11 +232,13 @@ def test_forks_have_what_the_container_had(turns: Sequence[Sequence[Operation]])
         for operations in turns:
             for operation in operations:
                 apply(operation, container.merged)
-            changed = container.snapshot()
-            # What one copy of the whole layer would have listed.
-            assert changed == sorted(list_layer(str(container.upper), "", Area()))
+            container.snapshot()
+            found = contents(container.merged)
             with container.of_layers() as fork:
-                assert contents(fork) == contents(container.merged)
+                assert contents(fork) == found
+            changed = container.changes(container.layers)
+            assert changed == container.changes([container.upper]), "what one copy of the whole layer has"
+            assert [path for path in differing(container.image, container.merged) if not is_told(path, changed)] == []
 
 
 def test_what_did_not_change_is_not_copied_again() -> None:
@@ -267,6 +288,6 @@ def test_a_socket_is_left_out_as_by_the_engine() -> None:
         container.snapshot()
         (container.merged / "place").unlink()
         listening.bind(str(container.merged / "place"))
-        assert container.snapshot() == []
+        container.snapshot()
         with container.of_layers() as fork:
             assert not (fork / "place").exists()

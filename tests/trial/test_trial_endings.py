@@ -239,8 +239,8 @@ def test_a_snapshot_that_is_copied_when_the_sandbox_is_stopped_is_not_left_behin
     from pytest_evocode.environments.sandbox.snapshots import copy_top_layer
 
     def copy_and_stop(
-        launcher: Any, directory: Path, keep_for: Any, run: Callable[[list[str]], None], source: Path
-    ) -> Path:
+        launcher: Any, directory: Path, keep_for: Any, run: Callable[[list[str]], None], layers: Any
+    ) -> Any:
         def run_and_stop(argv: list[str]) -> None:
             run(argv)
             assert trial.environment is not None
@@ -248,7 +248,7 @@ def test_a_snapshot_that_is_copied_when_the_sandbox_is_stopped_is_not_left_behin
             assert list(directory.glob("snapshot-*/root"))
             run(argv)
 
-        return copy_top_layer(launcher, directory, keep_for, run_and_stop, source)
+        return copy_top_layer(launcher, directory, keep_for, run_and_stop, layers)
 
     monkeypatch.setattr("pytest_evocode.environments.sandbox.environment.copy_top_layer", copy_and_stop)
     trial = Trial(make_task(PASS), NopAgent(), engine)

@@ -101,7 +101,10 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
         # A fork has those of its attempt; a modification time of 1970 shows that nothing was written there.
         forked = self._part is not None or isinstance(self._image, DockerSnapshot)
         logs = [path for path in _LOGS if not (forked and self._files.is_directory(path))]
-        self._files.pending = logs
+        if forked and logs:
+            self.make_directories(logs)  # At once: something may stand in their way.
+        else:
+            self._files.pending = logs
         if not self._network.has_hosts:
             self._files.pending_files = {"/etc/hosts": _HOSTS}  # Without a network, the engine leaves it empty.
 

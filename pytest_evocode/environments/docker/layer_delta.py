@@ -10,12 +10,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pytest_evocode.environments.carry_over import copy_contents
-from pytest_evocode.environments.overlay import is_other_directory
 
 _OPAQUE = "trusted.overlay.opaque"
 _PROBE = "trusted.evocode.probe"
@@ -37,8 +36,6 @@ class Mark(NamedTuple):
     opaque: bool
     """Whether it is a directory that hides what layers below have there."""
     links: int
-    owner: tuple[int, int] = (0, 0)
-    """The numbers of its user and group."""
 
     @property
     def is_directory(self) -> bool:
@@ -64,19 +61,6 @@ class Layer:
     def size(self) -> int:
         """The bytes of its regular files, holes in them included."""
         return sum({mark.inode: mark.size for mark in self.marks.values() if stat.S_ISREG(mark.mode)}.values())
-
-    def leaves(self) -> list[str]:
-        """Return the paths of all files, deleted files and empty directories."""
-        above = {path.rpartition("/")[0] for path in self.marks if path}
-        return [path for path in self.marks if path and path not in above]
-
-    def other_directories(self, below: Sequence[str]) -> list[str]:
-        """Return the directories with another mode or owner than in the layers below, the highest layer first."""
-        return [
-            path
-            for path, mark in self.marks.items()
-            if path and mark.is_directory and is_other_directory(path, mark.mode, mark.owner, below)
-        ]
 
     def without(self, inodes: Collection[int]) -> Layer:
         """Return the layer with entries of some numbers as ones that may change without a trace."""
@@ -128,7 +112,7 @@ def _mark(path: str, status: os.stat_result, now: int) -> Mark:
         return _WHITEOUT
     racy = _RACY if changed % 1_000_000_000 else _RACY_IN_SECONDS
     opaque = stat.S_ISDIR(mode) and _is_opaque(path)
-    mark = Mark(status.st_ino, changed, status.st_size, mode, opaque, status.st_nlink, (status.st_uid, status.st_gid))
+    mark = Mark(status.st_ino, changed, status.st_size, mode, opaque, status.st_nlink)
     return _distrusted(mark) if changed > now - racy else mark
 
 

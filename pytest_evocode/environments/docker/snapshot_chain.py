@@ -13,13 +13,12 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evocode.environments.docker.change_lists import write_list
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.layer_delta import Layer, copy_changes, find_changes, read_layer
 from pytest_evocode.environments.docker.mapped_files import is_plain_overlay, mapped_inodes
@@ -28,7 +27,6 @@ from pytest_evocode.environments.docker.snapshots import (
     CHANGED_FILES,
     COMMENT,
     DockerSnapshot,
-    changed_in_image,
     commit_container,
     copy_volumes,
     layers_can_be_read,
@@ -68,10 +66,6 @@ class _Staged:
     depth: int
     """How many layers the new image has on top of the container's."""
     layer: Layer
-    image: str
-    """The id of the container's image."""
-    lower: tuple[str, ...]
-    """The layers below that of the container, the highest first."""
 
 
 class SnapshotChain:
@@ -170,8 +164,6 @@ class SnapshotChain:
             1 if last is None else last.depth + 1,
             # Nothing is known of files that may change without a trace, so the next snapshot has all of them.
             layer.without({mark.inode for mark in layer.marks.values()} if mapped is None else mapped),
-            state["Image"],
-            tuple(state["GraphDriver"]["Data"]["LowerDir"].split(":")),
         )
 
     def _most_layers(self, image: str) -> int:
@@ -198,10 +190,7 @@ class SnapshotChain:
                 _put_into(staged.directory, self._client.inspect_container(container))
                 repository, _, tag = image.name.partition(":")
                 conf = {"Labels": dict(labels)}
-                done = self._client.commit(container, repository=repository, tag=tag, message=COMMENT, conf=conf)
-                others = (f"{path}/" for path in staged.layer.other_directories(staged.lower))
-                here = {*staged.layer.leaves(), *others}
-                write_list(done["Id"], {*self._changed_before(staged.image), *here})
+                self._client.commit(container, repository=repository, tag=tag, message=COMMENT, conf=conf)
         except BaseException as error:
             made.set_exception(error)
         else:
@@ -232,12 +221,6 @@ class SnapshotChain:
             network_disabled=True,
         )
         return str(created["Id"])
-
-    def _changed_before(self, image: str) -> Collection[str]:
-        """Return what the image of a container changed against the task's."""
-        found = self._client.inspect_image(image)  # type: ignore[no-untyped-call]
-        own = len(found["RootFS"]["Layers"]) > self._image_layers
-        return changed_in_image(found, self._image_layers) if own else ()
 
     def _forget(self) -> None:
         last, self._last = self._last, None

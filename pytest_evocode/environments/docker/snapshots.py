@@ -12,7 +12,7 @@ import shlex
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from pytest_evocode.environments.docker.change_lists import compare_with_image, 
 from pytest_evocode.environments.docker.execs import EngineCommand
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.snapshot_images import REPOSITORY, SnapshotImage
-from pytest_evocode.environments.overlay import Area, list_layer
+from pytest_evocode.environments.overlay import Area, LayeredFiles, list_changes
 from pytest_evocode.errors import EnvironmentFault
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ KEEP_FOR = "evocode.keep-for"
 SIZE_LIMIT = 32 * 2**30
 CHANGED_FILES = "the files that were changed in the container"
 _KEPT = "evocode-kept-"
+_OPAQUE = "trusted.overlay.opaque"
 _PAUSING = 3.0  # seconds for the processes of a container to stop
 MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")  # by the engine, anew in every container
 
@@ -73,11 +74,7 @@ class DockerSnapshot:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
         with faults("looking at a snapshot"):
             image = self.client.inspect_image(self.image)  # type: ignore[no-untyped-call]
-        area = Area([*outside, *MOUNTED], but)
-        found = changed_in_image(image, self.image_layers, area)
-        others = {path.rstrip("/") for path in found if path.endswith("/")}
-        files = {path for path in found if not path.endswith("/") and area.has(path)}
-        return sorted(files | {path for path in others if area.has_inside(path)})
+        return sorted(_changed_in_image(image, self.image_layers, Area([*outside, *MOUNTED], but)))
 
     def discard(self) -> None:
         """Remove the image and the copies of volumes."""
@@ -209,30 +206,29 @@ def layers_can_be_read(container: Mapping[str, Any]) -> bool:
     return driver.get("Name") == "overlay2" and os.access(upper, os.R_OK | os.X_OK)
 
 
-def changed_in_image(image: Mapping[str, Any], below: int, area: Area | None = None) -> Collection[str]:
-    """Return the paths at which a snapshot's image differs from the one with the first ``below`` of its layers.
-
-    A directory that differs in its mode or owner, whatever is in it, may have a slash at its end.
-
-    Args:
-        image: The engine's description of it.
-        below: How many layers the task's image has.
-        area: What is wanted, where it takes time to find out; more may be returned.
-    """
+def _changed_in_image(image: Mapping[str, Any], below: int, area: Area) -> list[str]:
+    """Return the paths at which a snapshot's image differs from the one with the first ``below`` of its layers."""
     listed = read_list(image["Id"])
     if listed is not None:
-        return listed
-    found: set[str] = set()
+        return [path for path in listed if area.has(path)]
+    try:
+        return list_changes(*layered_files(image, below), area)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"what the agent changed is not known: no list of it is kept in {cache_directory()}, where another "
+            f"user or another EVOCODE_CACHE may have it, and a snapshot's layer cannot be read: {error}"
+        ) from error
+
+
+def layered_files(image: Mapping[str, Any], below: int) -> tuple[LayeredFiles, LayeredFiles]:
+    """Return the files of a snapshot's image, and of the one with the first ``below`` of its layers.
+
+    Raises:
+        OSError: They cannot be read.
+    """
     layers = _layers(image)
-    for index, layer in enumerate(own_layers(image, below)):
-        try:
-            found.update(list_layer(layer, "", area or Area(), layers[index + 1 :]))
-        except OSError as error:
-            raise EnvironmentFault(
-                f"what the agent changed is not known: no list of it is kept in {cache_directory()}, where another "
-                f"user or another EVOCODE_CACHE may have it, and a snapshot's layer cannot be read: {error}"
-            ) from error
-    return found
+    own = len(own_layers(image, below))
+    return LayeredFiles({"": layers}, _OPAQUE), LayeredFiles({"": layers[own:]}, _OPAQUE)
 
 
 def _changed_before(client: APIClient, image: str, image_layers: int) -> list[str] | None:

@@ -216,8 +216,7 @@ class SandboxEngine:
 
     def find_snapshot(self, reference: str) -> SandboxSnapshot | None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
-        layer = self._settings.kept / reference
-        return SandboxSnapshot(self._launcher, layer) if reference and layer.is_dir() else None
+        return SandboxSnapshot.find(self._launcher, self._settings.kept / reference) if reference else None
 
     def export_snapshot(self, snapshot: Snapshot, known: Collection[str], target: Path) -> list[ExportedLayer]:
         """See :class:`~pytest_evocode.environments.portable.PortableEngine`."""
@@ -272,12 +271,11 @@ class SandboxEngine:
     def keep_reference_state(self, key: str, snapshot: Snapshot) -> int:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
         assert isinstance(snapshot, SandboxSnapshot)
-        return keep_copy(self._launcher, snapshot.layer, self._references / key)
+        return keep_copy(snapshot, self._references / key)
 
     def find_reference_state(self, key: str) -> SandboxSnapshot | None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""
-        layer = self._references / key
-        return SandboxSnapshot(self._launcher, layer) if layer.is_dir() else None
+        return SandboxSnapshot.find(self._launcher, self._references / key)
 
     def drop_reference_state(self, key: str) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Engine`."""

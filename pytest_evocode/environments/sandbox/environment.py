@@ -320,9 +320,9 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
     def snapshot(self, *, keep_for: Path | None = None) -> Snapshot:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         directory = self._settings.state if keep_for is None else self._settings.kept
-        layer = copy_top_layer(self._settings.launcher, directory, keep_for, self._run_stopped, self.layers.top)
-        logger.debug("copied the files of the sandbox in %s to %s", self.layers.top, layer)
-        return SandboxSnapshot(self._settings.launcher, layer, self.layers.below)
+        snapshot = copy_top_layer(self._settings.launcher, directory, keep_for, self._run_stopped, self.layers)
+        logger.debug("copied the files of the sandbox in %s to %s", self.layers.top, snapshot.layer)
+        return snapshot
 
     def _run_stopped(self, argv: list[str]) -> None:
         """Run a command on the host's files while everything in the sandbox is stopped."""

@@ -22,8 +22,8 @@ import warnings  # noqa: F401 - imported by Python 3.13 when it forks, and a wor
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..carry_over import LayeredFiles, NewLayer
-from ..overlay import Area, list_layer
+from ..carry_over import NewLayer
+from ..overlay import Area, LayeredFiles, list_changes
 from . import files, processes
 from .identity import check, enter_namespaces, hide_memory, libc, own_user_namespace
 from .processes import default_signals, signal_inside
@@ -96,20 +96,25 @@ def _replace_by_host_command(argv: list[str], output: int, errors: int) -> NoRet
         os._exit(127)
 
 
-def _list_layer(request: dict[str, Any], output: int) -> dict[str, Any]:
-    """Write the paths that layers hold to a file, each ended by a NUL, reading them as their root."""
+def _list_changes(request: dict[str, Any], output: int) -> dict[str, Any]:
+    """Write the paths at which a snapshot differs to a file, each ended by a NUL, reading layers as their root."""
     own_user_namespace()
+    image, snapshot = _files_of(request)
     with os.fdopen(output, "wb") as file:
-        for top, prefix, below in request["layers"]:
-            for path in list_layer(top, prefix, Area(request["outside"], request["but"]), below):
-                file.write(os.fsencode(path) + b"\0")
+        for path in list_changes(snapshot, image, Area(request["outside"], request["but"])):
+            file.write(os.fsencode(path) + b"\0")
     return {}
+
+
+def _files_of(request: dict[str, Any]) -> tuple[LayeredFiles, LayeredFiles]:
+    """Return the files of the image and of the snapshot of a request."""
+    return LayeredFiles(request["image"], OPAQUE), LayeredFiles(request["snapshot"], OPAQUE)
 
 
 def _carry_over(request: dict[str, Any]) -> dict[str, Any]:
     """Carry paths of a snapshot over into an empty top layer, as the root of the layers' files."""
     own_user_namespace()
-    image, snapshot = (LayeredFiles(request[side], OPAQUE) for side in ("image", "snapshot"))
+    image, snapshot = _files_of(request)
     NewLayer(snapshot, image, request["top"]).carry(request["only"], request["exact"])
     return {}
 
@@ -190,7 +195,7 @@ _OPERATIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "signal": _signal,
     "host_command": _host_command,
     "copy_stopped": _copy_stopped,
-    "list_layer": _list_layer,
+    "list_changes": _list_changes,
     "remove_tree": _remove_tree,
     "carry_over": _carry_over,
 }

@@ -9,14 +9,17 @@ import stat
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pytest_evocode.environments.owners import Owner, is_needed
+from pytest_evocode.environments.sandbox.bubblewrap import Layers
 from pytest_evocode.environments.sandbox.launcher_client import Launcher
 from pytest_evocode.errors import EnvironmentFault
 
 _OWNER = "owner.json"
+_BELOW = "below.json"
 _AS_IT_IS = ("--numeric-owner", "--same-owner", "--same-permissions", "--sparse", "--xattrs", "--xattrs-include=*")
 
 
@@ -28,6 +31,18 @@ class SandboxSnapshot:
     layer: Path
     below: tuple[Path, ...] = ()
     """The layers of the image, the lowest first; none where they are not known."""
+
+    @classmethod
+    def find(cls, launcher: Launcher, layer: Path) -> SandboxSnapshot | None:
+        """Return the snapshot that an earlier session kept in a directory; None if there is none."""
+        below: tuple[Path, ...] = ()
+        with contextlib.suppress(OSError, ValueError):
+            below = tuple(map(Path, json.loads((layer / _BELOW).read_text())))
+        return cls(launcher, layer, below if all(map(os.path.isdir, below)) else ()) if layer.is_dir() else None
+
+    def keep(self) -> None:
+        """Note down what a later session has to know."""
+        (self.layer / _BELOW).write_text(json.dumps(list(map(str, self.below))))
 
     @property
     def reference(self) -> str:
@@ -42,16 +57,21 @@ class SandboxSnapshot:
 
     def changed_paths(self, outside: Sequence[str] = (), but: Sequence[str] = ()) -> list[str]:
         """See :class:`~pytest_evocode.environments.protocol.Snapshot`."""
-        below = [str(layer) for layer in reversed(self.below)]
-        layers = [
-            (f"{self.layer}/root", "", [f"{each}/root" for each in below]),
-            (f"{self.layer}/usr", "/usr", [*(f"{each}/usr" for each in below), "/usr"] if below else []),
-        ]
         with open(os.memfd_create("paths"), "w+b") as found:
-            request = {"operation": "list_layer", "layers": layers, "outside": list(outside), "but": list(but)}
+            request = {"operation": "list_changes", "outside": list(outside), "but": list(but)}
+            request |= self.describe(self.below)
             self.launcher.ask(request, [found.fileno()])
             found.seek(0)
             return sorted({os.fsdecode(path) for path in found.read().split(b"\0") if path})
+
+    def describe(self, image: Sequence[Path]) -> dict[str, Any]:
+        """Return the layers of an image, given from the lowest, and of the snapshot above it for the launcher."""
+        below = {
+            path: [*(f"{layer}/{name}" for layer in reversed(image)), *own]
+            for path, name, own in (("", "root", ()), ("/usr", "usr", ("/usr",)))
+        }
+        above = {"": [f"{self.layer}/root", *below[""]], "/usr": [f"{self.layer}/usr", *below["/usr"]]}
+        return {"image": below, "snapshot": above}
 
     def copy_into(self, top: Path) -> None:
         """Copy the files into the empty top layer of another sandbox."""
@@ -74,15 +94,9 @@ class PartOfLayer:
 
     def copy_into(self, top: Path) -> None:
         """Copy what there is into the empty top layer of another sandbox, without what gives rights."""
-        image = {
-            path: [*(f"{layer}/{name}" for layer in reversed(self.image)), *own]
-            for path, name, own in (("", "root", ()), ("/usr", "usr", ("/usr",)))
-        }
-        snapshot = self.snapshot.layer
         request = {
             "operation": "carry_over",
-            "image": image,
-            "snapshot": {"": [f"{snapshot}/root", *image[""]], "/usr": [f"{snapshot}/usr", *image["/usr"]]},
+            **self.snapshot.describe(self.image),
             "top": {"": f"{top}/root", "/usr": f"{top}/usr"},
             "only": self.only,
             "exact": self.exact,
@@ -91,33 +105,35 @@ class PartOfLayer:
 
 
 def copy_top_layer(
-    launcher: Launcher, directory: Path, keep_for: Path | None, run: Callable[[list[str]], None], source: Path
-) -> Path:
-    """Copy a sandbox's top layer to a new directory, record whose it is, and return the directory.
+    launcher: Launcher, directory: Path, keep_for: Path | None, run: Callable[[list[str]], None], layers: Layers
+) -> SandboxSnapshot:
+    """Copy a sandbox's top layer to a new directory, record whose it is, and return the snapshot.
 
     Args:
         launcher: The session's launcher.
         directory: Where the new directory is made.
         keep_for: As for :meth:`~pytest_evocode.environments.protocol.Environment.snapshot`.
         run: Runs the command that copies.
-        source: The top layer.
+        layers: Those of the sandbox.
 
     Raises:
         EnvironmentFault: The sandbox was stopped meanwhile, or the copy cannot be written.
     """
     layer = directory / f"snapshot-{uuid.uuid4().hex[:12]}"
+    snapshot = SandboxSnapshot(launcher, layer, layers.below)
     try:
         layer.mkdir(parents=True, mode=0o700)
         if keep_for is not None:
             _write_owner(layer, keep_for)
-        run(_copy_command(source, layer))
+            snapshot.keep()
+        run(_copy_command(layers.top, layer))
     except (EnvironmentFault, OSError) as error:
         # The sandbox was stopped meanwhile, or the disk is full.
         remove_tree(launcher, layer)
         if isinstance(error, OSError):
             raise EnvironmentFault(f"a snapshot could not be written to {layer}: {error.strerror}") from error
         raise
-    return layer
+    return snapshot
 
 
 def pack_layer(launcher: Launcher, layer: Path, archive: Path) -> None:
@@ -145,15 +161,17 @@ def _write_owner(layer: Path, keep_for: Path) -> None:
     (layer / _OWNER).write_text(json.dumps({**asdict(Owner.this()), "keep_for": str(keep_for)}))
 
 
-def keep_copy(launcher: Launcher, layer: Path, target: Path) -> int:
+def keep_copy(snapshot: SandboxSnapshot, target: Path) -> int:
     """Keep a snapshot's files in another directory.
 
     Returns:
         The bytes that they take.
     """
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    launcher = snapshot.launcher
     try:
-        link_layer(launcher, layer, target)
+        link_layer(launcher, snapshot.layer, target)
+        replace(snapshot, layer=target).keep()
         return int(launcher.host_command(["du", "-s", "-B1", "--", str(target)]).split()[0])
     except (EnvironmentFault, OSError) as error:
         remove_tree(launcher, target)
