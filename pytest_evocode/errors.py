@@ -98,12 +98,12 @@ class EnvironmentUnavailable(EnvironmentFault):
 
 
 class KilledFromOutside(EnvironmentFault):
-    """A container or sandbox was killed, which no program in it can do."""
+    """A container or sandbox was killed by something outside of it."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what} was killed from outside, which no program in it can do: by somebody, by a clean-up of the machine "
-            "or by the kernel for want of memory. That is no verdict; go on with --evocode-resume"
+            f"{what} was killed from outside: by somebody, by a clean-up of the machine or by the kernel for want of "
+            "memory, to which a program in it can drive it. Where that leaves no verdict, go on with --evocode-resume"
         )
 
 

@@ -20,8 +20,8 @@ from pytest_evocode.trial.checkpoints import Checkpoints
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.reference_states import ReferenceStates
 from pytest_evocode.trial.round_records import RoundRecords
+from pytest_evocode.trial.suites.control import ControlledSuites
 from pytest_evocode.trial.suites.left_forks import LeftFork
-from pytest_evocode.trial.suites.repeated import run_repeatedly
 from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, judge
 
@@ -57,6 +57,7 @@ class VerdictPipeline:
         self._chain = chain
         self._begun: dict[int, Future[None]] = {}
         self._is_oracle = is_oracle
+        self._controlled = ControlledSuites(context, suites, is_oracle=is_oracle)
         # A thread for each round: a record waits there for those before, whose suites may run later than its own.
         self._pool = ThreadPoolExecutor(len(context.task.rounds), thread_name_prefix="verifier")
         self._gone: list[Future[None]] = []
@@ -109,7 +110,11 @@ class VerdictPipeline:
             with self._suites.in_turn(round_.index):
                 self._context.task_environment.refuse_when_cancelled()
                 snapshot = self._checkpoints.snapshot_of(round_.index)
-                suite, left = run_repeatedly(self._suites, environment, snapshot, round_, times)
+                suite, left = self._controlled.run(environment, snapshot, round_, times)
+            if left is None:
+                if self._counts(round_):
+                    self.conclude(round_, turn, suite)
+                return
             # Now, because the verdicts of earlier rounds, which the record waits for, may be long in coming.
             left.caches_kept = self._suites.clearing.begin(partial(left.keep_caches, suite))
             emptied = None if self._context.options.hold_forks else self._empty(left)

@@ -37,7 +37,9 @@ def judge(
     if strict and verdict is None and suite.stand_in().rests_on_changed_tools:
         # That the suite gave no verdict may come from the changed tools, so it counts as the agent's failure.
         verdict = suite.stand_in()
-    causes = []
+    if suite.of_agent:
+        verdict = suite.stand_in()
+    causes = [suite.of_agent] if suite.of_agent else []
     if agent_timed_out:
         # Without a deadline of the task's it is the agent's own, such as its model's.
         limit = (round_.agent_timeout or 0.0) * timeout_multiplier

@@ -44,6 +44,8 @@ class SuiteSettings:
     is no verdict on a round."""
     seek_stale: bool = True
     """Whether stale cases are told apart from other failing ones, which may take another run (native suites)."""
+    is_control: bool = False
+    """Whether it only tells whose fault it is that another run gave no verdict, so that nothing is kept of it."""
     stopwatch: Stopwatch = field(default_factory=Stopwatch, compare=False)
     """Measures the phases of this run."""
 
@@ -82,6 +84,8 @@ class SuiteRun:
     """Days that the clock was put forward."""
     denied: tuple[DeniedConnection, ...] | None = None
     """What it was denied of the network; None where it had no allowlist."""
+    of_agent: str = ""
+    """Why it is the agent's doing that there is no verdict; empty where there is one, or nothing shows that."""
 
     def noting(self, flags: Sequence[str]) -> SuiteRun:
         """Return the same run with flags, in its verdict or in why there is none."""

@@ -209,7 +209,8 @@ class SuiteRunner:
             logger.debug("%s, %s: the suite begins", name, round_.name)
             suite = run_suite(left.place, self._task, round_, left.settings, verifier=verifier)
             left.more_logs = suite.more_logs
-            self.state.keep(verifier or left.place, round_)
+            if not left.settings.is_control:
+                self.state.keep(verifier or left.place, round_)
             if not self._options.hold_forks:  # Then a person is to find what runs there.
                 left.silence()
         logger.debug("%s, %s: the suite took %.1f s", name, round_.name, suite.seconds)
@@ -339,6 +340,10 @@ class SuiteRunner:
             self._verifiers.close()
         self._own.close()
         self._running.kill()
+
+    def stopping(self, environment: Environment, round_: Round) -> AbstractContextManager[None]:
+        """Return a context in which an environment is stopped with the suites of a round."""
+        return self._running.noted(environment, round_.index)
 
     def drop_after(self, index: int) -> None:
         """Kill every suite of the rounds after one, and start no more of them.
