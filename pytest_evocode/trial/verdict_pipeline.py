@@ -11,7 +11,7 @@ from functools import partial
 
 from pytest_evocode.environments import Environment, Snapshot
 from pytest_evocode.environments.task_environment import STOPPED
-from pytest_evocode.errors import EvocodeError, describe_error
+from pytest_evocode.errors import AgentFault, EvocodeError, describe_error
 from pytest_evocode.results.records import RoundRecord
 from pytest_evocode.results.states import TurnRecord
 from pytest_evocode.tasks import Round
@@ -84,6 +84,16 @@ class VerdictPipeline:
     def wait_until_kept(self) -> None:
         """Wait until artifacts are collected and states kept of all rounds whose records are there."""
         wait(self._kept)
+
+    def snapshot(self, environment: Environment, round_: Round) -> Snapshot:
+        """Take the snapshot that a round is verified in; raises AgentFault where what the agent left prevents it."""
+        return self._controlled.snapshot(environment, round_, keep_for=self._checkpoints.keep_for)
+
+    def give_up(self, round_: Round, turn: TurnRecord, error: AgentFault) -> None:
+        """Deliver the record of a round that has failed because no snapshot could be taken, which ends the attempt."""
+        if self._counts(round_):
+            self.conclude(round_, turn, SuiteRun("", None, rests_on=round_.verify_in, of_agent=str(error)))
+            self._records.skip_after(round_.index, f"the attempt ended in {round_.name}: {error}")
 
     def conclude(self, round_: Round, turn: TurnRecord, suite: SuiteRun) -> None:
         """Make a round's record of its turn and its suite, and deliver it."""

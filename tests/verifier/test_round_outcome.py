@@ -84,6 +84,19 @@ def test_a_suite_without_a_verdict_is_the_agents_failure_where_its_tools_may_be_
         assert (record.verdict.rests_on, record.verdict.changed_tools) == (rests_on, tools)
 
 
+def test_a_suite_without_a_verdict_is_an_error_unless_it_is_the_agents_doing(task: Task) -> None:
+    for suite, outcome, fault in [
+        (BROKEN, "error", "infrastructure"),
+        (replace(BROKEN, of_agent="a control has one"), "failed", None),
+    ]:
+        record = judged(task, suite, "separate", (), strict=False)
+        assert (record.outcome, record.fault) == (outcome, fault)
+    assert record.cause == "a control has one\nthe suite left no reward"
+    assert record.verdict is not None
+    assert (record.verdict.rewards, record.verdict.rests_on) == ({"reward": 0.0}, "separate")
+    assert round_failure(record) == "build"
+
+
 def test_a_suite_that_is_run_anew_changes_nothing_in_the_times_of_the_turn(task: Task) -> None:
     old = RECORD.model_copy(update={"phases": Phases(agent=9.0, snapshot=0.5, suite=30.0)})
     suite = replace(PASSED, phases=Phases(waiting=1.0, suite=20.0))

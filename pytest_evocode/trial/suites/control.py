@@ -10,10 +10,18 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from pytest_evocode.environments import Engine, Environment, Snapshot
-from pytest_evocode.errors import Cancelled, EnvironmentFault, EvocodeError, describe_error
+from pytest_evocode.errors import (
+    AgentFault,
+    Cancelled,
+    EnvironmentFault,
+    EvocodeError,
+    KilledFromOutside,
+    describe_error,
+)
 from pytest_evocode.tasks import Round
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.context import TrialContext
@@ -66,6 +74,27 @@ class ControlledSuites:
             return replace(suite, of_agent=self._why_of_agent(round_)), left
         except BaseException:
             self._suites.let_go(left)
+            raise
+
+    def snapshot(self, environment: Environment, round_: Round, *, keep_for: Path | None) -> Snapshot:
+        """Take a snapshot, at a second try where the first fails.
+
+        Raises AgentFault where that fails on what the agent left alone, and EnvironmentFault where nothing shows that.
+        """
+        try:
+            return environment.snapshot(keep_for=keep_for)
+        except EnvironmentFault as error:
+            if self._is_oracle or isinstance(error, KilledFromOutside) or self._context.cancelled.is_set():
+                raise
+        try:
+            return environment.snapshot(keep_for=keep_for)
+        except EnvironmentFault as error:
+            with contextlib.suppress(EnvironmentFault):
+                self._try_engine(round_)
+                raise AgentFault(
+                    "no snapshot can be taken of what the agent left, and one can of an untouched environment, so the "
+                    f"agent's work is to blame and the round has failed: {error}"
+                ) from error
             raise
 
     def _run_twice(self, run: Callable[[], tuple[SuiteRun, LeftFork]]) -> tuple[SuiteRun, LeftFork]:
