@@ -19,7 +19,7 @@ from pytest_evocode.errors import (
     Cancelled,
     EnvironmentFault,
     EvocodeError,
-    KilledFromOutside,
+    SnapshotGone,
     describe_error,
 )
 from pytest_evocode.tasks import Round
@@ -62,7 +62,7 @@ class ControlledSuites:
         """
         try:
             suite, left = self._run_twice(lambda: run_repeatedly(self._suites, environment, snapshot, round_, times))
-        except Cancelled:
+        except (Cancelled, SnapshotGone):
             raise
         except Exception as error:  # Whatever it is: what an agent leaves may bring about any.
             if not (why := self._why_of_agent(round_)):
@@ -84,12 +84,14 @@ class ControlledSuites:
         try:
             return environment.snapshot(keep_for=keep_for)
         except EnvironmentFault as error:
-            if self._is_oracle or isinstance(error, KilledFromOutside) or self._context.cancelled.is_set():
+            if self._is_oracle or self._context.cancelled.is_set():
                 raise
+            logger.info("%s: a snapshot is taken once more: %s", self._context.task.name, error)
         try:
             return environment.snapshot(keep_for=keep_for)
         except EnvironmentFault as error:
             with contextlib.suppress(EnvironmentFault):
+                environment.exec(_TRY, user="0", cwd="/", timeout=_TRY_LIMIT)  # What has died was perhaps killed.
                 self._try_engine(round_)
                 raise AgentFault(
                     "no snapshot can be taken of what the agent left, and one can of an untouched environment, so the "
@@ -101,7 +103,7 @@ class ControlledSuites:
         """Run a suite, and once more where the engine fails: what comes and goes is nobody's fault."""
         try:
             return run()
-        except Cancelled:
+        except (Cancelled, SnapshotGone):
             raise
         except Exception as error:
             if self._is_oracle or self._context.cancelled.is_set():
