@@ -26,7 +26,7 @@ from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.context import TrialContext
 from pytest_evocode.trial.options import TrialOptions
 from pytest_evocode.trial.reference_changes import ReferenceChanges
-from pytest_evocode.trial.suites.repeated import run_repeatedly
+from pytest_evocode.trial.suites.control import ControlledSuites
 from pytest_evocode.trial.suites.runner import SuiteRunner
 from pytest_evocode.verifier import SuiteRun, compare_cases, ended_by, judge
 
@@ -86,7 +86,7 @@ class Regrader:
             )
         task = self._load(record, next(iter(kept.values())))
         found.same_task = content_hash(task.directory) == record.task_hash
-        suites = self._verify(task, kept, found, is_oracle=record.made_by.get("spec") == "oracle")
+        suites = self._verify(task, kept, found, is_oracle=_is_oracle(record))
         found.before, found.verified = record.rounds, len(suites)
         found.after = self._judged(task, record, kept, suites)
         if suites:
@@ -124,6 +124,7 @@ class Regrader:
         context = TrialContext.of(task, self._engine(first.environment), options)
         suites = SuiteRunner(context, ReferenceChanges(context), is_oracle=is_oracle)
         suites.prepare()
+        controlled = ControlledSuites(context, suites, is_oracle=is_oracle)
         environment = context.task_environment.create()  # Never started: it is what forks are made from.
 
         for index in kept:
@@ -139,9 +140,10 @@ class Regrader:
             if snapshot is None:
                 raise RegradingRefused("its files are not on this machine, or were removed by evocode clean --kept")
             times = kept[round_.index].verify_times
-            suite, left = run_repeatedly(suites, environment, snapshot, round_, times)
-            suites.let_go(left)
-            return suites.compared(environment, snapshot, round_, suite)
+            suite, left = controlled.run(environment, snapshot, round_, times)
+            if left is not None:
+                suites.let_go(left)
+            return suite
 
         with ThreadPoolExecutor(context.slots.count, thread_name_prefix="regrade") as pool:
             begun = {index: pool.submit(run, task.rounds[index - 1]) for index in kept}
@@ -168,7 +170,7 @@ class Regrader:
             except Exception as error:
                 found.problems.append(f"{name}: {self._scrubber.text(describe_error(error))}")
                 continue
-            if suite.verdict is None:
+            if suite.verdict is None and not suite.of_agent:
                 found.problems.append(f"{name}: {self._scrubber.text(suite.fault)}")
             else:
                 done[index] = suite
@@ -187,7 +189,7 @@ class Regrader:
             elif (suite := suites.get(old.index)) is not None:
                 # Each single round begins where the solutions of those before lead, as the first of a chain may.
                 before = [] if alone else list(rounds)
-                new = self._judge(task, old, kept[old.index], suite, before, record.made_by.get("spec") == "oracle")
+                new = self._judge(task, old, kept[old.index], suite, before, _is_oracle(record))
             rounds.append(new)
             if not alone and new.verdict is not None and ended_by(task.rounds[old.index - 1], new, record.mode):
                 last = old.round
@@ -239,6 +241,10 @@ class Regrader:
         }
         directory.write_attempt(record.model_copy(update=changes))
         write_job_of(directory.path)
+
+
+def _is_oracle(record: AttemptRecord) -> bool:
+    return record.made_by.get("spec") == "oracle"
 
 
 def _not_reached(record: RoundRecord, by: str) -> RoundRecord:

@@ -77,6 +77,8 @@ class SuiteRun:
     """Days that the clock was put forward."""
     denied: tuple[DeniedConnection, ...] | None = None
     """What it was denied of the network; None where it had no allowlist."""
+    of_agent: str = ""
+    """Why it is the agent's doing that there is no verdict; empty where there is one, or nothing shows that."""
 
     def noting(self, flags: Sequence[str]) -> SuiteRun:
         """Return the same run with flags, in its verdict or in why there is none."""

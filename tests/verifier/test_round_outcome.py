@@ -16,6 +16,7 @@ from pytest_evocode.verifier import SuiteRun, judge
 
 CASES = (Case(id="a", status="passed"), Case(id="b", status="passed"))
 PASSED = SuiteRun("", Verdict(reward=1.0, rewards={"reward": 1.0, "style": 0.5}, cases=CASES, pinned=(2, 3)))
+BROKEN = SuiteRun("", None, "the suite left no reward")
 RECORD = RoundRecord(
     task="t", agent="a", attempt=1, round="task", index=1, declared_rounds=1, outcome="not reached", tool_calls=1
 )
@@ -62,6 +63,19 @@ def test_a_round_that_trusts_nothing_of_it_is_not_touched(task: Task) -> None:
     record = judged(task, (), strict=True)
     assert record.outcome == "passed"
     assert scores([record]).trusting == 0
+
+
+def test_a_suite_without_a_verdict_is_an_error_unless_it_is_the_agents_doing(task: Task) -> None:
+    for suite, outcome, fault in [
+        (BROKEN, "error", "infrastructure"),
+        (replace(BROKEN, of_agent="a control has one"), "failed", None),
+    ]:
+        record = judge(task.rounds[0], RECORD, suite, agent_timed_out=False, timeout_multiplier=1.0, strict=False)
+        assert (record.outcome, record.fault) == (outcome, fault)
+    assert record.cause == "a control has one\nthe suite left no reward"
+    assert record.verdict is not None
+    assert (record.verdict.rewards, record.verdict.rests_on) == ({"reward": 0.0}, "separate")
+    assert round_failure(record) == "build"
 
 
 def test_a_suite_that_is_run_anew_changes_nothing_in_the_times_of_the_turn(task: Task) -> None:

@@ -38,7 +38,7 @@ from pytest_evocode.environments.sandbox.snapshots import (
 )
 from pytest_evocode.environments.sandbox.trees import SandboxTrees
 from pytest_evocode.environments.terminal import kind_of_terminal, relay, write_all
-from pytest_evocode.errors import EnvironmentFault, UnreadableFile
+from pytest_evocode.errors import EnvironmentFault, SnapshotGone, UnreadableFile
 from pytest_evocode.tasks import Network
 
 logger = logging.getLogger(__name__)
@@ -344,6 +344,8 @@ class SandboxEnvironment(MendableEnvironment, SandboxTrees, SandboxPrograms):
     ) -> Environment:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         assert isinstance(snapshot, SandboxSnapshot)
+        if not snapshot.layer.is_dir():
+            raise SnapshotGone(f"the snapshot {snapshot.layer} is gone")
         image = self.layers.below
         part = None if only is None else PartOfLayer(snapshot, tuple(only), tuple(exact), image)
         fork = SandboxEnvironment(

@@ -81,6 +81,7 @@ class SuiteRunner:
         self._carry: Carry = "declared" if context.options.strict else "changed" if is_oracle else "reference"
         self._is_oracle = is_oracle
         self._task = context.task
+        self._safe_path = context.task.config.metadata.evocode.safe_path
         self._options = context.options
         self._running = RunningSuites(context.cancelled)
         self._order = SuiteOrder(context.suites_at_once)
@@ -354,6 +355,10 @@ class SuiteRunner:
         self._reference.stop()
         self._running.kill()
 
+    def stopping(self, environment: Environment, round_: Round) -> AbstractContextManager[None]:
+        """Return a context in which an environment is stopped with the suites of a round."""
+        return self._running.noted(environment, round_.index)
+
     def drop_after(self, index: int) -> None:
         """Kill every suite of the rounds after one, and start no more of them.
 
@@ -365,7 +370,7 @@ class SuiteRunner:
         patterns = self._options.cases.get(round_.name, ())
         return SuiteSettings(
             env={
-                **({"PYTHONSAFEPATH": "1"} if self._task.config.metadata.evocode.safe_path and round_.has_script else {}),
+                **({"PYTHONSAFEPATH": "1"} if round_.has_script and self._safe_path else {}),
                 **resolve_env(
                     round_.verifier_env,
                     self._options.environ,
