@@ -290,8 +290,8 @@ def test_links_above_exact_paths_lead_nowhere(with_files: Environment) -> None:
 
 def test_thousands_of_exact_paths_come_along(with_files: Environment) -> None:
     made = with_files.exec(
-        "mkdir /opt/new; cd /opt/new; for i in $(seq 1000); do mkdir d$i; echo $i > d$i/f; : > d$i/not; done;"
-        "cd /srv/dir; for i in $(seq 1000); do echo $i > f$i; done; touch not; rm x sub/y"
+        "mkdir /opt/new; cd /opt/new; mkdir $(printf 'd%d ' $(seq 1000)); for i in d*; do echo ${i#d} > $i/f; done;"
+        "touch d1/not; cd /srv/dir; for i in $(seq 1000); do echo $i > f$i; done; touch not; rm x sub/y"
     )
     assert made.ok, made.output
     exact = [path for number in range(1, 1001) for path in (f"/opt/new/d{number}/f", f"/srv/dir/f{number}")]
