@@ -25,6 +25,9 @@ from tests.environments.test_contract_carrying_over import (  # noqa: F401 - run
     test_thousands_of_exact_paths_come_along,
     with_files,
 )
+from tests.environments.test_contract_forks import (  # noqa: F401 - run here, too
+    test_a_directory_is_changed_by_what_is_in_it_and_by_nothing_that_came_and_went,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
