@@ -260,7 +260,8 @@ class Environment(Protocol):
             exact: With ``only``, absolute paths in which no link is followed, as :meth:`Snapshot.changed_paths` lists
                 them. The fork has what the snapshot has there as well, each path by itself: a regular file, a link as
                 it is, a directory without what is in it, or nothing, as after a deletion. What is left out of trees is
-                left out here, too. Directories above them that the image lacks are those of the snapshot.
+                left out here, too. Directories above them that the image lacks are those of the snapshot. What is in a
+                VOLUME of the image comes with ``only``; in Docker it is no change that a snapshot lists.
         """
 
     def stop(self) -> None:

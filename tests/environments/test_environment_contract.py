@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evocode.environments import (
-    DistrustingEnvironment,
     Engine,
     Environment,
     InteractiveEnvironment,
@@ -236,7 +235,6 @@ def test_a_script_as_long_as_the_system_takes_runs_and_a_longer_one_fails(shared
 def test_our_engines_have_what_only_some_features_need(engine: Engine, shared: Environment) -> None:
     assert isinstance(engine, ReferenceKeepingEngine)
     assert isinstance(shared, InteractiveEnvironment)
-    assert isinstance(shared, DistrustingEnvironment) is (engine.name == "docker")
 
 
 def test_what_happens_to_an_environment_is_logged_without_the_values_of_variables(
