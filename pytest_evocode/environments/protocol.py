@@ -135,7 +135,8 @@ class Snapshot(Protocol):
     def changed_paths(self, outside: Sequence[str] = (), but: Sequence[str] = ()) -> list[str]:
         """Return all absolute paths at which the file system differs from the task's image, in order.
 
-        They are those of files made, changed and deleted and of directories made empty or emptied.
+        They are those of files made, changed and deleted, and of directories deleted, made empty, or given another mode
+        or owner; not of those in which files only came and went.
 
         Args:
             outside: Directories in which nothing is looked at; ``/`` has no effect.

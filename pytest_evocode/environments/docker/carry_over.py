@@ -94,7 +94,9 @@ class CarriedFiles:
                 parts = [iter(lambda: packed.read(CHUNK), b"")]
                 parts += [self._of_container(source, path) for path in found]
                 parts += [self._of_volume(path, trees) for path in dict.fromkeys(volumes)]
-                self.client.put_archive(files.container, "/", itertools.chain(*parts, [END]))
+                # In large pieces: each is sent by itself.
+                whole = io.BufferedReader(ChunkReader(itertools.chain(*parts, [END])), CHUNK)
+                self.client.put_archive(files.container, "/", iter(lambda: whole.read(CHUNK), b""))
             except tarfile.TarError as error:
                 raise EnvironmentFault(f"the engine's archive of a snapshot cannot be read: {error}") from error
 
