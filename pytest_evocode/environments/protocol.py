@@ -135,7 +135,8 @@ class Snapshot(Protocol):
     def changed_paths(self, outside: Sequence[str] = (), but: Sequence[str] = ()) -> list[str]:
         """Return all absolute paths at which the file system differs from the task's image, in order.
 
-        They are those of files made, changed and deleted and of directories made empty or emptied.
+        They are those of files made, changed and deleted, and of directories deleted, made empty, or given another mode
+        or owner; not of those in which files only came and went.
 
         Args:
             outside: Directories in which nothing is looked at; ``/`` has no effect.
@@ -260,7 +261,8 @@ class Environment(Protocol):
             exact: With ``only``, absolute paths in which no link is followed, as :meth:`Snapshot.changed_paths` lists
                 them. The fork has what the snapshot has there as well, each path by itself: a regular file, a link as
                 it is, a directory without what is in it, or nothing, as after a deletion. What is left out of trees is
-                left out here, too. Directories above them that the image lacks are those of the snapshot.
+                left out here, too. Directories above them that the image lacks are those of the snapshot. What is in a
+                VOLUME of the image comes with ``only``; in Docker it is no change that a snapshot lists.
         """
 
     def stop(self) -> None:

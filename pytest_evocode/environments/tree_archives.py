@@ -87,31 +87,19 @@ def filter_tar(
             path = posixpath.join(above, member.name.rstrip("/"))
             if not any(is_in(path, each) for each in within) or any(is_in(path, each) for each in without):
                 continue
-            if awaited is not None and path not in awaited and not (member.isdir() and f"{path}/" in awaited):
-                continue
             if path in within and not (member.isreg() or member.isdir()):
                 continue
-            info = tarfile.TarInfo(path.lstrip("/"))
-            info.type, info.mtime = member.type, member.mtime
-            info.mode = member.mode & 0o1777
-            info.uid, info.gid = member.uid, member.gid
-            if member.isreg():
-                info.type, info.size = tarfile.REGTYPE, member.size
-                files.add(path)
-            elif member.issym():
-                info.linkname = member.linkname
-            elif member.islnk():
-                # To a file that was left out, or outside: the engine would link it to what the container has there.
-                other = posixpath.join(above, member.linkname)
-                if other not in files:
-                    continue
-                info.linkname = other.lstrip("/")
-            elif not member.isdir():
+            if awaited is not None and path not in awaited and not (member.isdir() and f"{path}/" in awaited):
+                continue
+            info = _without_rights(member, path, above)
+            # To a file that was left out, or outside: the engine would link it to what the container has there.
+            if info is None or (member.islnk() and info.linkname not in files):
                 continue
             if awaited is not None:
                 awaited.difference_update((path, f"{path}/"))
             yield info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
             if member.isreg():
+                files.add(info.name)
                 contents = archive.extractfile(member)
                 assert contents is not None
                 while chunk := contents.read(CHUNK):
@@ -119,6 +107,23 @@ def filter_tar(
                 yield bytes(-member.size % tarfile.BLOCKSIZE)
     while stream.read(CHUNK):  # The engine waits until all is read.
         pass
+
+
+def _without_rights(member: tarfile.TarInfo, path: str, above: str) -> tarfile.TarInfo | None:
+    """Return an entry for a path without what gives rights; None for a device and the like."""
+    info = tarfile.TarInfo(path.lstrip("/"))
+    info.type, info.mtime = member.type, member.mtime
+    info.mode = member.mode & 0o1777
+    info.uid, info.gid = member.uid, member.gid
+    if member.isreg():
+        info.type, info.size = tarfile.REGTYPE, member.size
+    elif member.issym():
+        info.linkname = member.linkname
+    elif member.islnk():
+        info.linkname = posixpath.join(above, member.linkname).lstrip("/")
+    elif not member.isdir():
+        return None
+    return info
 
 
 def is_in(path: str, directory: str) -> bool:

@@ -221,7 +221,8 @@ def test_exact_files_links_directories_and_deletions_come_along_and_nothing_besi
         "mkdir -p all/not; echo 1 > /app/made; rm /app/here; mkfifo fifo",
         cwd="/srv",
     )
-    exact = [
+    in_usr = with_files.exec("rm -r /usr/share/doc && echo 1 > /usr/local/made && touch /usr/local/not").ok
+    names = (
         "a",
         "b",
         "dir/sub",
@@ -234,8 +235,12 @@ def test_exact_files_links_directories_and_deletions_come_along_and_nothing_besi
         "all",
         "fifo",
         "no/x",
-    ]
-    with with_only(with_files, ["/app"], [*(f"/srv/{path}" for path in exact), "/app/here"]) as fork:
+    )
+    exact = [*(f"/srv/{name}" for name in names), "/app/here", "/usr/local/made", "/usr/share/doc"]
+    with with_only(with_files, ["/app"], exact) as fork:
+        if in_usr:  # Else the user cannot write there in a sandbox.
+            found = fork.exec("find /usr/local/made /usr/local/not /usr/share/doc -maxdepth 0 2>/dev/null").output
+            assert found == "/usr/local/made\n"
         assert fork.exec("find . -mindepth 1 | sort", cwd="/srv").output.split() == (
             ["./a", "./all", "./dir", "./dir/new", "./dir/x", "./empty", "./link", "./new", "./new-link", "./new/empty"]
         )
@@ -290,8 +295,8 @@ def test_links_above_exact_paths_lead_nowhere(with_files: Environment) -> None:
 
 def test_thousands_of_exact_paths_come_along(with_files: Environment) -> None:
     made = with_files.exec(
-        "mkdir /opt/new; cd /opt/new; for i in $(seq 1000); do mkdir d$i; echo $i > d$i/f; : > d$i/not; done;"
-        "cd /srv/dir; for i in $(seq 1000); do echo $i > f$i; done; touch not; rm x sub/y"
+        "mkdir /opt/new; cd /opt/new; mkdir $(printf 'd%d ' $(seq 1000)); for i in d*; do echo ${i#d} > $i/f; done;"
+        "touch d1/not; cd /srv/dir; for i in $(seq 1000); do echo $i > f$i; done; touch not; rm x sub/y"
     )
     assert made.ok, made.output
     exact = [path for number in range(1, 1001) for path in (f"/opt/new/d{number}/f", f"/srv/dir/f{number}")]

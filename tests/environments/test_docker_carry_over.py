@@ -81,5 +81,21 @@ def test_only_what_is_within_the_paths_and_not_without_comes_along() -> None:
     assert names(filtered(archive(*tree), without=["/data/sub"])) == ["data", "data/sub-not", "data/b"]
 
 
+def test_only_awaited_entries_come_along_and_nothing_is_read_after_the_last() -> None:
+    stream = archive(
+        ("srv", tarfile.DIRTYPE, ""),
+        ("srv/file", tarfile.REGTYPE, ""),
+        ("srv/linked", tarfile.LNKTYPE, "srv/file"),
+        ("srv/to-etc", tarfile.SYMTYPE, "/etc"),
+        ("srv/again", tarfile.REGTYPE, ""),
+        ("srv/never", tarfile.REGTYPE, ""),
+    )
+    begun = io.BytesIO(stream.getvalue()[: 3 * tarfile.BLOCKSIZE] + b"no tar" * tarfile.BLOCKSIZE)
+    awaited = {"/srv/", "/srv/linked", "/srv/to-etc/", "/srv/again", "/srv/missing"}
+    assert names(filtered(stream, awaited=awaited)) == ["srv", "srv/again"]
+    assert awaited == {"/srv/linked", "/srv/to-etc/", "/srv/missing"}, "a link's file and a directory are not there"
+    assert names(filtered(begun, awaited={"/srv/file"})) == ["srv/file"]
+
+
 def test_a_path_that_is_a_link_itself_is_left_out() -> None:
     assert filtered(archive(("app", tarfile.SYMTYPE, "/etc")), within=["/app"]) == []

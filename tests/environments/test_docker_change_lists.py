@@ -1,4 +1,4 @@
-"""What a snapshot changed is known whole where the engine's layers cannot be read, as by a user in Docker's group."""
+"""Snapshots and their forks are the same where the engine's layers cannot be read, as by a user in Docker's group."""
 
 from __future__ import annotations
 
@@ -7,9 +7,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evocode.environments.docker import change_lists, snapshot_chain, snapshots
+from pytest_evocode.environments.docker import carry_over, change_lists, snapshot_chain, snapshots
 from pytest_evocode.tasks import Task
 from tests.environments.conftest import start_engine
+from tests.environments.test_contract_carrying_over import (  # noqa: F401 - run here, too
+    test_a_directory_that_was_made_anew_shows_nothing_of_the_image,
+    test_an_exact_path_takes_the_place_of_another_kind,
+    test_deleted_paths_are_gone,
+    test_directories_above_exact_paths_and_the_files_are_as_in_the_snapshot_without_rights,
+    test_exact_files_links_directories_and_deletions_come_along_and_nothing_beside_them,
+    test_links_above_a_path_lead_nowhere,
+    test_links_above_exact_paths_lead_nowhere,
+    test_links_modes_owners_times_and_odd_names_survive,
+    test_links_of_the_image_are_followed,
+    test_nothing_that_gives_rights_comes_along,
+    test_paths_outside_the_workdir_come_with_the_directories_above_them,
+    test_thousands_of_exact_paths_come_along,
+    with_files,
+)
+from tests.environments.test_contract_forks import (  # noqa: F401 - run here, too
+    test_a_directory_is_changed_by_what_is_in_it_and_by_nothing_that_came_and_went,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +41,8 @@ pytestmark = pytest.mark.docker
 @pytest.fixture
 def engine(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """An engine of somebody who may not read the files of the daemon."""
-    monkeypatch.setattr(snapshots, "layers_can_be_read", lambda container: False)
-    monkeypatch.setattr(snapshot_chain, "layers_can_be_read", lambda container: False)
+    for module in (carry_over, snapshot_chain, snapshots):
+        monkeypatch.setattr(module, "layers_can_be_read", lambda container: False)
     started = start_engine("docker")
     yield started
     started.close()

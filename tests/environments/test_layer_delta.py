@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from pytest_evocode.environments.carry_over import NewLayer
 from pytest_evocode.environments.docker.layer_delta import Layer, copy_changes, find_changes, read_layer
 from pytest_evocode.environments.overlay import Area, LayeredFiles, list_changes
 
@@ -55,11 +56,13 @@ class Overlay:
         self.layers.insert(0, target)
         self._wait_for_tick()
 
+    def files(self, layers: Sequence[Path]) -> LayeredFiles:
+        """The image's files below layers of which the highest comes first."""
+        return LayeredFiles({"": [*map(str, layers), str(self.image)]}, "trusted.overlay.opaque")
+
     def changes(self, layers: Sequence[Path]) -> list[str]:
-        """The paths at which these layers, the highest first, differ from the image."""
-        opaque = "trusted.overlay.opaque"
-        image = LayeredFiles({"": [str(self.image)]}, opaque)
-        return sorted(list_changes(LayeredFiles({"": [*map(str, layers), str(self.image)]}, opaque), image, Area()))
+        """The paths at which these layers differ from the image."""
+        return sorted(list_changes(self.files(layers), self.files([]), Area()))
 
     def _wait_for_tick(self) -> None:
         probe = self.directory / "probe"
@@ -69,11 +72,11 @@ class Overlay:
             probe.touch()
 
     @contextlib.contextmanager
-    def of_layers(self) -> Iterator[Path]:
-        """Mount what a fork of the last snapshot would have."""
+    def of_layers(self, layers: Sequence[Path] | None = None) -> Iterator[Path]:
+        """Mount what a fork with some layers would have, by default one of the last snapshot."""
         fork = self.directory / "fork"
         fork.mkdir(exist_ok=True)
-        mount(f"lowerdir={':'.join(map(str, [*self.layers, self.image]))}", fork)
+        mount(f"lowerdir={':'.join(map(str, [*(layers or self.layers), self.image]))}", fork)
         try:
             yield fork
         finally:
@@ -126,12 +129,23 @@ def contents(top: Path) -> dict[str, object]:
 
 
 def differing(one: Path, other: Path) -> list[str]:
-    """The paths at which two trees differ, in more than times."""
+    """The paths at which two trees differ, in more than times and attributes."""
     found = [
-        {path: (*status[:3], *status[4:]) for path, status in contents(each).items() if isinstance(status, tuple)}
+        {path: (*status[:3], status[4]) for path, status in contents(each).items() if isinstance(status, tuple)}
         for each in (one, other)
     ]
     return [path for path in found[0].keys() | found[1].keys() if found[0].get(path) != found[1].get(path)]
+
+
+def carried(top: Path) -> dict[str, object]:
+    """What of a tree is to be carried over: no times, and nothing that gives rights."""
+    found = {path: status for path, status in contents(top).items() if isinstance(status, tuple)}
+    kinds = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
+    return {
+        path: (status[0] & ~0o6000, *status[1:3], status[4])
+        for path, status in found.items()
+        if any(is_kind(status[0]) for is_kind in kinds)
+    }
 
 
 def is_told(path: str, changed: Sequence[str]) -> bool:
@@ -239,6 +253,32 @@ def test_forks_have_what_the_container_had(turns: Sequence[Sequence[Operation]])
             changed = container.changes(container.layers)
             assert changed == container.changes([container.upper]), "what one copy of the whole layer has"
             assert [path for path in differing(container.image, container.merged) if not is_told(path, changed)] == []
+
+
+@settings(
+    max_examples=int(os.environ.get("EVOCODE_LAYER_EXAMPLES", "10")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(turns)
+@example([[("renew", "a/b", "a"), ("renew", "d", "a"), ("directory", "d/a", "a")], [("to fifo", "a/a", "a")]])
+def test_trees_and_listed_paths_are_carried_over_as_the_container_had_them(
+    turns: Sequence[Sequence[Operation]],
+) -> None:
+    with overlay() as container:
+        for operations in turns:
+            for operation in operations:
+                apply(operation, container.merged)
+            container.snapshot()
+        wanted = carried(container.merged)
+        links = {name for name in NAMES if (container.merged / name).is_symlink()}
+        for number, (trees, exact) in enumerate(((NAMES, ()), ((), container.changes(container.layers)))):
+            new = container.directory / f"new{number}"
+            new.mkdir()
+            made = NewLayer(container.files(container.layers), container.files([]), {"": str(new)})
+            made.carry([f"/{name}" for name in trees], exact)
+            with container.of_layers([new]) as fork:
+                assert carried(fork) == {path: each for path, each in wanted.items() if exact or path not in links}
 
 
 def test_what_did_not_change_is_not_copied_again() -> None:

@@ -1,16 +1,20 @@
-"""Brings single paths of a snapshot into a container of the image, as a stream from the engine to the engine."""
+"""Brings single paths of a snapshot into a container of the image: from layer to layer, or else through the engine."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import logging
+import os
 import posixpath
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
+from pytest_evocode.environments.carry_over import NewLayer
 from pytest_evocode.environments.docker.faults import faults
 from pytest_evocode.environments.docker.files import (
     DIRECTORY,
@@ -20,7 +24,7 @@ from pytest_evocode.environments.docker.files import (
     ContainerFiles,
     batches,
 )
-from pytest_evocode.environments.docker.snapshots import MOUNTED, DockerSnapshot
+from pytest_evocode.environments.docker.snapshots import MOUNTED, DockerSnapshot, layered_files, layers_can_be_read
 from pytest_evocode.environments.protocol import ExecResult
 from pytest_evocode.environments.tree_archives import CHUNK, END, filter_tar, is_in
 from pytest_evocode.errors import EnvironmentFault
@@ -28,6 +32,8 @@ from pytest_evocode.errors import EnvironmentFault
 if TYPE_CHECKING:
     from docker import APIClient
 
+
+logger = logging.getLogger(__name__)
 
 _FEW = 8
 """Paths in one directory that are read one by one, 80 ms each; for more of them the directory is read whole."""
@@ -43,6 +49,26 @@ class CarriedFiles:
     exact: tuple[str, ...]
     labels: Mapping[str, str]
     """Of the container from which the engine reads the snapshot's files, and in which nothing is ever started."""
+
+    def lay(self, container: str) -> bool:
+        """Put the paths into the layer of a container that was never started; False where only :meth:`bring` can."""
+        with faults("carrying files over from a snapshot"):
+            state = self.client.inspect_container(container)
+            image = self.client.inspect_image(self.snapshot.image)  # type: ignore[no-untyped-call]
+        if state["Mounts"] or not layers_can_be_read(state):
+            return False
+        top = state["GraphDriver"]["Data"]["UpperDir"]
+        if os.listdir(top):
+            return False
+        exact = [path for path in self.exact if path not in MOUNTED]
+        try:
+            NewLayer(*layered_files(image, self.snapshot.image_layers), {"": top}).carry(self.only, exact)
+        except OSError as error:
+            logger.info("files are carried over into container %.12s by the engine: %s", container, error)
+            for path in os.scandir(top):
+                shutil.rmtree(path.path) if path.is_dir(follow_symlinks=False) else os.unlink(path.path)
+            return False
+        return True
 
     def bring(self, files: ContainerFiles, remove: Callable[[Sequence[str]], ExecResult]) -> None:
         """Put the paths into a container, in place of what its image has there, without what gives rights.

@@ -95,9 +95,6 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
     def start(self) -> None:
         """See :class:`~pytest_evocode.environments.protocol.Environment`."""
         self._start()
-        if self._part is not None:
-            # By the image's own rm, because until now nothing of the agent is here.
-            self._part.bring(self._files, lambda paths: self.exec(["rm", "-rf", "--", *paths], user="0", cwd="/"))
         # A fork has those of its attempt; a modification time of 1970 shows that nothing was written there.
         forked = self._part is not None or isinstance(self._image, DockerSnapshot)
         logs = [path for path in _LOGS if not (forked and self._files.is_directory(path))]
@@ -150,8 +147,12 @@ class DockerEnvironment(MendableEnvironment, ContainerTrees, ProgramContainer):
             self._network.join(container)
             channel = Channel(self._client, container)
             self._running = ContainerFiles(self._client, container, channel)
+            is_laid = self._part is None or self._part.lay(container)
             self._client.start(container)
             logger.debug("started container %.12s from %s", container, image)
+            if self._part is not None and not is_laid:
+                # By the image's own rm, because until now nothing of the agent is here.
+                self._part.bring(self._files, lambda paths: self.exec(["rm", "-rf", "--", *paths], user="0", cwd="/"))
             for path, contents in self._volumes.items():
                 # Opened anew, because several forks may read it at the same time.
                 with open(f"/proc/self/fd/{contents.fileno()}", "rb") as stream:

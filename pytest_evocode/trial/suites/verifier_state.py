@@ -67,8 +67,8 @@ class VerifierState:
     def give(self, place: Environment, round_: Round, *, empty: bool) -> tuple[str, ...]:
         """Put the directories where a suite is about to run, and return what is to be said of them.
 
-        They replace whatever is there: an agent's files at these paths are no suite's. ``empty`` says that the place is
-        a fork that was made with these directories fresh.
+        They replace whatever is there: an agent's files at these paths are no suite's. ``empty`` says that they are
+        empty there.
         """
         if not self.paths:
             return ()
