@@ -30,8 +30,12 @@ def oracle(attempt: PlayedAttempt, played_rounds: Sequence[PlayedRound]) -> list
     problems = []
     for played, found in zip(played_rounds, explain_failures(attempt.context.task, runs), strict=True):
         problems += found or _against_its_cases(played)
-        problems += [_NOT_THERE] if found and played.round.verify_in == "clean" else []
+        problems += [_NOT_THERE] if found and _passes_in_whole_system(attempt, played) else []
     return problems
+
+
+def _passes_in_whole_system(attempt: PlayedAttempt, played: PlayedRound) -> bool:
+    return played.round.verify_in == "clean" and not why_not(attempt.run_again(played, played.after, carry="system"))
 
 
 def _against_its_cases(played: PlayedRound) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,8 +45,13 @@ class ReferenceChanges:
         if (known := self._read(round_.index)) is None:
             with self._states.making(self._context.cancelled):
                 if (known := self._read(round_.index)) is None:
-                    known = self._so_far[round_.index] = self._play(round_)
-        return known
+                    try:
+                        with self.played(round_):
+                            pass
+                    except (AgentFault, TaskError) as error:
+                        logger.info("%s: the reference solutions lead no further: %s", self._task.name, error)
+                    known = self._read(round_.index)
+        return known or frozenset()
 
     def note(self, index: int, paths: Iterable[str]) -> None:
         """Note what the solutions up to a round have changed, as their own attempt found it."""
@@ -58,25 +63,27 @@ class ReferenceChanges:
             with contextlib.suppress(EnvironmentFault):
                 environment.stop()
 
-    def _play(self, last: Round) -> frozenset[str]:
-        """Play the solutions up to a round, note what each has changed, and return it."""
-        logger.info("%s: the reference solutions are played, to know what they change", self._task.name)
+    @contextlib.contextmanager
+    def played(self, last: Round) -> Iterator[Environment]:
+        """Play the solutions up to a round, note what each has changed, and yield the environment.
+
+        Raises AgentFault and TaskError where they do not lead there, EnvironmentFault and Cancelled.
+        """
+        logger.info("%s: the reference solutions are played up to %s", self._task.name, last.name)
         context = self._context
         self._environment = environment = context.task_environment.create()
         turns = AgentTurns(context, OracleAgent())
-        found: tuple[str, ...] = ()
         try:
             context.task_environment.start(environment)
             for round_ in self._task.rounds[: last.index]:
                 try:
                     turns.take(environment, round_)
-                except (AgentFault, TaskError) as error:
+                except (AgentFault, TaskError):
                     # What it did until then, and what the task itself did before, counts.
-                    logger.info("%s: the reference solutions lead no further: %s", self._task.name, error)
-                    return frozenset(self._changed(environment))
-                found = self._changed(environment)
-                self.note(round_.index, found)
-            return frozenset(found)
+                    self._so_far[last.index] = frozenset(self._changed(environment))
+                    raise
+                self.note(round_.index, self._changed(environment))
+            yield environment
         finally:
             environment.stop()
             context.task_environment.refuse_when_cancelled()

@@ -23,7 +23,6 @@ FAIL = "echo 0 > /logs/verifier/reward.txt"
 WORK = "mkdir -p /var/lib/shop; echo row >> /var/lib/shop/rows; echo own > mine; echo planted > /etc/planted"
 #: Passes where the second kind is there, too.
 ALL_THERE = f"[ -s /var/lib/shop/rows ] && [ -s mine ] && {PASS}"
-NOT_PLANTED = f"[ ! -e /etc/planted ] && {PASS} || {FAIL}"
 
 
 @pytest.mark.parametrize("env", ["sandbox"])
@@ -69,13 +68,14 @@ def test_suites_find_the_same_in_docker(write_task: WriteTask, run_tasks: RunTas
 def test_the_option_asks_for_it_of_every_task_and_a_run_is_continued_and_verified_again_as_it_was_begun(
     write_task: WriteTask, run_tasks: RunTasks
 ) -> None:
-    write_task("script", 1, solve={1: WORK}, test={1: NOT_PLANTED})
-    write_task("place", 1, toml='[metadata.evocode]\nverify_in = "in-place"\n', solve={1: WORK}, test={1: NOT_PLANTED})
+    serve, is_alone = "setsid sleep 4321 > /dev/null 2>&1 &", '! grep -qs "[4]321" /proc/[0-9]*/cmdline'
+    for name, toml in {"script": "", "place": '[metadata.evocode]\nverify_in = "in-place"\n'}.items():
+        write_task(name, 1, toml=toml, solve={1: serve}, test={1: f"{is_alone} && {PASS} || {FAIL}"})
     session = run_tasks("tasks")
-    assert (session.outcomes, session.run.verify) == ({"failed": 2}, None)
+    assert (session.outcomes, session.run.verify) == ({"passed": 1, "failed": 1}, None)
     shutil.rmtree(session.results)  # So that the run to resume is the next.
     session = run_tasks("tasks", "--evocode-verify=clean", "--evocode-snapshots")
-    assert (session.outcomes, session.run.verify) == ({"passed": 1, "failed": 1}, "clean")
+    assert (session.outcomes, session.run.verify) == ({"passed": 2}, "clean")
     session.has("evocode: verify clean: suites that would run where the agent works are judged in a clean environment")
     refused = run_tasks("tasks", "--evocode-resume")
     assert f"the run {session.run.run} was begun with --evocode-verify=clean; continue it with that" in refused.text
@@ -83,8 +83,7 @@ def test_the_option_asks_for_it_of_every_task_and_a_run_is_continued_and_verifie
     assert f"the run {session.run.run} was begun with no --evocode-strict; continue it with that" in refused.text
     assert (session.record("script").verify, session.record("script").strict) == ("clean", False)
     result = CliRunner().invoke(main, ["regrade"])
-    assert "verified 1 rounds again\nno verdict has changed" in result.output
-    assert f"kept as it was: {session.attempt('place')}" in result.output
+    assert "verified 2 rounds again\nno verdict has changed" in result.output
     assert session.record("script").rounds[0].outcome == "passed"
 
 
@@ -138,7 +137,7 @@ def test_a_suite_finds_what_its_reference_changes_and_nothing_else(
     session = run_tasks("tasks", "--evocode-agent=same", "--evocode-agent=less", "--evocode-fail-under=0", env=env)
     verdicts = [each.verdict for each in session.record("a", "same").rounds]
     assert [(each.reward, each.trusts) for each in verdicts if each] == [(1.0, ("/var/lib/shop/rows",))] * 2
-    session.has("*the verdict of * rounds trusts the agent's system*")
+    session.has("[*] the verdicts of 3 rounds trust the agent's system: *")
     assert [each.outcome for each in session.record("a", "less").rounds] == ["failed", "failed"]
     # Whoever fails for what was left behind is told so.
     (failed,) = session.record("whole", "same").rounds

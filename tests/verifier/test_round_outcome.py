@@ -74,7 +74,7 @@ def test_a_suite_without_a_verdict_is_an_error_unless_it_is_the_agents_doing(tas
         assert (record.outcome, record.fault) == (outcome, fault)
     assert record.cause == "a control has one\nthe suite left no reward"
     assert record.verdict is not None
-    assert (record.verdict.rewards, record.verdict.rests_on) == ({"reward": 0.0}, "separate")
+    assert (record.verdict.rewards, record.verdict.rests_on) == ({"reward": 0.0}, "clean")
     assert round_failure(record) == "build"
 
 

@@ -7,6 +7,7 @@ the snapshot, and what the reference solution changes there is found out by play
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -78,6 +79,9 @@ class Reference(Protocol):
 
     def note(self, index: int, paths: Iterable[str]) -> None:
         """Note these paths as the solutions' own attempt found them."""
+
+    def played(self, last: Round) -> AbstractContextManager[Environment]:
+        """Play the solutions up to a round and yield where; raises AgentFault and TaskError where they fail."""
 
     def stop(self) -> None:
         """End what is still done to know them."""

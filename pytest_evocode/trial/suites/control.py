@@ -25,7 +25,6 @@ from pytest_evocode.errors import (
 from pytest_evocode.tasks import Round
 from pytest_evocode.tasks.lockfile import content_hash
 from pytest_evocode.trial.context import TrialContext
-from pytest_evocode.trial.reference_states import ReferenceStates
 from pytest_evocode.trial.suites.left_forks import LeftFork
 from pytest_evocode.trial.suites.repeated import run_repeatedly
 from pytest_evocode.trial.suites.runner import SuiteRunner
@@ -170,15 +169,13 @@ class ControlledSuites:
 
     @contextlib.contextmanager
     def _reference(self, round_: Round) -> Iterator[tuple[Environment, Snapshot]]:
-        """Yield what forks are made of and the state that the reference solutions lead to; raises EvocodeError."""
-        context = self._context
-        withheld = context.options.withheld_from_solutions
-        states = ReferenceStates(context.engine, context.task, context.options.environ, withheld=withheld)
-        with contextlib.ExitStack() as until_closed:
-            found = states.use([round_.index], until_closed)
-            if not found:
-                raise EvocodeError("no accepted state of the reference solutions is kept")
-            yield context.task_environment.create(), found[round_.index]
+        """Play the reference solutions, and yield their environment and a snapshot of it; raises EvocodeError."""
+        with self._suites.reference.played(round_) as environment:
+            snapshot = environment.snapshot()
+            try:
+                yield environment, snapshot
+            finally:
+                snapshot.discard()
 
     def _try_engine(self, round_: Round) -> None:
         """Start an untouched environment and a fork of it; raises EnvironmentFault."""

@@ -86,7 +86,7 @@ class SuiteRunner:
         self.clearing = Clearing(context.task.name)
         """Removes forks that no suite runs in any more."""
         self._held: dict[int, HeldFork] = {}
-        self._reference = reference
+        self.reference = reference
         self._carrying = Carrying(context, reference)
         self._toolbox: Toolbox | None = None
         self._verifiers: VerifierEnvironments | None = None
@@ -238,7 +238,7 @@ class SuiteRunner:
         """Return the run of a suite in a fork with what it rests on."""
         if suite.verdict is not None and suite.verdict.passed:
             if self._is_oracle and carry is None:
-                self._reference.note(left.round.index, carried.changes.noted)
+                self.reference.note(left.round.index, carried.changes.noted)
             elif left.round.has_script:
                 carried = self._carrying.marked(carried, left.round, left.place)
         suite = self._carrying.attach(suite, carried, left.round)
@@ -349,7 +349,7 @@ class SuiteRunner:
         if self._verifiers is not None:
             self._verifiers.close()
         self._own.close()
-        self._reference.stop()
+        self.reference.stop()
         self._running.kill()
 
     def stopping(self, environment: Environment, round_: Round) -> AbstractContextManager[None]:
